@@ -1,0 +1,29 @@
+# make table   characterise the file systems and write the table of what a crash can do to them
+# make test    every test, in a guest too
+# make bench   the benchmarks
+# make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
+# make clean   removes what was built, not the results
+#
+# ARGS="…" adds arguments to the command.
+
+VENV := .venv
+ARGS :=
+
+.PHONY: table test bench setup clean
+
+table: setup
+	$(VENV)/bin/postcrash characterize $(ARGS)
+
+test: setup
+	$(VENV)/bin/tox run $(ARGS)
+
+bench: setup
+	$(VENV)/bin/python bench/run.py $(ARGS)
+
+setup:
+	@tools/setup all
+
+clean:
+	rm -rf .setup .venv .tox target build dist postcrash/_bin postcrash/_core*.so *.egg-info
+	rm -rf .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

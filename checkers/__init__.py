@@ -1,0 +1,31 @@
+"""Judges of one crash state: it mounts, the log is clean, fsck is clean, what was promised is there.
+
+Checkers expect the same of every workload; what a workload was made to show is for `postcrash.properties`. A new
+checker is one file with a class that follows `Checker`, and one line here.
+"""
+
+from postcrash.checkers.checker import CannotTellError, Checker, Finding
+from postcrash.checkers.durability import Durability
+from postcrash.checkers.fsck import Fsck
+from postcrash.checkers.kernel_log import KernelLog
+from postcrash.checkers.mounts import Mounts
+from postcrash.checkers.never_written import NeverWritten
+
+CHECKERS: tuple[Checker, ...] = (Mounts(), KernelLog(), Fsck(), Durability(), NeverWritten())
+"""All checkers, in the order of the tables."""
+
+
+class UnknownCheckerError(ValueError):
+    """There is no checker of that name; the text lists those that there are."""
+
+
+def checker_named(name: str) -> Checker:
+    """The checker called `name`; upper and lower case are the same. Raises `UnknownCheckerError`."""
+    for known in CHECKERS:
+        if known.name.casefold() == name.casefold():
+            return known
+    names = ", ".join(known.name for known in CHECKERS)
+    raise UnknownCheckerError(f"no checker is called {name!r}: there are {names}")
+
+
+__all__ = ["CHECKERS", "CannotTellError", "Checker", "Finding", "UnknownCheckerError", "checker_named"]

@@ -1,0 +1,45 @@
+"""What a checker is: one general expectation of every crash state, whatever the workload was for."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from postcrash.model import History, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with one crash state.
+
+    checker  name of the checker that says so
+    message  what was expected and what was found
+    path     the name in the tree that it is about; empty if it is about the file system as a whole
+    """
+
+    checker: str
+    message: str
+    path: str = ""
+
+
+class CannotTellError(Exception):
+    """The observation does not let the checker decide, for a reason that is not the file system's."""
+
+
+class Checker(Protocol):
+    """One general expectation.
+
+    A checker that cannot tell raises; any exception means that the state is undecided, never that it is fine.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short and unique: `mounts`."""
+        ...
+
+    @property
+    def statement(self) -> str:
+        """What is expected, in prose."""
+        ...
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """The first thing wrong with `observation`, recovered after a crash at `history`; None if nothing is."""
+        ...

@@ -1,0 +1,87 @@
+"""The kernel says nothing of level warning or worse, save what it is known to say after any crash.
+
+Levels are those of include/linux/kern_levels.h in Linux. A line without a level counts: the agent reports only lines
+that matter.
+"""
+
+import re
+from dataclasses import dataclass
+
+from postcrash.checkers.checker import Finding
+from postcrash.model import History, Observation
+
+LEVEL_WARNING = 4
+_FACILITY_LEVELS = 8
+"""A line's number is eight times its facility and its level: syslog(2)."""
+_LINES_SHOWN_MAX = 3
+_PREFIX = re.compile(r"<([0-9]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A line that says nothing against the file system: what it looks like, why it is fine, and where it comes from."""
+
+    pattern: re.Pattern[str]
+    reason: str
+    source: str
+
+
+ALLOWED = (
+    Allowed(
+        re.compile(r"EXT4-fs: Warning: mounting with data=journal disables delayed allocation"),
+        "tells what the mount option means, once per boot",
+        "Linux 6.1, fs/ext4/super.c",
+    ),
+    Allowed(
+        re.compile(r"\w+ filesystem being (re)?mounted at .* supports timestamps until "),
+        "small inodes hold no dates after 2038; nothing to do with the crash",
+        "Linux 6.1, fs/namespace.c, mnt_warn_timestamp_expiry",
+    ),
+    Allowed(
+        re.compile(r"EXT[24]-fs \(\S+\): warning: mounting unchecked fs, running e2fsck is recommended"),
+        "without a journal, not having been unmounted is all that the kernel can tell of a crash",
+        "Linux 6.1, fs/ext4/super.c, ext4_setup_super; fs/ext2/super.c, ext2_setup_super",
+    ),
+    Allowed(
+        re.compile(r"XFS \(\S+\): Torn write \(CRC failure\) detected at log block "),
+        "the log's head was being written when the power went; recovery goes back to the last whole record",
+        "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_head",
+    ),
+    Allowed(
+        re.compile(r"XFS \(\S+\): Tail block \(0x[0-9a-f]+\) overwrite detected\. Updated to "),
+        "the log's head was being written over its old tail; recovery starts at the new tail",
+        "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_tail",
+    ),
+    Allowed(
+        re.compile(r"F2FS-fs \(\S+\): invalid crc(_offset: [0-9]+| value)$"),
+        "one of the two checkpoint packs was being written; the other one is used",
+        "Linux 6.1, fs/f2fs/checkpoint.c, get_checkpoint_version",
+    ),
+)
+
+
+class KernelLog:
+    """Recovery is nothing to warn about."""
+
+    name = "kernel-log"
+    statement = "The kernel logs no warning or worse while it mounts, reads and unmounts the file system."
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """The first lines that are neither below warning nor allowed."""
+        grave = [text for level, text in map(_split, observation.klog) if level <= LEVEL_WARNING]
+        lines = [text for text in grave if not _is_allowed(text)]
+        if not lines:
+            return None
+        return Finding(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
+
+
+def _split(line: str) -> tuple[int, str]:
+    """The level and the text of a line such as `<4>EXT4-fs warning …`."""
+    match = _PREFIX.match(line)
+    if match is None:
+        return LEVEL_WARNING, line
+    return int(match[1]) % _FACILITY_LEVELS, line[match.end() :]
+
+
+def _is_allowed(text: str) -> bool:
+    return any(allowed.pattern.match(text) for allowed in ALLOWED)

@@ -1,0 +1,39 @@
+"""Directory entries of simulated trees, by the directory's inode: what a name stands for, whatever its path is called.
+
+Simulated inodes have one number in all trees of a workload (`postcrash.model.simulate`).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from postcrash.model import Tree
+from postcrash.model.tree import ROOT_PATH
+
+
+class Link(NamedTuple):
+    """The name `name` in the directory with the inode number `directory`."""
+
+    directory: int
+    name: str
+
+
+def parent(path: str) -> str:
+    """The directory that holds `path`; the root holds itself."""
+    return path.rpartition("/")[0] or ROOT_PATH
+
+
+def chain(path: str) -> Iterator[str]:
+    """`path` and the directories on the way to it, outermost first, without the root."""
+    if path != ROOT_PATH:
+        parts = path.split("/")
+        yield from ("/".join(parts[: count + 1]) for count in range(len(parts)))
+
+
+def link_of(tree: Tree, path: str) -> Link:
+    """The directory entry that `path`, which `tree` has, ends with."""
+    return Link(tree[parent(path)].inode, path.rpartition("/")[2])
+
+
+def links(tree: Tree) -> dict[Link, int]:
+    """The inode number of each directory entry of `tree`."""
+    return {link_of(tree, path): tree[path].inode for path in tree.paths() if path != ROOT_PATH}

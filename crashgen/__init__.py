@@ -1,0 +1,1 @@
+"""From a recording to its crash states: device models, crash intervals, explorers."""

@@ -1,0 +1,184 @@
+//! Explorers: which version of a component an execution sees when it reads it.
+//!
+//! A recovery is a function of what it reads. An execution asks for the version of a component the first time that
+//! it reads it; everything it never asked for has not mattered, so one execution stands for all crash states that
+//! agree on the choices made.
+
+/// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
+pub trait Explorer {
+    /// Prepare the next execution; false when there is none left.
+    fn next_execution(&mut self) -> bool;
+    /// The version (below `versions`) of `component` in this execution. The answer stays the same within it.
+    fn choose(&mut self, component: u32, versions: u32) -> u32;
+    /// The version of `component` if this execution has chosen it already.
+    fn chosen(&self, component: u32) -> Option<u32> {
+        self.choices().iter().find(|choice| choice.0 == component).map(|choice| choice.1)
+    }
+    /// The choices that this execution made or was given: what it stands for.
+    fn choices(&self) -> Vec<(u32, u32)>;
+}
+
+struct Decision {
+    component: u32,
+    version: u32,
+    versions: u32,
+}
+
+/// Depth-first over what is actually read: exhaustive, each state covered exactly once.
+///
+/// The choices of the executions at the leaves partition the space even where two executions read in a different order:
+/// an execution is always run under the whole prefix, and every other version of each later decision follows.
+#[derive(Default)]
+pub struct DepthFirst {
+    path: Vec<Decision>,
+    started: bool,
+}
+
+impl Explorer for DepthFirst {
+    fn next_execution(&mut self) -> bool {
+        if !self.started {
+            self.started = true;
+            return true;
+        }
+        while let Some(last) = self.path.last_mut() {
+            last.version += 1;
+            if last.version < last.versions {
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    fn choose(&mut self, component: u32, versions: u32) -> u32 {
+        if let Some(known) = self.path.iter().find(|decision| decision.component == component) {
+            return known.version;
+        }
+        self.path.push(Decision { component, version: 0, versions });
+        0
+    }
+
+    fn choices(&self) -> Vec<(u32, u32)> {
+        self.path.iter().map(|decision| (decision.component, decision.version)).collect()
+    }
+}
+
+/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`DepthFirst`].
+pub struct BruteForce {
+    versions: Vec<u32>,
+    chosen: Vec<u32>,
+    started: bool,
+}
+
+impl BruteForce {
+    /// `versions`: how many versions each component has.
+    pub fn new(versions: Vec<u32>) -> Self {
+        BruteForce { chosen: vec![0; versions.len()], versions, started: false }
+    }
+}
+
+impl Explorer for BruteForce {
+    fn next_execution(&mut self) -> bool {
+        if !self.started {
+            self.started = true;
+            return true;
+        }
+        for (chosen, &versions) in self.chosen.iter_mut().zip(&self.versions) {
+            *chosen += 1;
+            if *chosen < versions {
+                return true;
+            }
+            *chosen = 0;
+        }
+        false
+    }
+
+    fn choose(&mut self, component: u32, _versions: u32) -> u32 {
+        self.chosen[component as usize]
+    }
+
+    fn choices(&self) -> Vec<(u32, u32)> {
+        (0..).zip(self.chosen.iter().copied()).collect()
+    }
+}
+
+/// One given state. Components that are not named keep all they can, or follow `rest`.
+pub struct Fixed<F> {
+    choices: Vec<(u32, u32)>,
+    rest: F,
+    pending: bool,
+}
+
+impl<F: FnMut(u32, u32) -> u32> Fixed<F> {
+    /// `rest` gives the version of a component (of so many versions) that `choices` does not name.
+    pub fn new(choices: Vec<(u32, u32)>, rest: F) -> Self {
+        Fixed { choices, rest, pending: true }
+    }
+}
+
+impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
+    fn next_execution(&mut self) -> bool {
+        std::mem::take(&mut self.pending)
+    }
+
+    fn choose(&mut self, component: u32, versions: u32) -> u32 {
+        if let Some(&(_, version)) = self.choices.iter().find(|choice| choice.0 == component) {
+            return version;
+        }
+        let version = (self.rest)(component, versions);
+        self.choices.push((component, version));
+        version
+    }
+
+    fn choices(&self) -> Vec<(u32, u32)> {
+        self.choices.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Run `program` under `explorer`; returns each execution's choices and result.
+    fn run<R>(
+        mut explorer: impl Explorer,
+        mut program: impl FnMut(&mut dyn FnMut(u32) -> u32) -> R,
+    ) -> Vec<(Vec<(u32, u32)>, R)> {
+        let mut results = Vec::new();
+        while explorer.next_execution() {
+            let result = program(&mut |component| explorer.choose(component, 2 + component % 2));
+            results.push((explorer.choices(), result));
+        }
+        results
+    }
+
+    #[test]
+    fn depth_first_covers_each_state_once_and_agrees_with_brute_force() {
+        let program = |read: &mut dyn FnMut(u32) -> u32| {
+            let header = read(0);
+            if header == 0 {
+                read(1) * 10
+            } else {
+                read(2) + read(3)
+            }
+        };
+        let versions = [2, 3, 2, 3];
+        let lazy = run(DepthFirst::default(), program);
+        let brute = run(BruteForce::new(versions.to_vec()), program);
+        let outcomes = |runs: &[(Vec<(u32, u32)>, u32)]| runs.iter().map(|run| run.1).collect::<BTreeSet<_>>();
+        assert_eq!(outcomes(&lazy), outcomes(&brute));
+        assert_eq!((lazy.len(), brute.len()), (9, 36));
+        for (all, outcome) in &brute {
+            let agreeing: Vec<_> = lazy.iter().filter(|(some, _)| some.iter().all(|c| all.contains(c))).collect();
+            assert_eq!(agreeing.len(), 1);
+            assert_eq!(agreeing[0].1, *outcome);
+        }
+    }
+
+    #[test]
+    fn a_fixed_state_runs_once() {
+        let runs = run(Fixed::new(vec![(1, 2)], |_, versions| versions - 1), |read| (read(1), read(2)));
+        assert_eq!(runs, [(vec![(1, 2), (2, 1)], (2, 1))]);
+    }
+}

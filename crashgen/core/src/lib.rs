@@ -1,0 +1,19 @@
+//! From a recording to every disk content that a power cut could leave.
+//!
+//! [`recording`] is the log of one run, [`device`] the rules of the drive, [`interval`] cuts the log into crash
+//! intervals, [`component`] into independent choices of content, [`view`] reads the disk of one crash
+//! state, and [`explore`] walks the states lazily. No sockets, no guests: those live in the crash disk.
+
+pub mod component;
+pub mod device;
+pub mod explore;
+pub mod interval;
+pub mod recording;
+pub mod view;
+
+/// Bytes of the smallest addressable unit.
+pub const SECTOR_BYTES: usize = 512;
+/// Sectors of a block, the unit that writes are cut at.
+pub const BLOCK_SECTORS: u64 = 8;
+/// Bytes of a block.
+pub const BLOCK_BYTES: usize = SECTOR_BYTES * BLOCK_SECTORS as usize;

@@ -1,0 +1,388 @@
+//! The recording: an immutable file with every request of one run, in order, and the marks of its operations.
+//!
+//! Layout (little-endian): magic, disk size in sectors (u64), length of the metadata (u32), the metadata (JSON,
+//! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A file
+//! that stops early or was changed does not open. Files are written beside their place and renamed into it, so that
+//! a recording is whole or absent.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use thiserror::Error;
+
+use crate::SECTOR_BYTES;
+
+const MAGIC: &[u8; 8] = b"PCREC01\n";
+const HEADER_BYTES: usize = 20;
+const TRAILER_BYTES: usize = 1 + 8 + 32;
+const METADATA_BYTES_MAX: usize = 16 << 20;
+/// Sectors of the largest disk: 16 TiB.
+const DISK_SECTORS_MAX: u64 = 1 << 35;
+
+/// Something that happened at the disk, or a mark of the agent, in the disk's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A write was submitted. `data` is its range in the file.
+    Write { id: u32, sector: u64, data: Range<usize>, fua: bool, preflush: bool },
+    /// A discard or write-zeroes was submitted; the sectors read as zeros if it persists. `order` is
+    /// the event's position in the file, comparable with the start of a write's data.
+    Zero { id: u32, sector: u64, sectors: u64, discard: bool, order: usize },
+    /// A flush was submitted.
+    Flush { id: u32 },
+    /// Request `id` was completed.
+    Complete { id: u32 },
+    /// Operation `op` (set-up included, from 0) is about to start.
+    Started { op: u32 },
+    /// Operation `op` returned with `errno` (0: success).
+    Returned { op: u32, errno: u32 },
+    /// The set-up is durable: everything completed so far counts as stable, and crashes are considered from here.
+    Durable,
+}
+
+#[derive(Debug, Error)]
+pub enum RecordingError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path}: not a recording: {reason} (byte {at})")]
+    Malformed { path: PathBuf, at: usize, reason: String },
+}
+
+/// An open recording. Data stays in the mapped file.
+pub struct Recording {
+    map: Mmap,
+    path: PathBuf,
+    disk_sectors: u64,
+    metadata: Range<usize>,
+    events: Vec<Event>,
+}
+
+impl Recording {
+    /// Open and check a recording.
+    pub fn open(path: &Path) -> Result<Recording, RecordingError> {
+        let io = |source| RecordingError::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        // SAFETY: recordings are immutable; one that is cut short while mapped ends the process, not its soundness.
+        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let mut parser = Parser { bytes: &map, at: 0, path };
+        let (disk_sectors, metadata) = parser.header()?;
+        let events = parser.events(disk_sectors)?;
+        Ok(Recording { path: path.to_owned(), disk_sectors, metadata, events, map })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn disk_sectors(&self) -> u64 {
+        self.disk_sectors
+    }
+
+    /// The metadata, JSON text.
+    pub fn metadata(&self) -> &str {
+        std::str::from_utf8(&self.map[self.metadata.clone()]).expect("checked when opened")
+    }
+
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Number of requests (writes, discards, flushes).
+    pub fn requests(&self) -> usize {
+        let request = |e: &&Event| matches!(e, Event::Write { .. } | Event::Zero { .. } | Event::Flush { .. });
+        self.events.iter().filter(request).count()
+    }
+
+    /// Bytes of the file; a write's data is a slice of them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// SHA-256 of the content, as the trailer holds it.
+    pub fn digest(&self) -> &[u8] {
+        &self.map[self.map.len() - 32..]
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    path: &'a Path,
+}
+
+impl Parser<'_> {
+    fn malformed(&self, reason: impl Into<String>) -> RecordingError {
+        RecordingError::Malformed { path: self.path.to_owned(), at: self.at, reason: reason.into() }
+    }
+
+    fn take(&mut self, length: usize) -> Result<Range<usize>, RecordingError> {
+        let end = self.at.checked_add(length).filter(|&end| end <= self.bytes.len());
+        let end = end.ok_or_else(|| self.malformed("it ends in the middle of a field"))?;
+        let range = self.at..end;
+        self.at = end;
+        Ok(range)
+    }
+
+    fn u8(&mut self) -> Result<u8, RecordingError> {
+        Ok(self.bytes[self.take(1)?.start])
+    }
+
+    fn u32(&mut self) -> Result<u32, RecordingError> {
+        let range = self.take(4)?;
+        Ok(u32::from_le_bytes(self.bytes[range].try_into().expect("four bytes")))
+    }
+
+    fn u64(&mut self) -> Result<u64, RecordingError> {
+        let range = self.take(8)?;
+        Ok(u64::from_le_bytes(self.bytes[range].try_into().expect("eight bytes")))
+    }
+
+    fn header(&mut self) -> Result<(u64, Range<usize>), RecordingError> {
+        if self.bytes.len() < HEADER_BYTES + TRAILER_BYTES || !self.bytes.starts_with(MAGIC) {
+            return Err(self.malformed("it does not start with a recording's header"));
+        }
+        let body = self.bytes.len() - 32;
+        if Sha256::digest(&self.bytes[..body]).as_slice() != &self.bytes[body..] {
+            return Err(self.malformed("it is truncated or was changed: the checksum does not match"));
+        }
+        self.at = MAGIC.len();
+        let disk_sectors = self.u64()?;
+        if disk_sectors == 0 || disk_sectors > DISK_SECTORS_MAX {
+            return Err(self.malformed(format!("a disk of {disk_sectors} sectors is out of range")));
+        }
+        let length = self.u32()? as usize;
+        if length > METADATA_BYTES_MAX {
+            return Err(self.malformed(format!("metadata of {length} bytes is too long")));
+        }
+        let metadata = self.take(length)?;
+        let text = std::str::from_utf8(&self.bytes[metadata.clone()]);
+        if text.ok().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()).is_none() {
+            return Err(self.malformed("the metadata is not JSON"));
+        }
+        Ok((disk_sectors, metadata))
+    }
+
+    fn events(&mut self, disk_sectors: u64) -> Result<Vec<Event>, RecordingError> {
+        let mut events = Vec::new();
+        let mut outstanding = Outstanding::default();
+        loop {
+            let start = self.at;
+            let kind = self.u8()?;
+            if kind == tag::END {
+                break;
+            }
+            let event = self.event(kind)?;
+            if let Err(reason) = outstanding.admit(&event, disk_sectors) {
+                self.at = start;
+                return Err(self.malformed(reason));
+            }
+            events.push(event);
+        }
+        if self.u64()? != events.len() as u64 {
+            return Err(self.malformed("the number of events does not match"));
+        }
+        if self.at + 32 != self.bytes.len() {
+            return Err(self.malformed("there is more after its end"));
+        }
+        Ok(events)
+    }
+
+    fn event(&mut self, kind: u8) -> Result<Event, RecordingError> {
+        let order = self.at;
+        match kind {
+            tag::WRITE => {
+                let (id, flags, sector) = (self.u32()?, self.u8()?, self.u64()?);
+                let length = self.u32()? as usize;
+                if length == 0 || length % SECTOR_BYTES != 0 {
+                    return Err(self.malformed(format!("a write of {length} bytes is not whole sectors")));
+                }
+                let data = self.take(length)?;
+                Ok(Event::Write { id, sector, data, fua: flags & 1 != 0, preflush: flags & 2 != 0 })
+            }
+            tag::DISCARD | tag::WRITE_ZEROES => {
+                let (id, sector, sectors) = (self.u32()?, self.u64()?, self.u64()?);
+                Ok(Event::Zero { id, sector, sectors, discard: kind == tag::DISCARD, order })
+            }
+            tag::FLUSH => Ok(Event::Flush { id: self.u32()? }),
+            tag::COMPLETE => Ok(Event::Complete { id: self.u32()? }),
+            tag::STARTED => Ok(Event::Started { op: self.u32()? }),
+            tag::RETURNED => Ok(Event::Returned { op: self.u32()?, errno: self.u32()? }),
+            tag::DURABLE => Ok(Event::Durable),
+            _ => Err(self.malformed(format!("unknown event kind {kind}"))),
+        }
+    }
+}
+
+/// Checks that events follow each other as they can: ids fresh, completions of what is outstanding, marks in order.
+#[derive(Default)]
+struct Outstanding {
+    requests: HashMap<u32, ()>,
+    next_op: u32,
+    running_op: Option<u32>,
+    durable: bool,
+}
+
+impl Outstanding {
+    fn admit(&mut self, event: &Event, disk_sectors: u64) -> Result<(), String> {
+        match *event {
+            Event::Write { id, sector, ref data, .. } => {
+                self.submit(id)?;
+                within(sector, (data.len() / SECTOR_BYTES) as u64, disk_sectors)
+            }
+            Event::Zero { id, sector, sectors, .. } => {
+                self.submit(id)?;
+                within(sector, sectors, disk_sectors)
+            }
+            Event::Flush { id } => self.submit(id),
+            Event::Complete { id } => {
+                self.requests.remove(&id).ok_or(format!("request {id} completes but is not outstanding"))
+            }
+            Event::Started { op } if self.running_op.is_none() && op == self.next_op => {
+                self.running_op = Some(op);
+                self.next_op += 1;
+                Ok(())
+            }
+            Event::Returned { op, .. } if self.running_op == Some(op) => {
+                self.running_op = None;
+                Ok(())
+            }
+            Event::Started { op } | Event::Returned { op, .. } => Err(format!("operation {op} is marked out of order")),
+            Event::Durable if self.durable => Err("the set-up ends twice".into()),
+            Event::Durable => {
+                self.durable = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn submit(&mut self, id: u32) -> Result<(), String> {
+        match self.requests.insert(id, ()) {
+            None => Ok(()),
+            Some(()) => Err(format!("request {id} is submitted twice")),
+        }
+    }
+}
+
+fn within(sector: u64, sectors: u64, disk_sectors: u64) -> Result<(), String> {
+    match sector.checked_add(sectors) {
+        Some(end) if sectors > 0 && end <= disk_sectors => Ok(()),
+        _ => Err(format!("{sectors} sectors from sector {sector} do not fit on a disk of {disk_sectors}")),
+    }
+}
+
+mod tag {
+    pub const END: u8 = 0;
+    pub const WRITE: u8 = 1;
+    pub const DISCARD: u8 = 2;
+    pub const WRITE_ZEROES: u8 = 3;
+    pub const FLUSH: u8 = 4;
+    pub const COMPLETE: u8 = 5;
+    pub const STARTED: u8 = 6;
+    pub const RETURNED: u8 = 7;
+    pub const DURABLE: u8 = 8;
+}
+
+/// Writes a recording. Nothing is at `path` until [`RecordingWriter::finish`] has returned.
+pub struct RecordingWriter {
+    out: BufWriter<NamedTempFile>,
+    path: PathBuf,
+    events: u64,
+}
+
+impl RecordingWriter {
+    /// Start a recording of a disk of `disk_sectors`, with `metadata` (JSON text).
+    pub fn create(path: &Path, disk_sectors: u64, metadata: &str) -> Result<Self, RecordingError> {
+        let io = |source| RecordingError::Io { path: path.to_owned(), source };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder).map_err(io)?;
+        let mut writer = RecordingWriter { out: BufWriter::new(file), path: path.to_owned(), events: 0 };
+        writer.put(&[
+            MAGIC,
+            &disk_sectors.to_le_bytes(),
+            &(metadata.len() as u32).to_le_bytes(),
+            metadata.as_bytes(),
+        ])?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, fields: &[&[u8]]) -> Result<(), RecordingError> {
+        for field in fields {
+            self.out.write_all(field).map_err(|source| RecordingError::Io { path: self.path.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, fields: &[&[u8]]) -> Result<(), RecordingError> {
+        self.events += 1;
+        self.put(fields)
+    }
+
+    pub fn write(
+        &mut self,
+        id: u32,
+        sector: u64,
+        data: &[u8],
+        fua: bool,
+        preflush: bool,
+    ) -> Result<(), RecordingError> {
+        let flags = u8::from(fua) | u8::from(preflush) << 1;
+        let length = (data.len() as u32).to_le_bytes();
+        self.event(&[&[tag::WRITE], &id.to_le_bytes(), &[flags], &sector.to_le_bytes(), &length, data])
+    }
+
+    pub fn zero(&mut self, id: u32, sector: u64, sectors: u64, discard: bool) -> Result<(), RecordingError> {
+        let kind = if discard { tag::DISCARD } else { tag::WRITE_ZEROES };
+        self.event(&[&[kind], &id.to_le_bytes(), &sector.to_le_bytes(), &sectors.to_le_bytes()])
+    }
+
+    pub fn flush(&mut self, id: u32) -> Result<(), RecordingError> {
+        self.event(&[&[tag::FLUSH], &id.to_le_bytes()])
+    }
+
+    pub fn complete(&mut self, id: u32) -> Result<(), RecordingError> {
+        self.event(&[&[tag::COMPLETE], &id.to_le_bytes()])
+    }
+
+    pub fn started(&mut self, op: u32) -> Result<(), RecordingError> {
+        self.event(&[&[tag::STARTED], &op.to_le_bytes()])
+    }
+
+    pub fn returned(&mut self, op: u32, errno: u32) -> Result<(), RecordingError> {
+        self.event(&[&[tag::RETURNED], &op.to_le_bytes(), &errno.to_le_bytes()])
+    }
+
+    pub fn durable(&mut self) -> Result<(), RecordingError> {
+        self.event(&[&[tag::DURABLE]])
+    }
+
+    /// Seal the recording and put it in its place.
+    pub fn finish(mut self) -> Result<(), RecordingError> {
+        let events = self.events.to_le_bytes();
+        self.put(&[&[tag::END], &events])?;
+        let path = self.path.clone();
+        let io = |source| RecordingError::Io { path: path.clone(), source };
+        let mut file = self.out.into_inner().map_err(|e| io(e.into_error()))?;
+        let digest = digest_of(file.as_file_mut()).map_err(io)?;
+        file.write_all(&digest).map_err(io)?;
+        file.as_file().sync_all().map_err(io)?;
+        file.persist(&path).map_err(|e| io(e.error))?;
+        Ok(())
+    }
+}
+
+fn digest_of(file: &mut File) -> std::io::Result<[u8; 32]> {
+    file.rewind()?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().into()),
+            n => hasher.update(&buffer[..n]),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! `postcrash._core`: recordings and crash intervals for Python. The types are described in postcrash/_core.pyi.
+
+use std::path::PathBuf;
+
+use num_bigint::BigUint;
+use postcrash_core::device;
+use postcrash_core::interval::Cursor;
+use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
+use postcrash_core::view::Base;
+use postcrash_core::SECTOR_BYTES;
+use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+fn raise(error: RecordingError) -> PyErr {
+    match error {
+        RecordingError::Io { .. } => PyOSError::new_err(error.to_string()),
+        RecordingError::Malformed { .. } => PyValueError::new_err(error.to_string()),
+    }
+}
+
+#[pyclass(frozen)]
+struct Recording(CoreRecording);
+
+#[pymethods]
+impl Recording {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        CoreRecording::open(&path).map(Recording).map_err(raise)
+    }
+
+    #[getter]
+    fn disk_sectors(&self) -> u64 {
+        self.0.disk_sectors()
+    }
+
+    #[getter]
+    fn metadata(&self) -> &str {
+        self.0.metadata()
+    }
+
+    #[getter]
+    fn digest(&self) -> String {
+        self.0.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.0.events().iter().map(|event| event_tuple(py, event)).collect()
+    }
+
+    fn data<'py>(&self, py: Python<'py>, event: usize) -> PyResult<Bound<'py, PyBytes>> {
+        match self.0.events().get(event) {
+            Some(Event::Write { data, .. }) => Ok(PyBytes::new(py, &self.0.bytes()[data.clone()])),
+            _ => Err(PyIndexError::new_err(format!("event {event} is not a write"))),
+        }
+    }
+}
+
+fn event_tuple<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyTuple>> {
+    match *event {
+        Event::Write { id, sector, ref data, fua, preflush } => {
+            ("write", id, sector, data.len() / SECTOR_BYTES, fua, preflush).into_pyobject(py)
+        }
+        Event::Zero { id, sector, sectors, discard, .. } => ("zero", id, sector, sectors, discard).into_pyobject(py),
+        Event::Flush { id } => ("flush", id).into_pyobject(py),
+        Event::Complete { id } => ("complete", id).into_pyobject(py),
+        Event::Started { op } => ("started", op).into_pyobject(py),
+        Event::Returned { op, errno } => ("returned", op, errno).into_pyobject(py),
+        Event::Durable => ("durable",).into_pyobject(py),
+    }
+}
+
+#[pyclass(frozen)]
+struct Interval(postcrash_core::interval::Interval);
+
+#[pymethods]
+impl Interval {
+    #[getter]
+    fn index(&self) -> u32 {
+        self.0.index
+    }
+
+    #[getter]
+    fn before_event(&self) -> usize {
+        self.0.event
+    }
+
+    #[getter]
+    fn started(&self) -> u32 {
+        self.0.started
+    }
+
+    #[getter]
+    fn returned(&self) -> u32 {
+        self.0.returned
+    }
+
+    #[getter]
+    fn pieces(&self) -> Vec<(usize, u64, u64)> {
+        self.0.pieces.iter().map(|piece| (piece.event, piece.sector, piece.sectors)).collect()
+    }
+
+    #[getter]
+    fn components(&self) -> Vec<(u64, u64, Vec<BigUint>)> {
+        let weights = |component: &postcrash_core::component::Component| {
+            component.versions.iter().map(|version| version.weight.clone()).collect()
+        };
+        self.0.components.iter().map(|component| (component.sector, component.sectors, weights(component))).collect()
+    }
+
+    #[getter]
+    fn states(&self) -> BigUint {
+        self.0.states()
+    }
+
+    #[getter]
+    fn contents(&self) -> BigUint {
+        self.0.contents()
+    }
+
+    fn covered(&self, choices: Vec<(u32, u32)>) -> PyResult<BigUint> {
+        self.check(&choices)?;
+        Ok(self.0.covered(&choices))
+    }
+
+    fn lost(&self, choices: Vec<(u32, u32)>) -> PyResult<Vec<u32>> {
+        self.check(&choices)?;
+        Ok(self.0.lost(&choices))
+    }
+}
+
+impl Interval {
+    fn check(&self, choices: &[(u32, u32)]) -> PyResult<()> {
+        let versions = |component: u32| self.0.components.get(component as usize).map_or(0, |c| c.versions.len());
+        match choices.iter().find(|&&(component, version)| version as usize >= versions(component)) {
+            None => Ok(()),
+            Some((component, version)) => {
+                Err(PyIndexError::new_err(format!("component {component} has no version {version}")))
+            }
+        }
+    }
+}
+
+fn with_cursor<R>(
+    recording: &Recording,
+    base_path: PathBuf,
+    model: &str,
+    act: impl FnOnce(Cursor<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    let known = || device::names().collect::<Vec<_>>().join(", ");
+    let model = device::named(model)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown device model '{model}'; known: {}", known())))?;
+    let base = Base::open(&base_path).map_err(raise)?;
+    act(Cursor::new(&recording.0, &base, model))
+}
+
+/// Every crash interval of a recording, in order.
+#[pyfunction]
+fn intervals(recording: &Recording, base_path: PathBuf, model: &str) -> PyResult<Vec<Interval>> {
+    with_cursor(recording, base_path, model, |mut cursor| {
+        Ok(std::iter::from_fn(|| cursor.next_interval()).map(Interval).collect())
+    })
+}
+
+/// Bytes of one crash state.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn state_bytes<'py>(
+    py: Python<'py>,
+    recording: &Recording,
+    base_path: PathBuf,
+    model: &str,
+    interval: u32,
+    choices: Vec<(u32, u32)>,
+    sector: u64,
+    sectors: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    with_cursor(recording, base_path, model, |mut cursor| {
+        let found = std::iter::from_fn(|| cursor.next_interval()).find(|found| found.index == interval);
+        let found = found.ok_or_else(|| PyIndexError::new_err(format!("no crash interval {interval}")))?;
+        let found = Interval(found);
+        found.check(&choices)?;
+        if sector.checked_add(sectors).is_none_or(|end| end > recording.0.disk_sectors()) {
+            return Err(PyIndexError::new_err(format!("{sectors} sectors from sector {sector} are not on the disk")));
+        }
+        let mut out = vec![0; sectors as usize * SECTOR_BYTES];
+        let version = |component: u32| choices.iter().find(|choice| choice.0 == component).map_or(0, |choice| choice.1);
+        cursor.content().read(&found.0, sector, &mut out, &mut |component| version(component));
+        Ok(PyBytes::new(py, &out))
+    })
+}
+
+/// Names of the device models.
+#[pyfunction]
+fn device_models() -> Vec<&'static str> {
+    device::names().collect()
+}
+
+/// Write a recording made of the tuples that `Recording.events` gives, with a write's data in place of its length.
+#[pyfunction]
+fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
+    let mut writer = RecordingWriter::create(&path, disk_sectors, metadata).map_err(raise)?;
+    for event in &events {
+        write_event(&mut writer, event)?;
+    }
+    writer.finish().map_err(raise)
+}
+
+fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyResult<()> {
+    let number = |at: usize| event.get_item(at)?.extract::<u64>();
+    let id = |at: usize| event.get_item(at)?.extract::<u32>();
+    let flag = |at: usize| event.get_item(at)?.extract::<bool>();
+    let kind: String = event.get_item(0)?.extract()?;
+    let written = match kind.as_str() {
+        "write" => {
+            let data: Vec<u8> = event.get_item(3)?.extract()?;
+            writer.write(id(1)?, number(2)?, &data, flag(4)?, flag(5)?)
+        }
+        "zero" => writer.zero(id(1)?, number(2)?, number(3)?, flag(4)?),
+        "flush" => writer.flush(id(1)?),
+        "complete" => writer.complete(id(1)?),
+        "started" => writer.started(id(1)?),
+        "returned" => writer.returned(id(1)?, id(2)?),
+        "durable" => writer.durable(),
+        other => return Err(PyValueError::new_err(format!("unknown event '{other}'"))),
+    };
+    written.map_err(raise)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Recording>()?;
+    module.add_class::<Interval>()?;
+    module.add_function(wrap_pyfunction!(intervals, module)?)?;
+    module.add_function(wrap_pyfunction!(state_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(device_models, module)?)?;
+    module.add_function(wrap_pyfunction!(write_recording, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,1 @@
+"""Sequences the stages: guests, campaigns and the command line."""

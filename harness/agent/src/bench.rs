@@ -1,0 +1,29 @@
+//! The loop of `recover` without a crash disk under it: the yardstick of `make bench`.
+
+use std::io;
+use std::time::Instant;
+
+use postcrash_wire::{Message, Spin};
+
+use crate::kernel_log;
+use crate::mailbox::Mailbox;
+use crate::mount::{mount, unmount};
+use crate::walk::walk;
+
+/// Mount, walk, unmount `count` times; answers the seconds it took.
+pub fn spin(mailbox: &mut Mailbox, spin: &Spin) -> io::Result<()> {
+    let started = Instant::now();
+    let mut entries = 0;
+    for _ in 0..spin.count {
+        kernel_log::clear()?;
+        mount(&spin.device, &spin.recover.mount)?;
+        let tree = walk()?;
+        entries = tree.len();
+        let json = serde_json::to_vec(&tree).map_err(io::Error::other)?;
+        std::hint::black_box(json);
+        kernel_log::take_warnings()?;
+        unmount()?;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    mailbox.send(&Message::Done(format!("{{\"seconds\": {seconds}, \"entries\": {entries}}}").into_bytes()))
+}

@@ -1,0 +1,41 @@
+//! Mounting the target.
+
+use std::io;
+
+use postcrash_wire::Mount;
+
+use crate::sys::{check, cstr};
+use crate::MOUNT_POINT;
+
+/// Options that mount(2) takes as flags; all others go to the file system.
+const FLAGS: [(&str, libc::c_ulong); 6] = [
+    ("ro", libc::MS_RDONLY),
+    ("sync", libc::MS_SYNCHRONOUS),
+    ("dirsync", libc::MS_DIRSYNC),
+    ("noatime", libc::MS_NOATIME),
+    ("lazytime", libc::MS_LAZYTIME),
+    ("strictatime", libc::MS_STRICTATIME),
+];
+
+/// Mount `device`. Always with noatime, so that looking changes nothing.
+pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
+    let mut flags = libc::MS_NOATIME;
+    let mut data = Vec::new();
+    for option in mount.options.split(',').filter(|option| !option.is_empty()) {
+        match FLAGS.iter().find(|(name, _)| *name == option) {
+            Some((_, flag)) => flags |= flag,
+            None => data.push(option),
+        }
+    }
+    let (device, target) = (cstr(device)?, cstr(MOUNT_POINT)?);
+    let (fstype, data) = (cstr(&mount.fstype)?, cstr(&data.join(","))?);
+    // SAFETY: all pointers are C strings that live through the call.
+    let result = unsafe { libc::mount(device.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
+    check(result).map(|_| ())
+}
+
+pub fn unmount() -> io::Result<()> {
+    let target = cstr(MOUNT_POINT)?;
+    // SAFETY: a C string.
+    check(unsafe { libc::umount2(target.as_ptr(), 0) }).map(|_| ())
+}

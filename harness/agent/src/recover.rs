@@ -1,0 +1,54 @@
+//! One crash state: mount (the kernel recovers), look, report, unmount.
+
+use std::io;
+
+use postcrash_wire::{Message, Recover};
+use serde::Serialize;
+
+use crate::fsck::{fsck, Fsck};
+use crate::kernel_log;
+use crate::mailbox::Mailbox;
+use crate::mount::{mount, unmount};
+use crate::sys::errno;
+use crate::walk::{walk, Entry};
+
+#[derive(Serialize)]
+struct Observation {
+    mount_errno: i32,
+    /// Null where it was not asked for.
+    tree: Option<Vec<Entry>>,
+    klog: Vec<String>,
+    fsck: Option<Fsck>,
+}
+
+/// Recover `device`. The report goes out before unmounting unless fsck is to run afterwards: what the kernel
+/// reads after the report has influenced nothing.
+pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Result<()> {
+    kernel_log::clear()?;
+    let mounted = mount(device, &recover.mount);
+    let mut observation = Observation {
+        mount_errno: mounted.as_ref().err().map_or(0, errno),
+        tree: tree(recover.walk, mounted.is_ok())?,
+        klog: Vec::new(),
+        fsck: None,
+    };
+    let check_after = mounted.is_ok() && !recover.fsck.is_empty();
+    if check_after {
+        unmount()?;
+        observation.fsck = fsck(&recover.fsck)?;
+    }
+    observation.klog = kernel_log::take_warnings()?;
+    mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
+    if mounted.is_ok() && !check_after {
+        unmount()?;
+    }
+    Ok(())
+}
+
+fn tree(walked: bool, mounted: bool) -> io::Result<Option<Vec<Entry>>> {
+    match (walked, mounted) {
+        (false, _) => Ok(None),
+        (true, false) => Ok(Some(Vec::new())),
+        (true, true) => walk().map(Some),
+    }
+}

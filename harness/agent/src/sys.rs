@@ -1,0 +1,79 @@
+//! System calls that std does not wrap, made safe.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// A C string; paths with a NUL are refused.
+pub fn cstr(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// The result of a system call that returns a negative number on failure.
+pub fn check(result: impl Into<i64>) -> io::Result<i64> {
+    match result.into() {
+        negative if negative < 0 => Err(io::Error::last_os_error()),
+        value => Ok(value),
+    }
+}
+
+/// errno of an error; EIO where there is none.
+pub fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+pub fn open_at(folder: RawFd, path: &CStr, flags: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the path is a C string; a fresh descriptor is ours.
+    unsafe {
+        let fd = check(libc::openat(folder, path.as_ptr(), flags | libc::O_CLOEXEC, 0o644))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+pub fn open(path: &str, flags: i32) -> io::Result<OwnedFd> {
+    open_at(libc::AT_FDCWD, &cstr(path)?, flags)
+}
+
+/// Load a kernel module; one that is there already is fine.
+pub fn load_module(path: &str) -> io::Result<()> {
+    let file = File::open(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
+    // SAFETY: a descriptor, an empty parameter string and no flags.
+    match check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) }) {
+        Err(e) if errno(&e) != libc::EEXIST => Err(io::Error::new(e.kind(), format!("{path}: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+pub fn power_off() -> ! {
+    // SAFETY: plain numbers.
+    unsafe {
+        libc::reboot(libc::RB_POWER_OFF);
+        libc::_exit(1)
+    }
+}
+
+/// A buffer that O_DIRECT accepts: aligned to a page.
+pub struct AlignedBuffer {
+    memory: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl AlignedBuffer {
+    const ALIGNMENT: usize = 4096;
+
+    pub fn new(length: usize) -> Self {
+        let memory = vec![0u8; length + Self::ALIGNMENT];
+        let start = memory.as_ptr().align_offset(Self::ALIGNMENT);
+        AlignedBuffer { memory, start, length }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.length]
+    }
+}

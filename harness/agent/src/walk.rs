@@ -1,0 +1,268 @@
+//! The recovered tree, with as few system calls as it takes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use postcrash_wire::pattern::{self, Source};
+use serde::Serialize;
+use xxhash_rust::xxh64::xxh64;
+
+use crate::commit::SCRATCH;
+use crate::sys::{check, cstr, errno, open_at};
+use crate::MOUNT_POINT;
+
+const ENTRIES_MAX: usize = 100_000;
+const DEPTH_MAX: usize = 64;
+/// Files are read up to this size; the rest is reported as unread.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
+const LOST_AND_FOUND: &str = "lost+found";
+const XATTR_BYTES_MAX: usize = 4096;
+/// Every tag a workload may use.
+const TAGS: u16 = 255;
+
+/// One name of the tree, as docs/ARCHITECTURE.md describes it.
+#[derive(Serialize)]
+pub struct Entry {
+    path: String,
+    r#type: &'static str,
+    mode: u32,
+    nlink: u64,
+    inode: usize,
+    size: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<Vec<(u64, u64, String)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    xattrs: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<i32>,
+}
+
+struct Walker {
+    entries: Vec<Entry>,
+    inodes: HashMap<u64, usize>,
+}
+
+/// Everything below the mount point, sorted, folders before what they hold.
+pub fn walk() -> io::Result<Vec<Entry>> {
+    let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
+    let mut walker = Walker { entries: Vec::new(), inodes: HashMap::new() };
+    let stat = stat_at(root.as_raw_fd(), c"", libc::AT_EMPTY_PATH)?;
+    let mut entry = walker.entry(".".into(), &stat);
+    entry.read_xattrs(root.as_raw_fd());
+    walker.entries.push(entry);
+    walker.folder(&root, "", 0);
+    Ok(walker.entries)
+}
+
+impl Walker {
+    fn folder(&mut self, folder: &OwnedFd, prefix: &str, depth: usize) {
+        let names = match names(folder.as_raw_fd()) {
+            Ok(names) => names,
+            Err(error) => {
+                self.entries.last_mut().expect("the folder itself").error = Some(errno(&error));
+                return;
+            }
+        };
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            self.entries.last_mut().expect("the folder itself").error = Some(libc::EEXIST);
+        }
+        for (i, name) in names.iter().enumerate() {
+            let text = name.to_bytes().escape_ascii().to_string();
+            let ours = prefix.is_empty() && text == SCRATCH;
+            if !ours && names.get(i + 1) != Some(name) && self.entries.len() < ENTRIES_MAX {
+                self.name(folder.as_raw_fd(), name, format!("{prefix}{text}"), depth);
+            }
+        }
+    }
+
+    fn name(&mut self, folder: RawFd, name: &CStr, path: String, depth: usize) {
+        let stat = match stat_at(folder, name, libc::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(error) => {
+                self.entries.push(Entry { error: Some(errno(&error)), ..Entry::unknown(path) });
+                return;
+            }
+        };
+        let mut entry = self.entry(path, &stat);
+        match entry.r#type {
+            "file" => {
+                if let Err(error) = read_file(folder, name, &mut entry) {
+                    entry.error = Some(errno(&error));
+                }
+                self.entries.push(entry);
+            }
+            "symlink" => {
+                match read_link(folder, name) {
+                    Ok(target) => entry.target = Some(target),
+                    Err(error) => entry.error = Some(errno(&error)),
+                }
+                self.entries.push(entry);
+            }
+            "dir" if entry.path == LOST_AND_FOUND && entry.nlink == 2 => {}
+            "dir" => self.subfolder(folder, name, entry, depth),
+            _ => self.entries.push(entry),
+        }
+    }
+
+    fn subfolder(&mut self, folder: RawFd, name: &CStr, mut entry: Entry, depth: usize) {
+        let prefix = format!("{}/", entry.path);
+        let opened = open_at(folder, name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW);
+        match opened {
+            Ok(inner) if depth < DEPTH_MAX => {
+                entry.read_xattrs(inner.as_raw_fd());
+                self.entries.push(entry);
+                self.folder(&inner, &prefix, depth + 1);
+            }
+            Ok(_) => self.entries.push(Entry { error: Some(libc::ELOOP), ..entry }),
+            Err(error) => self.entries.push(Entry { error: Some(errno(&error)), ..entry }),
+        }
+    }
+
+    fn entry(&mut self, path: String, stat: &libc::stat) -> Entry {
+        let next = self.inodes.len();
+        let r#type = match stat.st_mode & libc::S_IFMT {
+            libc::S_IFREG => "file",
+            libc::S_IFDIR => "dir",
+            libc::S_IFLNK => "symlink",
+            _ => "other",
+        };
+        Entry {
+            r#type,
+            mode: stat.st_mode & 0o7777,
+            nlink: stat.st_nlink,
+            inode: *self.inodes.entry(stat.st_ino).or_insert(next),
+            // A folder's size is an implementation detail of the file system.
+            size: if r#type == "dir" { 0 } else { stat.st_size },
+            ..Entry::unknown(path)
+        }
+    }
+}
+
+impl Entry {
+    fn read_xattrs(&mut self, fd: RawFd) {
+        match xattrs(fd) {
+            Ok(xattrs) => self.xattrs = xattrs,
+            Err(error) => self.error = Some(errno(&error)),
+        }
+    }
+
+    fn unknown(path: String) -> Entry {
+        Entry {
+            path,
+            r#type: "other",
+            mode: 0,
+            nlink: 0,
+            inode: 0,
+            size: 0,
+            segments: None,
+            hash: None,
+            xattrs: BTreeMap::new(),
+            target: None,
+            error: None,
+        }
+    }
+}
+
+fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
+    // SAFETY: the structure is plain data that the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        check(libc::fstatat(folder, name.as_ptr(), &mut stat, flags))?;
+        Ok(stat)
+    }
+}
+
+/// Names in a folder, sorted, without `.` and `..`.
+fn names(folder: RawFd) -> io::Result<Vec<CString>> {
+    let mut buffer = vec![0u64; 4096];
+    let mut names = Vec::new();
+    loop {
+        let bytes = std::mem::size_of_val(&buffer[..]);
+        // SAFETY: the buffer's length is given.
+        let filled = check(unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), bytes) })?;
+        if filled == 0 {
+            names.sort();
+            return Ok(names);
+        }
+        let mut at = 0;
+        while at < filled as usize {
+            // SAFETY: the kernel wrote whole records; d_reclen leads to the next, d_name is a C string.
+            unsafe {
+                let record = buffer.as_ptr().cast::<u8>().add(at).cast::<libc::dirent64>();
+                let name = CStr::from_ptr((&raw const (*record).d_name).cast());
+                if name != c"." && name != c".." {
+                    names.push(name.to_owned());
+                }
+                at += usize::from((*record).d_reclen);
+            }
+        }
+    }
+}
+
+fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
+    let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
+    entry.read_xattrs(fd.as_raw_fd());
+    let mut content = Vec::with_capacity((entry.size as u64).min(FILE_BYTES_MAX) as usize + 1);
+    let mut file = File::from(fd).take(FILE_BYTES_MAX);
+    let failed = if entry.size == 0 { None } else { file.read_to_end(&mut content).err() };
+    let unread = entry.size as u64 > content.len() as u64;
+    let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
+    let mut start = 0;
+    let mut segments = Vec::new();
+    for (end, source) in pattern::segments(&content, TAGS) {
+        segments.push((start, end as u64, source_name(source)));
+        start = end as u64;
+    }
+    if let Some(error) = failed {
+        segments.push((start, entry.size as u64, format!("error:{error}")));
+    }
+    entry.segments = Some(segments);
+    entry.hash = Some(format!("{:016x}", xxh64(&content, 0)));
+    Ok(())
+}
+
+fn source_name(source: Source) -> String {
+    match source {
+        Source::Zero => "zero".into(),
+        Source::Write(tag) => format!("write:{tag}"),
+        Source::Stale => "stale".into(),
+        Source::Other => "other".into(),
+    }
+}
+
+fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {
+    let mut buffer = vec![0u8; libc::PATH_MAX as usize];
+    // SAFETY: the buffer's length is given.
+    let length =
+        check(unsafe { libc::readlinkat(folder, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) } as i64)?;
+    Ok(String::from_utf8_lossy(&buffer[..length as usize]).into_owned())
+}
+
+/// Extended attributes of the user name space: name to value in hexadecimal.
+fn xattrs(fd: RawFd) -> io::Result<BTreeMap<String, String>> {
+    let mut list = [0u8; XATTR_BYTES_MAX];
+    // SAFETY: the buffer's length is given.
+    let length = match check(unsafe { libc::flistxattr(fd, list.as_mut_ptr().cast(), list.len()) } as i64) {
+        Err(error) if errno(&error) == libc::EOPNOTSUPP => 0,
+        length => length?,
+    };
+    let names = list[..length as usize].split_inclusive(|&byte| byte == 0);
+    names.filter(|name| name.starts_with(b"user.")).map(|name| xattr(fd, name)).collect()
+}
+
+fn xattr(fd: RawFd, name: &[u8]) -> io::Result<(String, String)> {
+    let name = CStr::from_bytes_with_nul(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let mut value = [0u8; XATTR_BYTES_MAX];
+    // SAFETY: the name is a C string, the buffer's length is given.
+    let length = check(unsafe { libc::fgetxattr(fd, name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as i64)?;
+    let hex = value[..length as usize].iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((name.to_bytes().escape_ascii().to_string(), hex))
+}

@@ -1,0 +1,145 @@
+"""Many plans over a few machines. What is finished is in the store at once, so that an interrupted campaign resumes."""
+
+import hashlib
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import postcrash
+from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
+from postcrash.harness.errors import HarnessError
+from postcrash.harness.examine import Examination, Plan, examine
+from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.reports.store import Store
+
+
+class Progress(Protocol):
+    """Who wants to know how a campaign gets on. Called from several threads."""
+
+    def recoveries(self, count: int) -> None:
+        """So many more recoveries have been run."""
+        ...
+
+    def finished(self, plan: Plan, examination: Examination) -> None:
+        """One more plan is done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The machines of a campaign: how they are started, and how many (one a CPU is best)."""
+
+    settings: MachineSettings
+    machines: int
+
+
+@lru_cache(maxsize=1)
+def tool_digest() -> str:
+    """SHA-256 of our own code: results are taken from the store only if the same code would find them again."""
+    digest = hashlib.sha256()
+    package = Path(postcrash.__file__).resolve().parent
+    sources = [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
+    for path in [*sources, *(find_binary(name) for name in CHECKOUT_FOLDERS)]:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def run_campaign(
+    plans: Sequence[Plan], crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+) -> list[Examination]:
+    """Examine every plan; results in the order of `plans`. Takes what the store has unless `fresh`.
+
+    Raises the first HarnessError of any machine; what was finished by then is in the store.
+    """
+    results: dict[int, Examination] = {}
+    todo: list[tuple[int, Plan]] = []
+    for i, plan in enumerate(plans):
+        known = None if fresh else store.get_run(plan.key(tool_digest()))
+        if known is None:
+            todo.append((i, plan))
+        else:
+            results[i] = Examination.from_json(known, store.finding)
+            progress.finished(plan, results[i])
+    for i, plan, examination in _examine_all(todo, crew, store, progress):
+        store.put_run(plan.key(tool_digest()), examination.to_json(), examination.findings)
+        results[i] = examination
+        progress.finished(plan, examination)
+    return [results[i] for i in range(len(plans))]
+
+
+_Done = tuple[int, Plan, Examination, Path] | BaseException
+
+
+def _examine_all(
+    todo: list[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress
+) -> Iterator[tuple[int, Plan, Examination]]:
+    """Results as they come. The store belongs to this thread; machines run in threads of their own."""
+    work: queue.SimpleQueue[tuple[int, Plan]] = queue.SimpleQueue()
+    for item in todo:
+        work.put(item)
+    done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+    with ExitStack() as stack:
+        for cpu in range(min(crew.machines, len(todo))):
+            machine = Machine(crew.settings, cpu)
+            stack.callback(machine.close)
+            worker = threading.Thread(target=_work, args=(machine, work, done, store.scratch, progress), daemon=True)
+            worker.start()
+        for _ in todo:
+            result = _next(done)
+            if isinstance(result, BaseException):
+                raise result
+            index, plan, examination, recording = result
+            if examination.findings:
+                store.adopt_recording(recording, examination.recording)
+            else:
+                recording.unlink()
+            yield index, plan, examination
+
+
+def _next(done: "queue.SimpleQueue[_Done]") -> _Done:
+    """Wait in short steps, so that Ctrl-C is noticed."""
+    while True:
+        try:
+            return done.get(timeout=0.2)
+        except queue.Empty:
+            continue
+
+
+def _work(
+    machine: Machine,
+    work: "queue.SimpleQueue[tuple[int, Plan]]",
+    done: "queue.SimpleQueue[_Done]",
+    scratch: Callable[[], Path],
+    progress: Progress,
+) -> None:
+    try:
+        machine.boot()
+        while True:
+            index, plan = work.get_nowait()
+            recording = scratch()
+            counter = _Counter(progress)
+            examination = examine(machine, plan, recording, counter.total)
+            counter.total(examination.recoveries)
+            done.put((index, plan, examination, recording))
+    except queue.Empty:
+        return
+    except HarnessError as error:
+        done.put(error)
+    except Exception as error:  # handed to the thread that can report it
+        done.put(error)
+
+
+class _Counter:
+    """Turns running totals into steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._last = progress, 0
+
+    def total(self, count: int) -> None:
+        self._progress.recoveries(count - self._last)
+        self._last = count

@@ -1,0 +1,101 @@
+"""The property table: every property's workload family on every target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.harness.campaign import Crew, Progress, run_campaign
+from postcrash.harness.examine import Examination, Plan
+from postcrash.harness.judges import PropertyJudge
+from postcrash.harness.machine import Budget
+from postcrash.model import Verdict, Workload, worst
+from postcrash.properties import Property
+from postcrash.reports.records import Cell, Finding
+from postcrash.reports.store import Store
+from postcrash.targets import BaseImage, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a table is about."""
+
+    targets: Sequence[tuple[Target, BaseImage]]
+    properties: Sequence[Property]
+    kernel: str
+    model: str
+    budget: Budget
+
+
+def characterize(
+    question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+) -> tuple[list[Cell], list[Finding]]:
+    """The cells, target by target, and the findings behind those that are VIOLATED."""
+    plans = make_plans(question)
+    examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
+    cells, findings = [], []
+    for target, _ in question.targets:
+        for prop in question.properties:
+            mine = [(plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings]
+            cell, witness = _cell(prop.name, mine, question, target)
+            cells.append(cell)
+            findings.extend([witness] if witness else [])
+    store.put_cells(cells)
+    return cells, findings
+
+
+def make_plans(question: Question) -> list[Plan]:
+    """One plan for each target and workload, judged by every property that has the workload in its family."""
+    families: dict[Workload, list[PropertyJudge]] = {}
+    for prop in question.properties:
+        for workload in prop.workloads():
+            families.setdefault(workload.with_tail(), []).append(PropertyJudge(prop))
+    return [
+        Plan(
+            target=target,
+            base=base,
+            kernel=question.kernel,
+            model=question.model,
+            workload=workload,
+            judges=tuple(judges),
+            recoveries=(target.recover_wire(walk=True, fsck=False),),
+            budget=question.budget,
+        )
+        for target, base in question.targets
+        for workload, judges in families.items()
+    ]
+
+
+def _cell(
+    name: str, examined: list[tuple[Plan, Examination]], question: Question, target: Target
+) -> tuple[Cell, Finding | None]:
+    results = [result for _, result in examined]
+    rulings = [result.rulings[name] for result in results]
+    verdict = worst(ruling.verdict for ruling in rulings)
+    relevant = sum(ruling.relevant for ruling in rulings)
+    reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
+    if verdict is Verdict.HOLDS and not relevant:
+        verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
+    witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
+    witness = min(witnesses, key=_simplicity, default=None)
+    cell = Cell(
+        target=target.name,
+        property=name,
+        verdict=verdict,
+        states=sum(result.covered for result in results),
+        recoveries=sum(result.recoveries for result in results),
+        outcomes=sum(result.outcomes for result in results),
+        workloads=len(results),
+        relevant=relevant,
+        witness=witness.id if witness else None,
+        reason=witness.message if witness else reason,
+        kernel=question.kernel,
+        model=question.model,
+    )
+    return cell, witness
+
+
+def _simplicity(finding: Finding) -> tuple[int, int, str]:
+    """Fewest deviations from keeping everything, then fewest operations."""
+    deviations = sum(version != 0 for _, version in finding.choices)
+    return deviations, finding.workload_text.count("\n"), finding.workload_name
+
+

@@ -1,0 +1,90 @@
+"""The command line: `postcrash COMMAND`."""
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+import postcrash
+from postcrash.harness.commands.characterize import characterize
+from postcrash.harness.commands.check import check
+from postcrash.harness.commands.doctor import doctor
+from postcrash.harness.commands.explain import explain
+from postcrash.harness.commands.repro import repro
+from postcrash.harness.errors import HarnessError
+from postcrash.harness.places import STORE_DEFAULT
+from postcrash.harness.session import Session
+from postcrash.model import ExitCode
+from postcrash.reports.store import StoreError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(postcrash.__version__, prog_name="postcrash")
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=STORE_DEFAULT,
+    show_default=True,
+    help="Folder with results; made if it is not there.",
+)
+@click.pass_context
+def cli(context: click.Context, store: Path) -> None:
+    """After a power cut, what can be on this disk?
+
+    postcrash runs workloads on real file systems in a guest, records every block write, works out every disk content
+    that a power cut could leave, has the real kernel recover each, and judges what it finds.
+
+    \b
+    Start with:
+      postcrash doctor                                      is everything here?
+      postcrash check examples/rename-replace.ops --target ext4-original
+      postcrash characterize                                the table of HotDep'13, on this kernel
+
+    \b
+    Exit codes: 0 holds, 1 violated, 2 interrupted, 3 infrastructure, 4 usage,
+    5 nothing selected, 6 undecided.
+    """
+    context.obj = Session(store)
+
+
+for command in (doctor, characterize, check, repro, explain):
+    cli.add_command(command)
+
+
+def main() -> NoReturn:
+    """Run the command line; every expected failure is one line and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        return int(cli.main(standalone_mode=False) or ExitCode.HOLDS)
+    except click.exceptions.Exit as asked:
+        return asked.exit_code
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted; what was finished is kept, and the same command goes on from there")
+        return ExitCode.INTERRUPTED
+    except HarnessError as error:
+        _say(str(error))
+        if error.evidence.strip():
+            _say("the guest's console ended with:\n" + error.evidence.strip()[-2000:])
+        return error.exit_code
+    except StoreError as error:
+        _say(str(error))
+        return ExitCode.INFRASTRUCTURE
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _say(text: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)

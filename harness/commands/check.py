@@ -1,0 +1,141 @@
+"""`postcrash check`: one workload on one target, every crash state, every judge."""
+
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+
+from postcrash.harness.campaign import run_campaign
+from postcrash.harness.commands.options import exploration_options, json_option
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examine import Examination, Plan
+from postcrash.harness.judges import Judge, all_judges, judges_named
+from postcrash.harness.machine import Budget
+from postcrash.harness.output import write_json
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
+from postcrash.reports.explanation import render_text
+
+FINDINGS_MAX = 5
+"""Different messages of one judge that are followed up."""
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
+@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated.")
+@exploration_options
+@json_option
+@click.pass_obj
+def check(
+    session: Session,
+    file: str,
+    target_name: str,
+    judges: Sequence[str],
+    model: str,
+    guests: int | None,
+    recoveries: int,
+    seconds: float,
+    fresh: bool,
+    json_file: str | None,
+) -> int:
+    """Run the workload FILE and judge every crash state that it can leave.
+
+    \b
+    Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, sync and
+    O_SYNC promised is there, nothing appears that never was, and every property that the workload puts to the test.
+    FILE is in the .ops language (docs/workloads.md). `commit` and `sync` are added at its end, so that what the
+    kernel does later by itself is covered too.
+
+    \b
+    Examples:
+      postcrash check examples/rename-replace.ops --target ext4-original
+      postcrash check examples/create-fsync.ops --target btrfs --judge durability --json -
+    """
+    target = session.target(target_name)
+    workload = _load(file).with_tail()
+    chosen = _judges(judges)
+    kinds = [target.recover_wire(walk=True, fsck=False), target.recover_wire(walk=False, fsck=True)]
+    wanted = [recover for recover in kinds if any(judge.wants(recover) for judge in chosen)]
+    if any(recover["fsck"] for recover in wanted):
+        session.require_fsck(target)
+    plan = Plan(
+        target=target,
+        base=session.base(target),
+        kernel=session.kernel.label,
+        model=model,
+        workload=workload,
+        judges=chosen,
+        recoveries=tuple(wanted),
+        budget=Budget(recoveries, seconds),
+        findings_max=FINDINGS_MAX,
+    )
+    with TerminalProgress(1) as progress:
+        (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
+    write_json(json_file, _to_json(result))
+    if json_file != "-":
+        _print(plan, result)
+    return result.verdict.exit_code
+
+
+def _load(file: str) -> Workload:
+    try:
+        workload = load_workload(file)
+        simulate(workload)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except WorkloadError as error:
+        raise UsageError(str(error)) from error
+    except SimulationError as error:
+        raise UsageError(f"{file}:{error.operation.line}: {error}") from error
+    return workload
+
+
+def _judges(names: Sequence[str]) -> tuple[Judge, ...]:
+    try:
+        return judges_named(names) or all_judges()
+    except LookupError as error:
+        raise UsageError(str(error.args[0])) from error
+
+
+def _to_json(result: Examination) -> dict[str, object]:
+    rulings = {
+        name: {"verdict": ruling.verdict.name.lower(), "relevant": ruling.relevant, "reason": ruling.reason}
+        for name, ruling in result.rulings.items()
+    }
+    return {
+        "verdict": result.verdict.name.lower(),
+        "states": str(result.covered),
+        "states_total": str(result.states),
+        "recoveries": result.recoveries,
+        "outcomes": result.outcomes,
+        "recording": result.recording,
+        "judges": rulings,
+        "notes": result.notes,
+        "findings": [finding.to_json() for finding in result.findings],
+    }
+
+
+def _print(plan: Plan, result: Examination) -> None:
+    console = Console()
+    colours = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+    for finding in result.findings:
+        console.rule(f"[red]{finding.checker}[/] · {finding.id}")
+        if finding.explanation is not None:
+            render_text(finding.explanation, console)
+        console.print(f"again: postcrash repro {finding.id}", highlight=False)
+    console.rule()
+    for name, ruling in result.rulings.items():
+        irrelevant = "" if ruling.relevant or ruling.verdict is not Verdict.HOLDS else " (not put to the test)"
+        reason = f": {ruling.reason}" if ruling.reason else ""
+        console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}{irrelevant}", end="")
+        console.print(reason, markup=False, highlight=False)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+    console.print(
+        f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
+        f"{result.covered} of {result.states} crash states in {result.intervals} crash intervals, "
+        f"{result.recoveries} recoveries, {result.outcomes} outcomes, {result.rechecks} run again",
+        highlight=False,
+    )

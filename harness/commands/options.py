@@ -1,0 +1,46 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from postcrash._core import device_models
+from postcrash.harness.machine import Budget
+
+_Command = Callable[..., Any]
+
+
+def json_option(command: _Command) -> _Command:
+    """`--json FILE`."""
+    help_text = "Write the result as JSON; - is standard output."
+    return click.option("--json", "json_file", metavar="FILE", help=help_text)(command)
+
+
+def exploration_options(command: _Command) -> _Command:
+    """`--model`, `--guests`, `--recoveries`, `--seconds` and `--fresh`."""
+    budget = Budget()
+    options = (
+        click.option("--fresh", is_flag=True, help="Run again what the store has a result for."),
+        click.option(
+            "--seconds",
+            type=click.FloatRange(min=0, min_open=True),
+            default=budget.seconds,
+            show_default=True,
+            help="Budget for one workload on one target; what it leaves out is UNDECIDED.",
+        ),
+        click.option(
+            "--recoveries",
+            type=click.IntRange(min=1),
+            default=budget.recoveries,
+            show_default=True,
+            help="Budget for one workload on one target; what it leaves out is UNDECIDED.",
+        ),
+        click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; one a CPU by default."),
+        click.option(
+            "--model", type=click.Choice(device_models()), default="cache", show_default=True, help="Device model."
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command

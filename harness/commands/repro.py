@@ -1,0 +1,59 @@
+"""`postcrash repro ID`: run one crash state again."""
+
+import click
+from rich.console import Console
+
+from postcrash.harness.commands.options import json_option
+from postcrash.harness.errors import UsageError
+from postcrash.harness.judges import judges_named
+from postcrash.harness.machine import Machine, Source
+from postcrash.harness.output import write_json
+from postcrash.harness.session import Session
+from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.reports.records import Finding
+
+
+@click.command()
+@click.argument("id")
+@click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it so many times.")
+@json_option
+@click.pass_obj
+def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
+    """Recover the crash state of finding ID again and say whether it still fails.
+
+    \b
+    ID is printed by `check` and `characterize`, such as f-1a2b3c4d. Exit code 1 if it fails every time, 0 if it never
+    does, 3 if it sometimes does: then something is not deterministic.
+    """
+    finding = session.store.finding(id)
+    target = session.target(finding.target)
+    base = session.base_of(target, finding.base)
+    source = Source(session.store.recording_path(finding.recording), base.path, finding.model)
+    with Machine(session.settings) as machine:
+        answers = [_once(machine, source, finding) for _ in range(times)]
+    failures = sum(failed for failed, _ in answers)
+    message = answers[-1][1]
+    write_json(json_file, {"id": id, "state": finding.state, "runs": times, "failures": failures, "message": message})
+    if json_file != "-":
+        console = Console(soft_wrap=True)
+        console.print(f"{id}: fails {failures} of {times} times ({finding.checker} on {target.name})", highlight=False)
+        console.print(message, markup=False, highlight=False)
+    if 0 < failures < times:
+        return ExitCode.INFRASTRUCTURE
+    return ExitCode.VIOLATED if failures else ExitCode.HOLDS
+
+
+def _once(machine: Machine, source: Source, finding: Finding) -> tuple[bool, str]:
+    event = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
+    if event["observation"] is None:
+        return finding.casualty is not None, event["casualty"]["what"]
+    if finding.casualty is not None:
+        return False, "the state is recovered"
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    (judge,) = judges_named([finding.checker])
+    try:
+        observation = Observation.from_wire(event["observation"])
+    except ObservationError as error:
+        raise UsageError(f"the agent's report is broken: {error}") from error
+    opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)
+    return opinion.verdict is Verdict.VIOLATED, opinion.message or f"{judge.name} holds"

@@ -1,0 +1,113 @@
+"""Properties and checkers under one face: what judges an observation against a history."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from postcrash.checkers import CHECKERS, Checker
+from postcrash.model import History, Observation, Verdict
+from postcrash.properties import PROPERTIES, Property
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judge says of one observation.
+
+    verdict   HOLDS, VIOLATED, or UNDECIDED where the judge cannot tell
+    relevant  the observation put the question at all
+    message   for VIOLATED what is wrong, for UNDECIDED why
+    """
+
+    verdict: Verdict
+    relevant: bool
+    message: str
+
+
+class Judge(Protocol):
+    """One question to every observation."""
+
+    @property
+    def name(self) -> str:
+        """Short and unique, as in tables and findings."""
+        ...
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """Whether recoveries of this kind show what the judge looks at."""
+        ...
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """Never raises: a judge that fails is undecided."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyJudge:
+    """A property. A state that does not mount shows no tree, and leaves the property undecided."""
+
+    property: Property
+
+    @property
+    def name(self) -> str:
+        """The property's."""
+        return self.property.name
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """Properties look at the tree."""
+        return bool(recover["walk"])
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if observation.mount_errno:
+            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        try:
+            judgement = self.property.judge(history, observation.tree)
+        except Exception as error:
+            return Opinion(Verdict.UNDECIDED, False, f"{self.name} failed: {error!r}")
+        verdict = Verdict.HOLDS if judgement.holds else Verdict.VIOLATED
+        return Opinion(verdict, judgement.relevant, judgement.message)
+
+
+_LOOKS_AT = {"fsck": ("fsck",), "mounts": ("walk",), "durability": ("walk",), "never-written": ("walk",)}
+"""What recoveries must do for a checker to be asked; one that is not named is asked always."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckerJudge:
+    """A general checker."""
+
+    checker: Checker
+
+    @property
+    def name(self) -> str:
+        """The checker's."""
+        return self.checker.name
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """See `Judge`."""
+        return all(recover[part] for part in _LOOKS_AT.get(self.name, ()))
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        try:
+            finding = self.checker.check(history, observation)
+        except Exception as error:
+            return Opinion(Verdict.UNDECIDED, False, f"{self.name} cannot tell: {error}")
+        if finding is None:
+            return Opinion(Verdict.HOLDS, True, "")
+        return Opinion(Verdict.VIOLATED, True, finding.message)
+
+
+def all_judges() -> tuple[Judge, ...]:
+    """Every checker and every property."""
+    return (*map(CheckerJudge, CHECKERS), *map(PropertyJudge, PROPERTIES))
+
+
+def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
+    """The judges with these names, upper and lower case alike. Raises LookupError for an unknown one."""
+    known = {judge.name.casefold(): judge for judge in all_judges()}
+    chosen = []
+    for name in names:
+        if name.casefold() not in known:
+            raise LookupError(f"unknown property or checker {name!r} (known: {', '.join(j.name for j in all_judges())})")
+        chosen.append(known[name.casefold()])
+    return tuple(chosen)

@@ -1,0 +1,186 @@
+"""A machine: one crash disk process with its guest, and the requests that it answers.
+
+The messages are those of recorders/crashdisk/src/control.rs.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from postcrash.harness.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
+from postcrash.model import Workload
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSettings:
+    """How guests are started. `disk_mib` is the size of the test disk that they see; images may be smaller."""
+
+    kernel: Path
+    root: Path
+    memory_mib: int = 128
+    disk_mib: int = 1024
+    boot_timeout_s: float = 60.0
+    command_timeout_s: float = 30.0
+    plain_disk: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one exploration may cost: recoveries, and seconds."""
+
+    recoveries: int = 20_000
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is explored: a recording, the base image that it was made on, and the device model."""
+
+    recording: Path
+    base: Path
+    model: str
+
+    def to_wire(self) -> dict[str, str]:
+        """As in a request; paths are absolute."""
+        return {"recording": str(self.recording.resolve()), "base": str(self.base.resolve()), "model": self.model}
+
+
+class Machine:
+    """A guest that runs workloads and recovers crash states. Use it in a `with` statement.
+
+    Every method raises InfrastructureError when the machine fails and UsageError when what was asked for cannot be done.
+    """
+
+    def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
+        self._settings = settings
+        self._cpu = cpu
+        self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
+        try:
+            program = find_binary("crashdisk")
+            self._process = subprocess.Popen(
+                [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+            )
+        except (BinaryNotFoundError, OSError) as error:
+            shutil.rmtree(self._work, ignore_errors=True)
+            raise InfrastructureError(str(error)) from error
+
+    def __enter__(self) -> Self:
+        try:
+            self.boot()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the guest and its disk. Can be called from another thread, and twice."""
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def boot(self) -> float:
+        """Start the guest. Returns the seconds that it took."""
+        settings = self._settings
+        booted = self._ask(
+            "boot",
+            kernel=str(settings.kernel),
+            root=str(settings.root),
+            work=str(self._work),
+            memory_mib=settings.memory_mib,
+            disk_sectors=settings.disk_mib * 2048,
+            cpu=self._cpu,
+            boot_timeout_s=settings.boot_timeout_s,
+            command_timeout_s=settings.command_timeout_s,
+            plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
+        )
+        return float(booted["seconds"])
+
+    def record(self, base: Path, mount: dict[str, Any], workload: Workload, out: Path, metadata: Event) -> None:
+        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails."""
+        recorded = self._ask(
+            "record",
+            base=str(base.resolve()),
+            out=str(out.resolve()),
+            run={"mount": mount, **workload.to_wire()},
+            metadata=json.dumps(metadata),
+        )
+        if recorded["failed"] is not None:
+            operation, errno = recorded["failed"]
+            failed = workload.operations[operation]
+            raise UsageError(f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}")
+
+    def explore(
+        self,
+        source: Source,
+        recover: dict[str, Any],
+        budget: Budget,
+        *,
+        recheck_share: float = 0.02,
+        seed: int = 1,
+        brute_force: bool = False,
+        intervals: list[int] | None = None,
+    ) -> Iterator[Event]:
+        """Explore every crash interval; yields the events `interval`, `lost-guest`, `nondeterministic`, `progress`, `explored`."""
+        yield from self._stream(
+            "explore",
+            "explored",
+            **source.to_wire(),
+            recover=recover,
+            recoveries_max=budget.recoveries,
+            seconds_max=budget.seconds,
+            recheck_share=recheck_share,
+            seed=seed,
+            brute_force=brute_force,
+            intervals=intervals,
+        )
+
+    def execute(self, source: Source, interval: int, choices: list[tuple[int, int]], recover: dict[str, Any]) -> Event:
+        """Recover one crash state. Returns the event `executed`."""
+        return self._ask("execute", **source.to_wire(), interval=interval, choices=choices, recover=recover)
+
+    def spin(self, device: str, recover: dict[str, Any], count: int) -> Event:
+        """Recover the guest's own `device` `count` times. Returns {"seconds", "entries"}."""
+        result = self._ask("spin", device=device, recover=recover, count=count)["result"]
+        return dict(result)
+
+    def _ask(self, request: str, **fields: object) -> Event:
+        answer: Event = {}
+        for answer in self._stream(request, None, **fields):  # noqa: B007
+            pass
+        return answer
+
+    def _stream(self, request: str, last: str | None, **fields: object) -> Iterator[Event]:
+        """Events up to the one called `last`, or up to the first that answers a request."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise InfrastructureError("the crash disk process has ended") from error
+        for line in self._process.stdout:
+            event: Event = json.loads(line)
+            if event["event"] == "error":
+                raise _failure(event)
+            yield event
+            if event["event"] == last or (last is None and event["event"] != "lost-guest"):
+                return
+        raise InfrastructureError("the crash disk process has ended")
+
+
+def _failure(event: Event) -> HarnessError:
+    kind = UsageError if event["kind"] == "input" else InfrastructureError
+    return kind(event["message"], event["console"])

@@ -1,0 +1,39 @@
+"""Where results are written: files whole or absent, `-` for standard output."""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from postcrash.harness.errors import InfrastructureError
+
+
+def write_json(place: str | None, obj: object) -> None:
+    """Write `obj` as JSON to the file `place`, to standard output for `-`, nowhere for None."""
+    if place is not None:
+        write_text(place, json.dumps(obj, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(place: str, text: str) -> None:
+    """Write `text` to the file `place`, or to standard output for `-`. Raises InfrastructureError."""
+    if place == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    path = Path(place)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror or error}") from error

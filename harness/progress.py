@@ -1,0 +1,48 @@
+"""Progress on a terminal; nothing elsewhere."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from postcrash.harness.examine import Examination, Plan
+
+
+class TerminalProgress:
+    """A bar of workloads and a count of recoveries, on standard error."""
+
+    def __init__(self, workloads: int) -> None:
+        console = Console(stderr=True)
+        self._recoveries = 0
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("workloads"),
+            TextColumn("{task.fields[recoveries]} recoveries"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._bars.add_task("starting guests", total=workloads, recoveries=0)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def recoveries(self, count: int) -> None:
+        """See `campaign.Progress`."""
+        self._recoveries += count
+        self._bars.update(self._task, recoveries=self._recoveries)
+
+    def finished(self, plan: Plan, examination: Examination) -> None:
+        """See `campaign.Progress`."""
+        self._bars.update(self._task, advance=1, description=plan.target.name)

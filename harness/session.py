@@ -1,0 +1,78 @@
+"""What every command that runs guests needs: kernel, guest root, base images, store."""
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from postcrash.harness.campaign import Crew
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.guest_root import guest_root, has_program
+from postcrash.harness.kernel import Kernel, find_kernel
+from postcrash.harness.machine import MachineSettings
+from postcrash.harness.places import cache_folder
+from postcrash.reports.store import Store, StoreError
+from postcrash.targets import BaseImage, BaseImageError, Target, UnknownTargetError, base_image, target_named
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of a command. Everything is made when it is first asked for."""
+
+    store_folder: Path
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The guest kernel."""
+        return find_kernel()
+
+    @cached_property
+    def root(self) -> Path:
+        """The guest's root folder."""
+        return guest_root(self.kernel, cache_folder())
+
+    @cached_property
+    def store(self) -> Store:
+        """Where results go."""
+        try:
+            return Store(self.store_folder)
+        except StoreError as error:
+            raise InfrastructureError(str(error)) from error
+
+    @property
+    def settings(self) -> MachineSettings:
+        """How guests are started."""
+        return MachineSettings(self.kernel.path, self.root)
+
+    def crew(self, guests: int | None) -> Crew:
+        """`guests` machines; by default one for each CPU that this process may use."""
+        return Crew(self.settings, guests or len(os.sched_getaffinity(0)))
+
+    def target(self, name: str) -> Target:
+        """The target called `name`."""
+        try:
+            return target_named(name)
+        except UnknownTargetError as error:
+            raise UsageError(str(error)) from error
+
+    def base(self, target: Target) -> BaseImage:
+        """The target's base image."""
+        try:
+            return base_image(target, cache_folder() / "bases")
+        except BaseImageError as error:
+            raise InfrastructureError(str(error)) from error
+
+    def base_of(self, target: Target, wanted: str) -> BaseImage:
+        """The target's base image, which must be the one with the id `wanted`."""
+        base = self.base(target)
+        if base.id != wanted:
+            raise InfrastructureError(
+                f"{target.name}'s base image is {base.id}, but the recording was made on {wanted}: "
+                f"{target.mkfs[0]} has changed since; run `check` or `characterize` again"
+            )
+        return base
+
+    def require_fsck(self, target: Target) -> None:
+        """The guest must have the target's fsck."""
+        if not has_program(self.root, target.fsck[0]):
+            raise InfrastructureError(f"{target.fsck[0]} is not installed: run  apt-get install {target.package}")

@@ -1,0 +1,47 @@
+"""Shared words of postcrash: workloads, simulated and observed trees, histories, verdicts.
+
+Reading order: `operation` (the table of the language), `workload` (its parser), `tree` and `segments`, `simulate`,
+`observation`, `history`, `verdict`, `pattern`. This package imports nothing else of ours.
+"""
+
+from postcrash.model.builder import WorkloadBuilder
+from postcrash.model.history import History
+from postcrash.model.observation import FsckResult, Observation, ObservationError
+from postcrash.model.operation import FORMS, Form, Operation
+from postcrash.model.pattern import pattern, splitmix64, stale
+from postcrash.model.segments import Segment, Segments
+from postcrash.model.simulate import SimulationError, simulate
+from postcrash.model.tree import Entry, EntryType, Tree, source_at, sources
+from postcrash.model.verdict import Certificate, ExitCode, Verdict, worst
+from postcrash.model.workload import Workload, WorkloadError, load_workload, parse_workload
+
+__all__ = [
+    "FORMS",
+    "Certificate",
+    "Entry",
+    "EntryType",
+    "ExitCode",
+    "Form",
+    "FsckResult",
+    "History",
+    "Observation",
+    "ObservationError",
+    "Operation",
+    "Segment",
+    "Segments",
+    "SimulationError",
+    "Tree",
+    "Verdict",
+    "Workload",
+    "WorkloadBuilder",
+    "WorkloadError",
+    "load_workload",
+    "parse_workload",
+    "pattern",
+    "simulate",
+    "source_at",
+    "sources",
+    "splitmix64",
+    "stale",
+    "worst",
+]

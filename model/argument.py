@@ -1,0 +1,120 @@
+"""How each kind of argument is written in a workload, and its limits."""
+
+import re
+from collections.abc import Callable
+
+from postcrash.model.operation import Kind
+
+KIB = 1024
+MIB = 1024 * KIB
+
+PATH_BYTES_MAX = 1023
+"""Of a path and of a symbolic link's target; xfs takes no longer target."""
+COMPONENTS_MAX = 64
+"""The agent looks no deeper."""
+COMPONENT_BYTES_MAX = 255
+"""NAME_MAX of Linux, include/uapi/linux/limits.h."""
+OFFSET_MAX = 1024 * MIB
+LENGTH_MAX = 64 * MIB
+SECTOR_BYTES = 512
+XATTR_NAME_BYTES_MAX = 255
+"""XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
+XATTR_VALUE_BYTES_MAX = 1024
+"""Small enough for one ext4 attribute block beside others."""
+
+MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole")
+XATTR_NAMESPACE = "user."
+"""The one that observations show."""
+ROOT = "."
+RESERVED = ".postcrash"
+"""The agent's own file in the root directory."""
+
+_SIZE = re.compile(r"([0-9]{1,12})([KM]?)")
+_UNITS = {"": 1, "K": KIB, "M": MIB}
+
+
+class ArgumentError(ValueError):
+    """An argument is not what it should be; the text says what was expected."""
+
+
+def read_argument(kind: Kind, text: str) -> str | int:
+    """The value that `text` stands for: bytes for offsets, lengths and sizes, else the text itself.
+
+    Raises `ArgumentError`, which says what was expected instead.
+    """
+    return _READERS[kind](text)
+
+
+def _bytes_between(least: int, most: int, multiple: int = 1) -> Callable[[str], int]:
+    expected = f"a number of bytes from {least} to {most} (4096, 4K, 1M)"
+    if multiple > 1:
+        expected = f"a multiple of {multiple} from {least} to {most} (4096, 4K, 1M)"
+
+    def read(text: str) -> int:
+        match = _SIZE.fullmatch(text)
+        if match:
+            value = int(match[1]) * _UNITS[match[2]]
+            if least <= value <= most and value % multiple == 0:
+                return value
+        raise ArgumentError(expected)
+
+    return read
+
+
+def _path(text: str) -> str:
+    components = text.split("/")
+    if text.startswith("/"):
+        raise ArgumentError("a path relative to the mount point")
+    if any(component in ("", ".", "..") for component in components):
+        raise ArgumentError("a path without empty, `.` or `..` components")
+    if components[0] == RESERVED:
+        raise ArgumentError(f"a path other than {RESERVED}, which is reserved")
+    if any(_byte_count(component) > COMPONENT_BYTES_MAX for component in components):
+        raise ArgumentError(f"path components of at most {COMPONENT_BYTES_MAX} bytes")
+    if len(components) > COMPONENTS_MAX:
+        raise ArgumentError(f"a path of at most {COMPONENTS_MAX} components")
+    return _text("a path", PATH_BYTES_MAX)(text)
+
+
+def _path_or_root(text: str) -> str:
+    return text if text == ROOT else _path(text)
+
+
+def _text(what: str, bytes_max: int, bytes_min: int = 1) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not bytes_min <= _byte_count(text) <= bytes_max:
+            raise ArgumentError(f"{what} of {bytes_min} to {bytes_max} bytes")
+        return text
+
+    return read
+
+
+def _mode(text: str) -> str:
+    if text not in MODES:
+        raise ArgumentError(f"a mode ({', '.join(MODES)})")
+    return text
+
+
+def _xattr_name(text: str) -> str:
+    if not text.startswith(XATTR_NAMESPACE) or text == XATTR_NAMESPACE:
+        raise ArgumentError(f"an attribute name that starts with {XATTR_NAMESPACE}")
+    return _text("an attribute name", XATTR_NAME_BYTES_MAX)(text)
+
+
+def _byte_count(text: str) -> int:
+    return len(text.encode())
+
+
+_READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
+    Kind.PATH: _path,
+    Kind.PATH_OR_ROOT: _path_or_root,
+    Kind.TARGET: _text("a target", PATH_BYTES_MAX),
+    Kind.OFFSET: _bytes_between(0, OFFSET_MAX),
+    Kind.SECTOR_OFFSET: _bytes_between(0, OFFSET_MAX, SECTOR_BYTES),
+    Kind.LENGTH: _bytes_between(1, LENGTH_MAX),
+    Kind.SECTOR_LENGTH: _bytes_between(SECTOR_BYTES, LENGTH_MAX, SECTOR_BYTES),
+    Kind.SIZE: _bytes_between(0, OFFSET_MAX),
+    Kind.MODE: _mode,
+    Kind.XATTR_NAME: _xattr_name,
+    Kind.XATTR_VALUE: _text("a value", XATTR_VALUE_BYTES_MAX, bytes_min=0),
+}

@@ -1,0 +1,235 @@
+"""What a recovery showed: the agent's report, checked.
+
+The report comes from a guest that may have lost its mind, so nothing in it is taken on trust: unknown fields, wrong
+types, numbers out of range and trees that cannot be are refused, and everything is bounded.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import cast
+
+from postcrash.model.segments import Segment, Segments, merged
+from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
+
+ENTRIES_MAX = 100_000
+SEGMENTS_MAX = 1_000_000
+"""Of one file."""
+XATTRS_MAX = 10_000
+"""Of one entry."""
+PATH_CHARACTERS_MAX = 65_536
+XATTR_VALUE_DIGITS_MAX = 2 * 65_536
+"""XATTR_SIZE_MAX of Linux, include/uapi/linux/limits.h, in hexadecimal digits."""
+KLOG_LINES_MAX = 100_000
+OUTPUT_CHARACTERS_MAX = 16 * 1024 * 1024
+ERRNO_MAX = 4095
+"""MAX_ERRNO of Linux, include/linux/err.h."""
+SIZE_MAX = 2**63 - 1
+
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+_HASH = re.compile(r"[0-9a-f]{16}")
+_SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})|error:[1-9][0-9]{0,3}")
+_TYPES = ("file", "dir", "symlink", "other")
+_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "fsck")
+_ENTRY_FIELDS = (
+    *("path", "type", "mode", "nlink", "inode", "size"),
+    *("segments", "hash", "xattrs", "target", "error"),
+)
+
+
+class ObservationError(ValueError):
+    """A report breaks the format; the text names the place, such as `tree[3].segments[0]`, and the offending value."""
+
+    def __init__(self, place: str, expected: str, found: object) -> None:
+        value = repr(found)
+        super().__init__(f"{place}: expected {expected}, found {value if len(value) <= 80 else value[:80] + '…'}")
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class FsckResult:
+    """How the file system's checker ended: its exit status (128 + signal if it was killed) and what it printed."""
+
+    status: int
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one recovery showed.
+
+    mount_errno  0 if the mount succeeded
+    tree         what was found; empty if the mount failed or the tree was not asked for
+    klog         the kernel's lines of level warning and worse
+    fsck         None unless the checker was asked for
+    """
+
+    mount_errno: int
+    tree: Tree
+    klog: tuple[str, ...] = ()
+    fsck: FsckResult | None = None
+
+    @staticmethod
+    def from_wire(obj: object) -> "Observation":
+        """Check and take over a report (decoded JSON); docs/ARCHITECTURE.md, "Observation, as reported by the agent".
+
+        Adjacent segments of one source are merged. Of entries with `error`, only `path` and `type` must be there.
+        Raises `ObservationError`.
+        """
+        wire = _object(obj, "observation", _OBSERVATION_FIELDS)
+        mount_errno = _integer(wire.get("mount_errno"), "mount_errno", 0, ERRNO_MAX)
+        walked = wire.get("tree") is not None
+        tree = _tree(_array(wire["tree"], "tree", ENTRIES_MAX) if walked else [])
+        if walked and mount_errno == 0 and ROOT_PATH not in tree:
+            raise ObservationError("tree", "the root directory, as the mount succeeded", sorted(tree)[:3])
+        if mount_errno != 0 and tree:
+            raise ObservationError("tree", "no entries, as the mount failed", sorted(tree)[:3])
+        lines = _array(wire.get("klog"), "klog", KLOG_LINES_MAX)
+        klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
+        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")))
+
+
+def _fsck(obj: object) -> FsckResult | None:
+    if obj is None:
+        return None
+    wire = _object(obj, "fsck", ("status", "output"))
+    status = _integer(wire.get("status"), "fsck.status", 0, 255)
+    return FsckResult(status, _text(wire.get("output"), "fsck.output", OUTPUT_CHARACTERS_MAX))
+
+
+def _tree(wires: list[object]) -> Tree:
+    entries: dict[str, Entry] = {}
+    for i, wire in enumerate(wires):
+        entry = _entry(wire, f"tree[{i}]")
+        if entry.path in entries:
+            raise ObservationError(f"tree[{i}].path", "a path that is not listed yet", entry.path)
+        entries[entry.path] = entry
+    for i, path in enumerate(entries):
+        parent = entries.get(path.rpartition("/")[0] or ROOT_PATH)
+        if parent is None or parent.type != "dir":
+            raise ObservationError(f"tree[{i}].path", "a path below a listed directory", path)
+    return Tree(entries.values())
+
+
+def _entry(obj: object, place: str) -> Entry:
+    wire = _object(obj, place, _ENTRY_FIELDS)
+    path = _path(wire.get("path"), f"{place}.path")
+    kind = _entry_type(wire.get("type"), f"{place}.type")
+    error = _integer(wire.get("error", 0), f"{place}.error", 0, ERRNO_MAX)
+    if error:
+        wire = {"mode": 0, "inode": 0, "size": 0, "segments": [], "target": "", **wire}
+    is_file = kind == "file"
+    size = _integer(wire.get("size"), f"{place}.size", 0, SIZE_MAX) if is_file else 0
+    segments = _segments(wire.get("segments"), f"{place}.segments") if is_file else ()
+    if not error:
+        _check_whole(segments, size, f"{place}.segments")
+    return Entry(
+        path=path,
+        type=kind,
+        mode=_integer(wire.get("mode"), f"{place}.mode", 0, 0o7777),
+        nlink=_nlink(wire.get("nlink"), f"{place}.nlink", required=not error),
+        inode=_integer(wire.get("inode"), f"{place}.inode", 0, SIZE_MAX),
+        size=size,
+        segments=segments,
+        xattrs=_xattrs(wire.get("xattrs", {}), f"{place}.xattrs"),
+        target=_text(wire.get("target"), f"{place}.target", PATH_CHARACTERS_MAX) if kind == "symlink" else "",
+        hash=_matching(wire["hash"], f"{place}.hash", _HASH, 16) if is_file and "hash" in wire else "",
+        error=error,
+    )
+
+
+def _path(obj: object, place: str) -> str:
+    path = _text(obj, place, PATH_CHARACTERS_MAX)
+    if path != ROOT_PATH and any(part in ("", ".", "..") for part in path.split("/")):
+        raise ObservationError(place, "a relative path without empty, `.` or `..` components", path)
+    return path
+
+
+def _entry_type(obj: object, place: str) -> EntryType:
+    if obj not in _TYPES:
+        raise ObservationError(place, f"one of {', '.join(_TYPES)}", obj)
+    return cast(EntryType, obj)
+
+
+def _nlink(obj: object, place: str, required: bool) -> int | None:
+    return _integer(obj, place, 0, SIZE_MAX) if required or obj is not None else None
+
+
+def _xattrs(obj: object, place: str) -> tuple[tuple[str, str], ...]:
+    wire = _object(obj, place)
+    if len(wire) > XATTRS_MAX:
+        raise ObservationError(place, f"at most {XATTRS_MAX} attributes", len(wire))
+    pairs = [
+        (_text(name, place, 255), _matching(value, f"{place}[{name!r}]", _HEX, XATTR_VALUE_DIGITS_MAX))
+        for name, value in wire.items()
+    ]
+    return tuple(sorted(pairs))
+
+
+def _segments(obj: object, place: str) -> Segments:
+    segments: list[Segment] = []
+    for i, item in enumerate(_array(obj, place, SEGMENTS_MAX)):
+        triple = _array(item, f"{place}[{i}]", 3)
+        if len(triple) != 3:
+            raise ObservationError(f"{place}[{i}]", "start, end and source", triple)
+        least = segments[-1].end if segments else 0
+        start = _integer(triple[0], f"{place}[{i}][0]", least, SIZE_MAX)
+        end = _integer(triple[1], f"{place}[{i}][1]", start + 1, SIZE_MAX)
+        segments.append(Segment(start, end, _source(triple[2], f"{place}[{i}][2]")))
+    return merged(segments)
+
+
+def _source(obj: object, place: str) -> str:
+    source = _matching(obj, place, _SOURCE, 10)
+    if source.startswith("write:") and int(source[6:]) > 254:
+        raise ObservationError(place, "a tag of at most 254", source)
+    return source
+
+
+def _check_whole(segments: Segments, size: int, place: str) -> None:
+    """Refuse segments that do not cover the file from 0 to `size` without gaps."""
+    covered = 0
+    for segment in segments:
+        if segment.start != covered:
+            break
+        covered = segment.end
+    if covered != size or (segments and segments[-1].end != size):
+        raise ObservationError(place, f"segments that cover 0 to {size} without gaps", list(map(tuple, segments)))
+
+
+def _object(obj: object, place: str, fields: Collection[str] | None = None) -> dict[str, object]:
+    if not isinstance(obj, dict):
+        raise ObservationError(place, "an object", obj)
+    for key in obj:
+        if not isinstance(key, str) or (fields is not None and key not in fields):
+            raise ObservationError(place, "known fields only", key)
+    return obj
+
+
+def _array(obj: object, place: str, length_max: int) -> list[object]:
+    if not isinstance(obj, list):
+        raise ObservationError(place, "an array", obj)
+    if len(obj) > length_max:
+        raise ObservationError(place, f"at most {length_max} items", len(obj))
+    return obj
+
+
+def _integer(obj: object, place: str, least: int, most: int) -> int:
+    if type(obj) is not int or not least <= obj <= most:
+        raise ObservationError(place, f"an integer from {least} to {most}", obj)
+    return obj
+
+
+def _text(obj: object, place: str, characters_max: int) -> str:
+    if not isinstance(obj, str):
+        raise ObservationError(place, "text", obj)
+    if len(obj) > characters_max:
+        raise ObservationError(place, f"at most {characters_max} characters", obj)
+    return obj
+
+
+def _matching(obj: object, place: str, form: re.Pattern[str], characters_max: int) -> str:
+    text = _text(obj, place, characters_max)
+    if not form.fullmatch(text):
+        raise ObservationError(place, f"text of the form {form.pattern}", text)
+    return text

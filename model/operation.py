@@ -1,0 +1,157 @@
+"""The operations of the workload language: one table for parser, printer, builder, simulator and documentation."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Literal
+
+from postcrash.model.quoting import quote
+
+
+class Kind(Enum):
+    """What an argument may be; `argument.py` says how each is written and bounded."""
+
+    PATH = auto()
+    PATH_OR_ROOT = auto()
+    TARGET = auto()
+    OFFSET = auto()
+    SECTOR_OFFSET = auto()
+    LENGTH = auto()
+    SECTOR_LENGTH = auto()
+    SIZE = auto()
+    MODE = auto()
+    XATTR_NAME = auto()
+    XATTR_VALUE = auto()
+
+
+Field = Literal["path", "to", "offset", "length", "mode", "name", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: how the documentation calls it, which field of `Operation` holds it, and what it may be."""
+
+    shown: str
+    field: Field
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one operation is written and what it is.
+
+    data         it writes bytes of its own and so carries a tag
+    persistence  when it returns, something is promised to survive a crash
+    environment  the kernel may do it at any time by itself
+    optional     how many of the last arguments may be left out, all together
+    """
+
+    word: str
+    arguments: tuple[Argument, ...]
+    meaning: str
+    data: bool = False
+    persistence: bool = False
+    environment: bool = False
+    optional: int = 0
+
+    @property
+    def usage(self) -> str:
+        """For example `write F OFFSET LENGTH` or `writeback F [OFFSET LENGTH]`."""
+        words = [self.word, *(argument.shown for argument in self.arguments)]
+        if not self.optional:
+            return " ".join(words)
+        return f"{' '.join(words[: -self.optional])} [{' '.join(words[-self.optional :])}]"
+
+
+_DIRECTORY = Argument("D", "path", Kind.PATH)
+_FILE = Argument("F", "path", Kind.PATH)
+_FROM = Argument("A", "path", Kind.PATH)
+_TO = Argument("B", "to", Kind.PATH)
+_RANGE = (Argument("OFFSET", "offset", Kind.OFFSET), Argument("LENGTH", "length", Kind.LENGTH))
+_SECTORS = (Argument("OFFSET", "offset", Kind.SECTOR_OFFSET), Argument("LENGTH", "length", Kind.SECTOR_LENGTH))
+_SIZE = Argument("SIZE", "length", Kind.SIZE)
+_MODE = Argument("MODE", "mode", Kind.MODE)
+_TARGET = Argument("TARGET", "to", Kind.TARGET)
+_NEW = Argument("PATH", "path", Kind.PATH)
+_ANY = Argument("PATH", "path", Kind.PATH_OR_ROOT)
+_NAME = Argument("NAME", "name", Kind.XATTR_NAME)
+_VALUE = Argument("VALUE", "value", Kind.XATTR_VALUE)
+
+_TABLE = (
+    Form("mkdir", (_DIRECTORY,), "make a directory"),
+    Form("rmdir", (_DIRECTORY,), "remove an empty directory"),
+    Form("creat", (_FILE,), "make an empty file; the name must be new"),
+    Form("write", (_FILE, *_RANGE), "write through the page cache", data=True),
+    Form("append", (_FILE, _RANGE[1]), "write at the end of the file", data=True),
+    Form("dwrite", (_FILE, *_SECTORS), "write with O_DIRECT; multiples of 512", data=True),
+    Form("mmapwrite", (_FILE, *_RANGE), "store through a shared mapping; a shorter file grows first", data=True),
+    Form("truncate", (_FILE, _SIZE), "set the size"),
+    Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero or punch a range"),
+    Form("link", (_FROM, _TO), "give A the second name B"),
+    Form("symlink", (_TARGET, _NEW), "make a symbolic link at PATH; TARGET is not looked at"),
+    Form("unlink", (_FILE,), "remove a name of a file"),
+    Form("rename", (_FROM, _TO), "rename, replacing B if it is there"),
+    Form("exchange", (_FROM, _TO), "swap two names (RENAME_EXCHANGE)"),
+    Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute"),
+    Form("removexattr", (_FILE, _NAME), "remove an extended attribute"),
+    Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=True),
+    Form("fdatasync", (_FILE,), "fdatasync a file", persistence=True),
+    Form("msync", (_FILE,), "msync the whole file with MS_SYNC", persistence=True),
+    Form("sync", (), "sync everything", persistence=True),
+    Form("syncfs", (), "sync this file system", persistence=True),
+    Form("write-osync", (_FILE, *_RANGE), "write with O_SYNC", data=True, persistence=True),
+    Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
+    Form("commit", (), "the journal commits as if its timer had fired", environment=True),
+)
+
+FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE})
+"""Every operation by its word, in the order of the documentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a workload.
+
+    Only the fields that its form names are set. Offsets and lengths are in bytes; `length` is also the SIZE of
+    truncate; `to` is the second path of link, rename and exchange, and the TARGET of symlink. `tag` names the bytes
+    of an operation that writes. `line` is where the operation stands in its file (0: nowhere); it does not count in
+    comparisons.
+
+    Nothing is checked here: operations come from `parse_workload` or from `WorkloadBuilder`, which check.
+    """
+
+    word: str
+    path: str = ""
+    to: str = ""
+    offset: int | None = None
+    length: int | None = None
+    mode: str = ""
+    name: str = ""
+    value: str = ""
+    tag: int | None = None
+    line: int = field(default=0, compare=False)
+
+    @property
+    def form(self) -> Form:
+        """The row of the table that describes this operation."""
+        return FORMS[self.word]
+
+    @property
+    def arguments(self) -> Iterator[tuple[Argument, str | int]]:
+        """The arguments that are given, in the order of the language."""
+        for argument in self.form.arguments:
+            value: str | int | None = getattr(self, argument.field)
+            if value is not None:
+                yield argument, value
+
+    def to_wire(self) -> dict[str, str | int]:
+        """The object that the agent gets; docs/ARCHITECTURE.md, "Workload, as sent to the agent"."""
+        wire: dict[str, str | int] = {"op": self.word}
+        wire.update((argument.field, value) for argument, value in self.arguments)
+        if self.tag is not None:
+            wire["tag"] = self.tag
+        return wire
+
+    def __str__(self) -> str:
+        return " ".join([self.word, *(quote(str(value)) for _, value in self.arguments)])

@@ -1,0 +1,42 @@
+"""The bytes that writes leave behind and that fill free space; docs/ARCHITECTURE.md, "Bytes"."""
+
+import string
+
+TAG_MAX = 254
+WORD_BYTES = 8
+STALE_BLOCK_BYTES = 4096
+"""Block numbers of `stale` count blocks of this size."""
+
+_MASK = (1 << 64) - 1
+_DIGITS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/").encode()
+
+
+def pattern(tag: int, offset: int, length: int) -> bytes:
+    """The `length` bytes that the write with `tag` (0 to 254) puts at file offset `offset`.
+
+    At one offset all tags give different bytes, none of them zero.
+    """
+    if not 0 <= tag <= TAG_MAX:
+        raise ValueError(f"tag {tag} is not one of 0 to {TAG_MAX}")
+    first, last = offset // WORD_BYTES, -(-(offset + length) // WORD_BYTES)
+    hashes = b"".join(splitmix64(word).to_bytes(WORD_BYTES, "little") for word in range(first, last))
+    skipped = offset - first * WORD_BYTES
+    table = bytes(1 + (tag + h) % 255 for h in range(256))
+    return hashes[skipped : skipped + length].translate(table)
+
+
+def stale(block: int, length: int) -> bytes:
+    """The first `length` bytes that fill the free 4 KiB block number `block` of a base image.
+
+    Three base-64 digits hold the number modulo 2^18, which is exact in images up to 1 GiB.
+    """
+    word = b"stale" + bytes(_DIGITS[(block >> shift) & 63] for shift in (12, 6, 0))
+    return (word * (-(-length // WORD_BYTES)))[:length]
+
+
+def splitmix64(x: int) -> int:
+    """One step of SplitMix64 from the state `x` (Steele, Lea and Flood, OOPSLA 2014), modulo 2^64."""
+    z = (x + 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)

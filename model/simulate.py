@@ -1,0 +1,308 @@
+"""An abstract file system in memory: the tree after each operation of a workload, if there is no crash.
+
+Not modelled: permissions, space, time stamps, link counts of directories. Symbolic links are never followed; an
+operation through one is refused with ELOOP.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from postcrash.model.argument import OFFSET_MAX
+from postcrash.model.operation import Operation
+from postcrash.model.segments import ZERO, Segments, overwritten, resized, written
+from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
+from postcrash.model.workload import Workload
+
+FILE_MODE = 0o644
+DIRECTORY_MODE = 0o755
+SYMLINK_MODE = 0o777
+ROOT_INODE = 1
+
+Changes = Mapping[str, Entry | None]
+
+
+class SimulationError(ValueError):
+    """An operation cannot succeed where it stands; `errno_name` says what the kernel would answer (`ENOENT`)."""
+
+    def __init__(self, operation: Operation, errno_name: str) -> None:
+        place = f"line {operation.line}: " if operation.line else ""
+        super().__init__(f"{place}`{operation}` would fail with {errno_name}")
+        self.operation = operation
+        self.errno_name = errno_name
+
+
+class _Refused(Exception):
+    """The operation at hand fails with this errno name."""
+
+
+def simulate(workload: Workload) -> list[Tree]:
+    """The trees before the first and after each of `workload.operations`: one more than there are operations.
+
+    An inode's number is the position of the operation that made it, counted from 2, so it is the same in every tree.
+    Raises `SimulationError` at the first operation that cannot succeed.
+    """
+    trees = [Tree([Entry(ROOT_PATH, "dir", DIRECTORY_MODE, inode=ROOT_INODE)])]
+    for inode, operation in enumerate(workload.operations, ROOT_INODE + 1):
+        try:
+            changes = _HANDLERS[operation.word](trees[-1], operation, inode)
+        except _Refused as refusal:
+            raise SimulationError(operation, str(refusal)) from None
+        trees.append(trees[-1].changed(changes))
+    return trees
+
+
+# Looking up
+
+
+def _check_parent(tree: Tree, path: str) -> None:
+    """Refuse `path` unless every component before the last is a directory."""
+    parts = path.split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        entry = tree.get("/".join(parts[:count]))
+        if entry is None:
+            raise _Refused("ENOENT")
+        if entry.type != "dir":
+            raise _Refused("ELOOP" if entry.type == "symlink" else "ENOTDIR")
+
+
+def _existing(tree: Tree, path: str) -> Entry:
+    _check_parent(tree, path)
+    entry = tree.get(path)
+    if entry is None:
+        raise _Refused("ENOENT")
+    return entry
+
+
+def _check_new(tree: Tree, path: str) -> None:
+    _check_parent(tree, path)
+    if path in tree:
+        raise _Refused("EEXIST")
+
+
+def _opened(tree: Tree, path: str) -> Entry:
+    """A file or directory; symbolic links are not followed."""
+    entry = _existing(tree, path)
+    if entry.type == "symlink":
+        raise _Refused("ELOOP")
+    return entry
+
+
+def _file(tree: Tree, path: str) -> Entry:
+    entry = _opened(tree, path)
+    if entry.type == "dir":
+        raise _Refused("EISDIR")
+    return entry
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path.startswith(f"{directory}/")
+
+
+# Changing
+
+
+def _every_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
+    """`entry`, a new state of an inode, under all of the inode's names."""
+    if tree[entry.path].nlink in (None, 1):
+        return {entry.path: entry}
+    return {path: replace(entry, path=path) for path in tree.names(entry.inode)}
+
+
+def _without_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
+    """Take away one name of an inode that is no directory."""
+    assert entry.nlink is not None
+    others = _every_name(tree, replace(entry, nlink=entry.nlink - 1))
+    return {**others, entry.path: None}
+
+
+def _moved(tree: Tree, old: str, new: str) -> tuple[Changes, Changes]:
+    """What moving `old` with all below it takes away, and what it puts in."""
+    paths = [path for path in tree.paths() if path == old or _is_below(path, old)]
+    put = {new + path[len(old) :]: replace(tree[path], path=new + path[len(old) :]) for path in paths}
+    return dict.fromkeys(paths), put
+
+
+# Directory operations
+
+
+def _make(kind: EntryType, mode: int, nlink: int | None) -> Callable[[Tree, Operation, int], Changes]:
+    def handler(tree: Tree, operation: Operation, inode: int) -> Changes:
+        _check_new(tree, operation.path)
+        return {operation.path: Entry(operation.path, kind, mode, nlink, inode, target=operation.to)}
+
+    return handler
+
+
+def _rmdir(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _existing(tree, operation.path)
+    if entry.type != "dir":
+        raise _Refused("ENOTDIR")
+    _check_empty(tree, operation.path)
+    return {operation.path: None}
+
+
+def _check_empty(tree: Tree, directory: str) -> None:
+    if any(_is_below(path, directory) for path in tree.paths()):
+        raise _Refused("ENOTEMPTY")
+
+
+def _link(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _existing(tree, operation.path)
+    _check_new(tree, operation.to)
+    if entry.nlink is None:
+        raise _Refused("EPERM")
+    linked = replace(entry, nlink=entry.nlink + 1)
+    return {path: replace(linked, path=path) for path in (*tree.names(entry.inode), operation.to)}
+
+
+def _unlink(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _existing(tree, operation.path)
+    if entry.type == "dir":
+        raise _Refused("EISDIR")
+    return _without_name(tree, entry)
+
+
+def _rename(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    old, new = operation.path, operation.to
+    _check_parent(tree, old)
+    _check_parent(tree, new)
+    entry = _existing(tree, old)
+    if _is_below(new, old):
+        raise _Refused("EINVAL")
+    replaced = tree.get(new)
+    if replaced is not None and replaced.inode == entry.inode:
+        return {}
+    taken, put = _moved(tree, old, new)
+    removed = _replaced(tree, entry, replaced) if replaced else {}
+    return {**removed, **taken, **put}
+
+
+def _replaced(tree: Tree, entry: Entry, replaced: Entry) -> dict[str, Entry | None]:
+    if replaced.type != "dir":
+        if entry.type == "dir":
+            raise _Refused("ENOTDIR")
+        return _without_name(tree, replaced)
+    if _is_below(entry.path, replaced.path):
+        raise _Refused("ENOTEMPTY")
+    if entry.type != "dir":
+        raise _Refused("EISDIR")
+    _check_empty(tree, replaced.path)
+    return {replaced.path: None}
+
+
+def _exchange(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    first, second = operation.path, operation.to
+    _check_parent(tree, first)
+    _check_parent(tree, second)
+    _existing(tree, first)
+    _existing(tree, second)
+    if _is_below(first, second) or _is_below(second, first):
+        raise _Refused("EINVAL")
+    taken_first, put_second = _moved(tree, first, second)
+    taken_second, put_first = _moved(tree, second, first)
+    return {**taken_first, **taken_second, **put_first, **put_second}
+
+
+# Contents and attributes
+
+
+def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
+    size = segments[-1].end if segments else 0
+    if size > OFFSET_MAX:
+        raise _Refused("EFBIG")
+    return _every_name(tree, replace(entry, segments=segments, size=size))
+
+
+def _range(operation: Operation) -> tuple[int, int]:
+    assert operation.offset is not None
+    assert operation.length is not None
+    return operation.offset, operation.offset + operation.length
+
+
+def _write(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _file(tree, operation.path)
+    assert operation.tag is not None
+    segments = overwritten(entry.segments, *_range(operation), written(operation.tag))
+    return _with_content(tree, entry, segments)
+
+
+def _append(tree: Tree, operation: Operation, inode: int) -> Changes:
+    entry = _file(tree, operation.path)
+    return _write(tree, replace(operation, offset=entry.size), inode)
+
+
+def _truncate(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _file(tree, operation.path)
+    assert operation.length is not None
+    return _with_content(tree, entry, resized(entry.segments, operation.length))
+
+
+def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _file(tree, operation.path)
+    start, end = _range(operation)
+    grows = operation.mode in ("none", "zero-range")
+    zeroes = operation.mode in ("zero-range", "zero-range-keep-size", "punch-hole")
+    segments = resized(entry.segments, max(entry.size, end)) if grows else entry.segments
+    size = max(entry.size, end) if grows else entry.size
+    if zeroes and start < size:
+        segments = overwritten(segments, start, min(end, size), ZERO)
+    return _with_content(tree, entry, segments)
+
+
+def _setxattr(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _opened(tree, operation.path)
+    xattrs = {**dict(entry.xattrs), operation.name: operation.value.encode().hex()}
+    return _every_name(tree, replace(entry, xattrs=tuple(sorted(xattrs.items()))))
+
+
+def _removexattr(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry = _opened(tree, operation.path)
+    xattrs = tuple(pair for pair in entry.xattrs if pair[0] != operation.name)
+    if xattrs == entry.xattrs:
+        raise _Refused("ENODATA")
+    return _every_name(tree, replace(entry, xattrs=xattrs))
+
+
+# Persistence operations and environment events change nothing that can be seen
+
+
+def _check_opened(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    _opened(tree, operation.path)
+    return {}
+
+
+def _check_file(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    _file(tree, operation.path)
+    return {}
+
+
+def _nothing(_tree: Tree, _operation: Operation, _inode: int) -> Changes:
+    return {}
+
+
+_HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
+    "mkdir": _make("dir", DIRECTORY_MODE, None),
+    "rmdir": _rmdir,
+    "creat": _make("file", FILE_MODE, 1),
+    "write": _write,
+    "append": _append,
+    "dwrite": _write,
+    "mmapwrite": _write,
+    "truncate": _truncate,
+    "fallocate": _fallocate,
+    "link": _link,
+    "symlink": _make("symlink", SYMLINK_MODE, 1),
+    "unlink": _unlink,
+    "rename": _rename,
+    "exchange": _exchange,
+    "setxattr": _setxattr,
+    "removexattr": _removexattr,
+    "fsync": _check_opened,
+    "fdatasync": _check_opened,
+    "msync": _check_file,
+    "sync": _nothing,
+    "syncfs": _nothing,
+    "write-osync": _write,
+    "writeback": _check_file,
+    "commit": _nothing,
+}

@@ -1,0 +1,118 @@
+"""Trees of files: what a file system shows, simulated or observed."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from postcrash.model.segments import Segment, Segments, clipped
+
+EntryType = Literal["file", "dir", "symlink", "other"]
+ROOT_PATH = "."
+
+_DELTA_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a tree.
+
+    path      relative to the mount point; the root directory is `.`
+    mode      permission bits
+    nlink     number of hard links; None where it is not known (directories of simulated trees)
+    inode     equal numbers in one tree are hard links of one inode
+    size      bytes; of files only, else 0
+    segments  the content of a file, in order and without gaps; empty unless it is a file
+    xattrs    pairs of name and value (in hexadecimal), sorted by name
+    target    of a symbolic link
+    hash      of a file's content as the agent saw it; empty in simulated trees
+    error     errno of an entry that could not be read, else 0; what could not be read then has its default
+    """
+
+    path: str
+    type: EntryType
+    mode: int = 0
+    nlink: int | None = None
+    inode: int = 0
+    size: int = 0
+    segments: Segments = ()
+    xattrs: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+    hash: str = ""
+    error: int = 0
+
+
+def source_at(entry: Entry, offset: int) -> str | None:
+    """Where the byte at `offset` comes from; None past the end and where `entry` does not say."""
+    return next((s.source for s in entry.segments if s.start <= offset < s.end), None)
+
+
+def sources(entry: Entry, start: int, end: int) -> frozenset[str | None]:
+    """Where the bytes from `start` up to `end` come from; None stands for bytes past the end or not known.
+
+    So "all of it is there, and from write 3" is `sources(entry, start, end) == {"write:3"}`.
+    """
+    runs = clipped(entry.segments, start, end)
+    found: set[str | None] = {run.source for run in runs}
+    if sum(run.end - run.start for run in runs) < end - start:
+        found.add(None)
+    return frozenset(found)
+
+
+class Tree(Mapping[str, Entry]):
+    """Entries by path: immutable, hashable, iterated with each directory before what it holds.
+
+    A tree is a shared base and a small difference to it, so that a tree for each of 10,000 operations stays affordable.
+    """
+
+    __slots__ = ("_base", "_delta", "_length")
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._base: dict[str, Entry] = {entry.path: entry for entry in entries}
+        self._delta: dict[str, Entry | None] = {}
+        self._length = len(self._base)
+
+    def changed(self, changes: Mapping[str, Entry | None]) -> "Tree":
+        """The tree with the entries of `changes` put in; None takes the path out."""
+        if not changes:
+            return self
+        tree = Tree()
+        tree._base, tree._delta = self._base, {**self._delta, **changes}
+        gained = sum(entry is not None for entry in changes.values())
+        tree._length = len(self) + gained - sum(path in self for path in changes)
+        if len(tree._delta) > _DELTA_MAX:
+            tree._base, tree._delta = {path: tree[path] for path in tree.paths()}, {}
+        return tree
+
+    def paths(self) -> Iterator[str]:
+        """The paths in no particular order, which is quicker than sorted."""
+        yield from (path for path in self._base if path not in self._delta)
+        yield from (path for path, entry in self._delta.items() if entry is not None)
+
+    def names(self, inode: int) -> list[str]:
+        """All paths of one inode, sorted."""
+        return sorted(path for path in self.paths() if self[path].inode == inode)
+
+    def __getitem__(self, path: str) -> Entry:
+        entry = self._delta[path] if path in self._delta else self._base[path]
+        if entry is None:
+            raise KeyError(path)
+        return entry
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.paths(), key=_walk_order))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.values()))
+
+    def __repr__(self) -> str:
+        return f"Tree({list(self.values())!r})"
+
+
+def _walk_order(path: str) -> tuple[str, ...]:
+    return () if path == ROOT_PATH else tuple(path.split("/"))
+
+
+__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "source_at", "sources"]

@@ -1,0 +1,13 @@
+//! What crosses the mailbox between the crash disk (host) and the agent (guest).
+//!
+//! The mailbox is a second block device: the agent's read of its start waits until the crash disk has a
+//! command, the agent's writes are messages. [`frame`] is their layout on the device, [`command`] the
+//! commands, [`message`] the answers, and [`pattern`] the bytes that each write of a workload carries.
+
+pub mod command;
+pub mod frame;
+pub mod message;
+pub mod pattern;
+
+pub use command::{Command, Mount, Operation, Recover, Run, Spin};
+pub use message::Message;

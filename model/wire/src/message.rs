@@ -1,0 +1,76 @@
+//! Messages from the agent to the crash disk.
+
+use thiserror::Error;
+
+/// One message. On the mailbox: a kind byte, then the fields, little-endian.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Operation number `op` (set-up included, from 0) is about to start.
+    Started { op: u32 },
+    /// Operation number `op` returned; `errno` is 0 for success.
+    Returned { op: u32, errno: u32 },
+    /// The set-up is on the device: recording begins.
+    Durable,
+    /// The command is finished; the payload is its result (JSON of an observation, or empty).
+    Done(Vec<u8>),
+    /// The command failed for a reason that is not the target's: the text says why.
+    Failed(String),
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("the guest agent sent a message that cannot be read: {0}")]
+pub struct MessageError(&'static str);
+
+impl Message {
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Message::Started { op } => [&[1][..], &op.to_le_bytes()].concat(),
+            Message::Returned { op, errno } => [&[2][..], &op.to_le_bytes(), &errno.to_le_bytes()].concat(),
+            Message::Durable => vec![3],
+            Message::Done(payload) => [&[4][..], payload].concat(),
+            Message::Failed(text) => [&[5][..], text.as_bytes()].concat(),
+        }
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Message, MessageError> {
+        let (kind, rest) = bytes.split_first().ok_or(MessageError("it is empty"))?;
+        let word = |at: usize| -> Result<u32, MessageError> {
+            let field = rest.get(at..at + 4).ok_or(MessageError("a field is missing"))?;
+            Ok(u32::from_le_bytes(field.try_into().expect("four bytes")))
+        };
+        match kind {
+            1 => Ok(Message::Started { op: word(0)? }),
+            2 => Ok(Message::Returned { op: word(0)?, errno: word(4)? }),
+            3 => Ok(Message::Durable),
+            4 => Ok(Message::Done(rest.to_vec())),
+            5 => Ok(Message::Failed(String::from_utf8_lossy(rest).into_owned())),
+            _ => Err(MessageError("its kind is unknown")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_survives_the_mailbox() {
+        let messages = [
+            Message::Started { op: 3 },
+            Message::Returned { op: 3, errno: 28 },
+            Message::Durable,
+            Message::Done(b"{}".to_vec()),
+            Message::Failed("no module".into()),
+        ];
+        for message in messages {
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn a_broken_message_is_an_error() {
+        for bytes in [&[][..], &[9], &[1, 0], &[2, 0, 0, 0, 0]] {
+            assert!(Message::decode(bytes).is_err());
+        }
+    }
+}

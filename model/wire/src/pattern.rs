@@ -1,0 +1,189 @@
+//! The bytes that a write carries, so that each byte found after a crash names the write that put it there.
+//!
+//! The write with tag `t` puts `1 + (t + h(o)) mod 255` at file offset `o`, where `h(o)` is byte `o mod 8` of
+//! splitmix64(`o div 8`). At one offset the bytes of any two tags differ, and none is zero. Free space of base
+//! images holds [`STALE`] words instead: five letters and three base-64 digits of the 4 KiB block's number.
+
+/// Start of each 8-byte word in free space.
+pub const STALE: &[u8; 5] = b"stale";
+/// Shorter runs inside a file are chance.
+const STALE_RUN_BYTES_MIN: usize = 8;
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn splitmix64(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Fill `out` with the bytes of the write `tag` at file offset `offset`.
+pub fn fill(tag: u8, offset: u64, out: &mut [u8]) {
+    let mut word = u64::MAX;
+    let mut hash = [0; 8];
+    for (at, byte) in (offset..).zip(out.iter_mut()) {
+        if at / 8 != word {
+            word = at / 8;
+            hash = splitmix64(word).to_le_bytes();
+        }
+        *byte = 1 + ((u16::from(tag) + u16::from(hash[(at % 8) as usize])) % 255) as u8;
+    }
+}
+
+/// Fill `out` with the garbage of 4 KiB block number `block`.
+pub fn fill_stale(block: u64, out: &mut [u8]) {
+    let mut word = [0; 8];
+    word[..5].copy_from_slice(STALE);
+    for (i, digit) in word[5..].iter_mut().enumerate() {
+        *digit = DIGITS[(block >> (6 * (2 - i)) & 63) as usize];
+    }
+    for (at, byte) in out.iter_mut().enumerate() {
+        *byte = word[at % 8];
+    }
+}
+
+/// Where a run of bytes comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Zero,
+    /// The write with this tag.
+    Write(u8),
+    /// Free space of the base image.
+    Stale,
+    /// None of these.
+    Other,
+}
+
+/// Split file content that starts at file offset 0 into maximal runs; `tags` is how many tags exist.
+///
+/// At each position the source that explains the longest run wins, so a chance match of a byte or two
+/// inside foreign data does not count. Returns `(end offset, source)`; a run starts where the one before ends.
+pub fn segments(content: &[u8], tags: u16) -> Vec<(usize, Source)> {
+    let mut found: Vec<(usize, Source)> = Vec::new();
+    let mut decoder = Decoder::new(content, tags);
+    let mut at = 0;
+    while at < content.len() {
+        let (end, source) = decoder.longest_run(at);
+        match found.last_mut() {
+            Some(last) if last.1 == source => last.0 = end,
+            _ => found.push((end, source)),
+        }
+        at = end;
+    }
+    found
+}
+
+struct Decoder<'a> {
+    content: &'a [u8],
+    tags: u16,
+    word: usize,
+    hash: [u8; 8],
+}
+
+impl<'a> Decoder<'a> {
+    fn new(content: &'a [u8], tags: u16) -> Self {
+        Decoder { content, tags, word: usize::MAX, hash: [0; 8] }
+    }
+
+    fn tag_at(&mut self, at: usize) -> Option<u8> {
+        let byte = self.content[at];
+        if byte == 0 {
+            return None;
+        }
+        if at / 8 != self.word {
+            self.word = at / 8;
+            self.hash = splitmix64((at / 8) as u64).to_le_bytes();
+        }
+        let tag = (u16::from(byte) - 1 + 510 - u16::from(self.hash[at % 8])) % 255;
+        (tag < self.tags).then_some(tag as u8)
+    }
+
+    fn stale_at(&self, at: usize) -> bool {
+        let byte = self.content[at];
+        match at % 8 {
+            letter @ 0..=4 => byte == STALE[letter],
+            _ => DIGITS.contains(&byte),
+        }
+    }
+
+    fn run(&mut self, at: usize, mut holds: impl FnMut(&mut Self, usize) -> bool) -> usize {
+        let mut end = at;
+        while end < self.content.len() && holds(self, end) {
+            end += 1;
+        }
+        end
+    }
+
+    /// End and source of the longest run from `at`; one byte of [`Source::Other`] where nothing matches.
+    fn longest_run(&mut self, at: usize) -> (usize, Source) {
+        let zero = self.run(at, |d, i| d.content[i] == 0);
+        if zero > at {
+            return (zero, Source::Zero);
+        }
+        let mut stale = self.run(at, |d, i| d.stale_at(i));
+        if stale - at < STALE_RUN_BYTES_MIN && stale < self.content.len() {
+            stale = at;
+        }
+        let written = match self.tag_at(at) {
+            Some(tag) => (self.run(at, |d, i| d.tag_at(i) == Some(tag)), Source::Write(tag)),
+            None => (at, Source::Other),
+        };
+        let best = if stale > written.0 { (stale, Source::Stale) } else { written };
+        if best.0 == at {
+            (at + 1, Source::Other)
+        } else {
+            best
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(tag: u8, offset: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        fill(tag, offset, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn mixed_content_is_taken_apart_to_the_byte() {
+        let mut stale = vec![0; 4096];
+        fill_stale(77, &mut stale);
+        let content = [written(3, 0, 100), written(4, 100, 900), vec![0; 24], stale[1024..2048].to_vec()].concat();
+        assert_eq!(
+            segments(&content, 5),
+            [(100, Source::Write(3)), (1000, Source::Write(4)), (1024, Source::Zero), (2048, Source::Stale)]
+        );
+    }
+
+    #[test]
+    fn bytes_of_another_offset_are_not_mistaken_for_a_write() {
+        let moved = written(0, 4096, 4096);
+        assert!(segments(&moved, 1).iter().all(|(_, source)| *source != Source::Stale));
+        let explained: usize = lengths(&segments(&moved, 1), Source::Write(0));
+        assert!(explained < 100, "{explained} bytes of a moved block look as if they were in place");
+    }
+
+    fn lengths(runs: &[(usize, Source)], wanted: Source) -> usize {
+        let mut start = 0;
+        let mut total = 0;
+        for &(end, source) in runs {
+            if source == wanted {
+                total += end - start;
+            }
+            start = end;
+        }
+        total
+    }
+
+    #[test]
+    fn all_tags_differ_at_every_offset() {
+        for offset in 0..64 {
+            let bytes: std::collections::HashSet<u8> = (0..255).map(|tag| written(tag, offset, 1)[0]).collect();
+            assert_eq!(bytes.len(), 255);
+            assert!(!bytes.contains(&0));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+"""Recordings and crash intervals: the Python face of the crate postcrash-core.
+
+An event is one of
+("write", id, sector, sectors, fua, preflush), ("zero", id, sector, sectors, discard), ("flush", id), ("complete", id),
+("started", operation), ("returned", operation, errno), ("durable",), in the order of the disk.
+Choices are pairs (component, version); a component that is not named has version 0, which keeps all that it can.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+Event = tuple[Any, ...]
+Choices = Sequence[tuple[int, int]]
+
+class Recording:
+    """An open recording. OSError if it cannot be read, ValueError (with the byte) if it is damaged."""
+
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    @property
+    def disk_sectors(self) -> int:
+        """Sectors (512 B) of the disk."""
+    @property
+    def metadata(self) -> str:
+        """JSON text."""
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, hexadecimal."""
+    def events(self) -> list[Event]: ...
+    def data(self, event: int) -> bytes:
+        """Data of the write that is event number `event`; IndexError for any other event."""
+
+class Interval:
+    """The crash states of one crash interval, at its latest instant."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def before_event(self) -> int:
+        """The crash comes just before this event; the number of events: after the end."""
+    @property
+    def started(self) -> int:
+        """Operations (set-up included) that had been started."""
+    @property
+    def returned(self) -> int:
+        """Operations (set-up included) that had returned."""
+    @property
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """In-flight pieces in submission order: (event that submitted it, sector, sectors)."""
+    @property
+    def components(self) -> list[tuple[int, int, list[int]]]:
+        """Independent choices: (sector, sectors, weight of each version)."""
+    @property
+    def states(self) -> int:
+        """Number of crash states: assignments of keep or lose to the pieces."""
+    @property
+    def contents(self) -> int:
+        """Number of different disk contents."""
+    def covered(self, choices: Choices) -> int:
+        """Number of crash states that agree with `choices`."""
+    def lost(self, choices: Choices) -> list[int]:
+        """Pieces lost in the state `choices`, as indices into `pieces`."""
+
+def intervals(recording: Recording, base_path: str | PathLike[str], model: str) -> list[Interval]:
+    """The crash intervals of a recording on the device model `model`; ValueError for an unknown one."""
+
+def state_bytes(
+    recording: Recording,
+    base_path: str | PathLike[str],
+    model: str,
+    interval: int,
+    choices: Choices,
+    sector: int,
+    sectors: int,
+) -> bytes:
+    """Content of a crash state from `sector` on; IndexError for what is not on the disk."""
+
+def device_models() -> list[str]:
+    """Names of the device models."""
+
+def write_recording(
+    path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]
+) -> None:
+    """Write a recording of `events`, where a write is ("write", id, sector, data, fua, preflush)."""

@@ -1,0 +1,99 @@
+"""What every property must do, as one check for its tests.
+
+A property that always holds and one that never does are both useless; either is caught here, without any knowledge of
+what the property says. Trees without a crash must be accepted, and of those trees with one thing spoilt, some must be
+refused.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from postcrash.model import Entry, History, Segment, Tree, Workload
+from postcrash.model.segments import ZERO
+from postcrash.model.tree import ROOT_PATH
+from postcrash.properties.property import Judgement, Property
+
+OPERATIONS_MAX = 8
+"""Recorded operations of one workload: each more costs crash states."""
+BLOCKS_MAX = 3
+"""Data blocks of one file that a recorded operation writes: each doubles the crash states."""
+
+_BLOCK_BYTES = 4096
+
+
+def check_property(checked: Property) -> None:
+    """Raise `AssertionError` unless `checked` is a sound `Property`.
+
+    - Its texts are there, and its family consists of small workloads with different names that run.
+    - It holds for every tree that there is without a crash, whether the last operation had returned or not.
+    - In each workload its premise is true at least once, so that no workload is run for nothing.
+    - It is broken for some tree in which one name is missing or one file has lost content.
+    """
+    texts = (checked.name, checked.title, checked.statement, checked.source)
+    assert all(texts), f"{checked.name}: name, title, statement and source must say something"
+    workloads = checked.workloads()
+    names = [workload.name for workload in workloads]
+    assert names, f"{checked.name} has no workloads"
+    assert len(set(names)) == len(names), f"{checked.name} uses a name twice: {names}"
+    for workload in workloads:
+        _check_small(workload)
+        _check_crash_free(checked, workload)
+    assert any(_refuses_something(checked, workload) for workload in workloads), f"{checked.name} refuses nothing"
+
+
+def crash_free(workload: Workload) -> Iterator[tuple[History, Tree]]:
+    """Each instant of `workload` once recording has begun, with the tree that is right there."""
+    trees = History(workload, 0, 0).trees
+    for count in range(len(workload.setup), len(trees)):
+        yield History(workload, count, count), trees[count]
+        if count + 1 < len(trees):
+            yield History(workload, count + 1, count), trees[count]
+            yield History(workload, count + 1, count), trees[count + 1]
+
+
+def spoilt(tree: Tree) -> Iterator[Tree]:
+    """`tree` with one thing wrong at a time: a name missing, a file emptied, a run of bytes zero or stale."""
+    for path, entry in tree.items():
+        if path != ROOT_PATH:
+            below = [other for other in tree if other.startswith(f"{path}/")]
+            yield tree.changed(dict.fromkeys([path, *below]))
+        if entry.segments:
+            yield tree.changed({path: replace(entry, size=0, segments=())})
+        for place, segment in enumerate(entry.segments):
+            for source in (ZERO, "stale"):
+                yield tree.changed({path: _with_run(entry, place, Segment(segment.start, segment.end, source))})
+
+
+def _with_run(entry: Entry, place: int, run: Segment) -> Entry:
+    return replace(entry, segments=(*entry.segments[:place], run, *entry.segments[place + 1 :]))
+
+
+def _check_small(workload: Workload) -> None:
+    count = len(workload.ops)
+    assert count <= OPERATIONS_MAX, f"{workload.name} has {count} recorded operations, more than {OPERATIONS_MAX}"
+    for operation in workload.ops:
+        length = operation.length if operation.form.data else None
+        assert (length or 0) <= BLOCKS_MAX * _BLOCK_BYTES, f"{workload.name}: `{operation}` writes too much"
+
+
+def _check_crash_free(checked: Property, workload: Workload) -> None:
+    for each in (workload, workload.with_tail()):
+        judgements = []
+        for history, tree in crash_free(each):
+            judgement = checked.judge(history, tree)
+            place = f"{checked.name}, {workload.name}, started {history.started}, returned {history.returned}"
+            assert judgement.holds, f"{place}: broken without a crash: {judgement.message}"
+            judgements.append(judgement)
+        assert any(_says_something(judgement) for judgement in judgements), f"{checked.name}: {each.name} is vacuous"
+
+
+def _says_something(judgement: Judgement) -> bool:
+    return judgement.relevant and judgement.message != ""
+
+
+def _refuses_something(checked: Property, workload: Workload) -> bool:
+    history, tree = list(crash_free(workload))[-1]
+    judgements = [checked.judge(history, bad) for bad in spoilt(tree)]
+    for judgement in judgements:
+        assert judgement.holds or judgement.message, f"{checked.name}: a judgement on {workload.name} says nothing"
+    return not all(judgement.holds for judgement in judgements)

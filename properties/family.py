@@ -1,0 +1,17 @@
+"""How workload families are written down: one workload a row, in the `.ops` language with `; ` for line ends."""
+
+from postcrash.model import Workload, parse_workload
+from postcrash.model.workload import SEPARATOR
+
+Row = tuple[str, str, str]
+"""Name, set-up (may be empty), recorded operations."""
+
+
+def family(*rows: Row) -> tuple[Workload, ...]:
+    """The workloads of `rows`. Raises `WorkloadError` where a row does not parse."""
+    return tuple(_workload(*row) for row in rows)
+
+
+def _workload(name: str, setup: str, operations: str) -> Workload:
+    parts = [*setup.split("; "), SEPARATOR] if setup else []
+    return parse_workload("\n".join([*parts, *operations.split("; ")]), name)

@@ -1,0 +1,102 @@
+"""P2, safe appends, and its null-bytes variation.
+
+Bytes are told apart by the write that they come from (docs/ARCHITECTURE.md, "Bytes"); no write's byte is zero. Free
+space of the base image holds filler, so a block that was allocated and never written shows as stale, not as nulls.
+"""
+
+from abc import ABC, abstractmethod
+
+from postcrash.model import Entry, History, Tree, Workload, sources
+from postcrash.model.segments import ZERO, clipped
+from postcrash.properties.appends import Append, sole_appends
+from postcrash.properties.family import family
+from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.wording import operation_at, shown_bytes
+
+_WORDS = ("append", "write", "dwrite", "write-osync")
+"""All that append by a write() call."""
+
+
+class _Appends(ABC):
+    """What P2 and its variation have in common."""
+
+    source = "HotDep'13, section 2 (P2)"
+    exclusions: tuple[str, ...] = (
+        "A file that is missing, or no longer than before the append (durability is another matter).",
+        "A file that a recorded operation also writes, truncates, preallocates, links, renames or removes: "
+        "the paper says no other write() or truncate(), the others are ours.",
+        "Appends through a mapping: the paper says write().",
+    )
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """One append a file, of several sizes and alignments, with write-backs and commits in every order."""
+        return _FAMILY
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where a file is longer than before its append."""
+        relevant = False
+        for append in sole_appends(history, _WORDS):
+            entry = tree.get(append.path)
+            if entry is None or entry.type != "file" or entry.size <= append.start:
+                continue
+            relevant = True
+            if entry.size > append.end or not self._is_fine(entry, append):
+                found = shown_bytes(history.workload, append.path, entry, append.start, entry.size)
+                meant = f"{operation_at(history.workload, append.index)} at {append.start}"
+                return Judgement(False, True, f"{meant}: {found}")
+        return Judgement(True, True, "only appended bytes follow the old end") if relevant else IRRELEVANT
+
+    @abstractmethod
+    def _is_fine(self, entry: Entry, append: Append) -> bool:
+        """Whether what follows the old end may be there; some of it is there, and not more than was appended."""
+
+
+class SafeAppends(_Appends):
+    """P2 of HotDep'13."""
+
+    name = "P2"
+    title = "safe appends"
+    statement = (
+        "If bytes are appended to a file of i bytes and the file has i + x bytes after a crash, "
+        "the last x bytes are the first x that were appended."
+    )
+
+    def _is_fine(self, entry: Entry, append: Append) -> bool:
+        return sources(entry, append.start, entry.size) == {append.source}
+
+
+class SafeAppendsOrNulls(_Appends):
+    """The null-bytes variation of P2: nulls may stand for the last of the appended bytes."""
+
+    name = "P2-null"
+    title = "safe appends or nulls"
+    statement = (
+        "If bytes are appended to a file of i bytes and the file has i + x bytes after a crash, "
+        "the last x bytes are the first y that were appended, for some y up to x, and then null bytes."
+    )
+    exclusions = (
+        *_Appends.exclusions,
+        "y = x is allowed, though the paper writes y < x, so that whatever has P2 has this too.",
+    )
+
+    def _is_fine(self, entry: Entry, append: Append) -> bool:
+        found = [run.source for run in clipped(entry.segments, append.start, entry.size)]
+        return found in ([append.source], [ZERO], [append.source, ZERO])
+
+
+_FAMILY = family(
+    ("p2-new-4096", "", "creat a; append a 4096"),
+    ("p2-new-12288-writeback", "", "creat a; append a 12288; writeback a"),
+    ("p2-new-12288-commit-writeback", "", "creat a; append a 12288; commit; writeback a"),
+    ("p2-new-12288-fsync", "", "creat a; append a 12288; fsync a"),
+    ("p2-new-8192-writeback-second-page", "", "creat a; append a 8192; writeback a 4096 4096; commit"),
+    ("p2-100-5000-commit-writeback", "creat a; append a 100", "append a 5000; commit; writeback a"),
+    ("p2-100-5000-fsync-other", "creat o; creat a; append a 100", "append a 5000; fsync o"),
+    ("p2-4096-4096-writeback", "creat a; append a 4096", "append a 4096; writeback a"),
+    ("p2-2509-two-files", "creat a; append a 2509; creat b; append b 2509", "append a 13; append b 2500"),
+    (
+        "p2-2509-two-files-fsync-second",
+        "creat a; append a 2509; creat b; append b 2509",
+        "append a 13; append b 2500; fsync b",
+    ),
+)

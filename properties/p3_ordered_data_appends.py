@@ -1,0 +1,89 @@
+"""P3, ordered data appends.
+
+The second append counts as found if its first byte is there in its place: the paper speaks of finding q1, q2, … and so
+of a prefix, and any prefix but the empty one has q1. The first append must then be there to its last byte.
+"""
+
+from itertools import combinations
+
+from postcrash.model import History, Tree, Workload, source_at, sources
+from postcrash.properties.appends import Append, sole_appends
+from postcrash.properties.family import family
+from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.wording import operation_at, shown_bytes
+
+_WORDS = ("append", "write", "dwrite", "write-osync", "mmapwrite")
+
+
+class OrderedDataAppends:
+    """P3 of HotDep'13."""
+
+    name = "P3"
+    title = "ordered data appends"
+    statement = (
+        "If data is appended to one file (by write() or through a mapping) and then data to another file, and the "
+        "second data is found after a crash, then all of the first is there."
+    )
+    source = "HotDep'13, section 2 (P3)"
+    exclusions = (
+        "Two appends to the same file: the paper says two files (P2 covers what one append leaves).",
+        "A second append of which only a later part is there, without its first byte.",
+        "A file that a recorded operation also writes otherwise, truncates, preallocates, links, renames or removes.",
+        "Overwrites.",
+    )
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """Two appends with the second one pushed out first, by fsync or by write-back."""
+        return _FAMILY
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where the beginning of a second append is there."""
+        relevant = False
+        for first, second in combinations(sole_appends(history, _WORDS), 2):
+            if first.path == second.path or not _is_found(second, tree):
+                continue
+            relevant = True
+            entry = tree.get(first.path)
+            if entry is None or sources(entry, first.start, first.end) != {first.source}:
+                message = (
+                    f"{operation_at(history.workload, second.index)} is found, "
+                    f"{operation_at(history.workload, first.index)} before it is not: "
+                    f"{shown_bytes(history.workload, first.path, entry, first.start, first.end)}"
+                )
+                return Judgement(False, True, message)
+        return Judgement(True, True, "both appends are there") if relevant else IRRELEVANT
+
+
+def _is_found(append: Append, tree: Tree) -> bool:
+    entry = tree.get(append.path)
+    return entry is not None and source_at(entry, append.start) == append.source
+
+
+_NEW = "creat a; creat b; append a 4096; append b 4096"
+_BLOCKS = "creat a; append a 4096; creat b; append b 4096"
+_SMALL = "creat a; append a 100; creat b; append b 100"
+
+_FAMILY = family(
+    ("p3-new", "", _NEW),
+    ("p3-new-writeback-b", "", f"{_NEW}; writeback b"),
+    ("p3-new-commit-writeback-b", "", f"{_NEW}; commit; writeback b"),
+    ("p3-new-fsync-b", "", f"{_NEW}; fsync b"),
+    ("p3-new-fsync-other", "creat o", f"{_NEW}; fsync o"),
+    (
+        "p3-new-writeback-second-page-of-a",
+        "",
+        "creat a; creat b; append a 8192; append b 4096; writeback a 4096 4096; writeback b",
+    ),
+    ("p3-blocks-writeback-b", _BLOCKS, "append a 4096; append b 4096; writeback b"),
+    ("p3-blocks-fsync-b", _BLOCKS, "append a 4096; append b 4096; fsync b"),
+    ("p3-blocks-commit-between-fsync-b", _BLOCKS, "append a 4096; commit; append b 4096; fsync b"),
+    ("p3-small", _SMALL, "append a 100; append b 100"),
+    ("p3-small-writeback-b", _SMALL, "append a 100; append b 100; writeback b"),
+    ("p3-small-fsync-b", _SMALL, "append a 100; append b 100; fsync b"),
+    (
+        "p3-two-dirs-fsync-b",
+        "mkdir D; mkdir E",
+        "creat D/a; creat E/b; append D/a 4096; append E/b 4096; fsync E/b",
+    ),
+    ("p3-mmap-fsync-b", _BLOCKS, "mmapwrite a 4096 4096; append b 4096; fsync b"),
+)

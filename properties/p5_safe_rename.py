@@ -1,0 +1,120 @@
+"""P5, safe rename.
+
+Whether the rename is visible is told from A: while any byte of A is one of old A's, it is not. A that is missing, empty
+or holds anything else shows the rename, for nothing else in the workload could have taken the old contents away.
+A missing A therefore breaks P5, with a message of its own: the name is durable and nothing but the rename touched it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from postcrash.model import Entry, History, Tree, Workload, sources
+from postcrash.properties.family import family
+from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.wording import operation_at, shown_bytes
+
+
+class SafeRename:
+    """P5 of HotDep'13."""
+
+    name = "P5"
+    title = "safe rename"
+    statement = (
+        "If a file A exists, a file B is created, data is written to B, and B is renamed to A, then after a crash that "
+        "shows the rename all data written to B is on A."
+    )
+    source = "HotDep'13, section 2 (P5)"
+    exclusions = (
+        "A rename to a name that did not exist (the paper names that as another property), "
+        "or onto a file without data, which would not show whether the rename is there.",
+        "An A that a recorded operation changes otherwise, and a B that the set-up had made.",
+        "Bytes behind those written to B.",
+    )
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """Replacing a file without flushing the new one first."""
+        return _FAMILY
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where the rename is visible."""
+        relevant = False
+        for rename in _replacements(history):
+            entry = tree.get(rename.path)
+            if entry is not None and _holds_any(entry, _written(rename.old)):
+                continue
+            relevant = True
+            broken = _missing_data(history.workload, rename, entry)
+            if broken:
+                visible = operation_at(history.workload, rename.position)
+                return Judgement(False, True, f"{visible} is visible, but {broken}")
+        return Judgement(True, True, "the renamed file has its data") if relevant else IRRELEVANT
+
+
+class _Replacement(NamedTuple):
+    """The rename at `position` of the operations put the file `new` in the place of `old`, which was called `path`."""
+
+    position: int
+    path: str
+    old: Entry
+    new: Entry
+
+
+def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None) -> str:
+    if entry is None:
+        return f"{rename.path} is missing: neither the old file nor the new one has the name"
+    for segment in rename.new.segments:
+        is_data = segment.source.startswith("write:")
+        if is_data and sources(entry, segment.start, segment.end) != {segment.source}:
+            return shown_bytes(workload, rename.path, entry, segment.start, segment.end)
+    return ""
+
+
+def _replacements(history: History) -> Iterator[_Replacement]:
+    """The started renames that replace a file with data by one that the recorded operations made and wrote to."""
+    first = len(history.workload.setup)
+    for index in range(first, history.started):
+        operation = history.workload.operations[index]
+        if operation.word != "rename":
+            continue
+        before = history.trees[index]
+        new, old = before[operation.path], before.get(operation.to)
+        if old is None or not _written(old) or not _written(new):
+            continue
+        is_old_file = _is_unchanged(history, operation.to, old, first, index)
+        is_left_alone = _is_unchanged(history, operation.to, new, index + 1, history.started)
+        if is_old_file and is_left_alone and not history.trees[first].names(new.inode):
+            yield _Replacement(index, operation.to, old, new)
+
+
+def _is_unchanged(history: History, path: str, entry: Entry, first: int, last: int) -> bool:
+    """Whether `path` is the same file with the same content in all trees from `first` to `last`."""
+    same = (entry.inode, entry.segments)
+    trees = history.trees[first : last + 1]
+    return all(path in tree and (tree[path].inode, tree[path].segments) == same for tree in trees)
+
+
+def _written(entry: Entry) -> frozenset[str]:
+    return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
+
+
+def _holds_any(entry: Entry, wanted: frozenset[str]) -> bool:
+    return any(segment.source in wanted for segment in entry.segments)
+
+
+_OLD = "creat a; append a 4096"
+
+_FAMILY = family(
+    ("p5-100", _OLD, "creat b; append b 100; rename b a"),
+    ("p5-4096", _OLD, "creat b; append b 4096; rename b a"),
+    ("p5-12288", _OLD, "creat b; append b 12288; rename b a"),
+    ("p5-4096-writeback-before", _OLD, "creat b; append b 4096; writeback b; rename b a"),
+    (
+        "p5-8192-writeback-second-page-before",
+        _OLD,
+        "creat b; append b 8192; writeback b 4096 4096; rename b a",
+    ),
+    ("p5-4096-commit-before", _OLD, "creat b; append b 4096; commit; rename b a"),
+    ("p5-4096-fsync-other", f"creat o; {_OLD}", "creat b; append b 4096; rename b a; fsync o"),
+    ("p5-4096-fsync-dir", _OLD, "creat b; append b 4096; rename b a; fsync ."),
+    ("p5-4096-across-fsync-dir", f"mkdir D; {_OLD}", "creat D/b; append D/b 4096; rename D/b a; fsync D"),
+)

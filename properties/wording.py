@@ -1,0 +1,39 @@
+"""The words that messages share. Operations are numbered from 1, set-up included."""
+
+from postcrash.model import Entry, Workload
+from postcrash.model.segments import clipped
+
+_RUNS_MAX = 4
+
+
+def operation_at(workload: Workload, index: int) -> str:
+    """For example `fsync A (operation 5)`; `index` counts `workload.operations` from 0."""
+    return f"{workload.operations[index]} (operation {index + 1})"
+
+
+def shown_bytes(workload: Workload, path: str, entry: Entry | None, start: int, end: int) -> str:
+    """What an observed tree has where the bytes from `start` up to `end` of `path` should be."""
+    if entry is None:
+        return f"{path} is missing"
+    if entry.error:
+        return f"{path} cannot be read (errno {entry.error})"
+    if entry.type != "file":
+        return f"{path} is a {entry.type}"
+    length = f"{path} is {entry.size} bytes long"
+    runs = clipped(entry.segments, start, end)
+    if not runs:
+        return length
+    shown = [f"{run.start} to {run.end} are {shown_source(workload, run.source)}" for run in runs[:_RUNS_MAX]]
+    more = [f"{len(runs) - _RUNS_MAX} more runs"] if len(runs) > _RUNS_MAX else []
+    return f"{length}; of its bytes, {', '.join([*shown, *more])}"
+
+
+def shown_source(workload: Workload, source: str) -> str:
+    """What the bytes of `source` are: `zero`, `those of append A 4096`."""
+    kind, _, number = source.partition(":")
+    if kind == "write":
+        tags = {operation.tag: str(operation) for operation in workload.operations}
+        return f"those of {tags.get(int(number), f'a write (tag {number}) that is not in the workload')}"
+    if kind == "error":
+        return f"not readable (errno {number})"
+    return {"stale": "stale, from free space", "other": "of unknown origin"}.get(kind, kind)

@@ -1,0 +1,1 @@
+"""From a run to a recording: the crash disk and the other recorders."""

@@ -1,0 +1,158 @@
+//! What the harness asks on standard input, and what it is told on standard output: one JSON object a line.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use postcrash_wire::{Recover, Run, Spin};
+use serde::{Deserialize, Serialize};
+
+use crate::guest::GuestConfig;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Start the guest. Answered by `booted`.
+    Boot(GuestConfig),
+    /// Run a workload on `base` and write the recording `out`. Answered by `recorded`.
+    Record { base: PathBuf, out: PathBuf, run: Run, metadata: String },
+    /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
+    Explore(Explore),
+    /// Recover one crash state. Answered by `executed`.
+    Execute {
+        recording: PathBuf,
+        base: PathBuf,
+        model: String,
+        interval: u32,
+        choices: Vec<(u32, u32)>,
+        recover: Recover,
+    },
+    /// Loop over a device of the guest without a crash disk. Answered by `spun`.
+    Spin(Spin),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explore {
+    pub recording: PathBuf,
+    pub base: PathBuf,
+    /// Name of the device model.
+    pub model: String,
+    pub recover: Recover,
+    /// At most this many recoveries; then the rest is left and said so.
+    pub recoveries_max: u64,
+    /// At most about this long.
+    pub seconds_max: f64,
+    /// Share of executions run again, out of order and with everything that was not read set at random.
+    pub recheck_share: f64,
+    pub seed: u64,
+    /// Run every content instead of walking lazily.
+    #[serde(default)]
+    pub brute_force: bool,
+    /// Only these crash intervals; all when absent.
+    #[serde(default)]
+    pub intervals: Option<Vec<u32>>,
+}
+
+/// One distinct observation of an interval and what it stands for.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// What the agent reported; null where every guest was lost.
+    pub observation: serde_json::Value,
+    /// Crash states that lead to it, decimal.
+    pub states: String,
+    pub recoveries: u64,
+    /// The state with the fewest losses that leads to it: (component, version).
+    pub choices: Vec<(u32, u32)>,
+    /// Pieces that it lost.
+    pub lost: Vec<u32>,
+    /// Why there is no observation, with the console's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub casualty: Option<Casualty>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Casualty {
+    pub what: String,
+    pub console: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct IntervalReport {
+    pub index: u32,
+    /// The crash comes just before this event of the recording.
+    pub before_event: usize,
+    pub started: u32,
+    pub returned: u32,
+    pub pieces: usize,
+    pub components: usize,
+    /// Crash states of the interval, and those that the recoveries cover; decimal.
+    pub states: String,
+    pub covered: String,
+    /// Different disk contents, decimal.
+    pub contents: String,
+    pub recoveries: u64,
+    pub rechecks: u64,
+    pub outcomes: Vec<Outcome>,
+    /// Why the interval is not covered whole.
+    pub left_out: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    Booted {
+        seconds: f64,
+    },
+    /// `failed` is the first operation that returned an error: (operation, errno).
+    Recorded {
+        requests: u32,
+        failed: Option<(u32, u32)>,
+    },
+    Interval(IntervalReport),
+    /// A guest was lost; the state is run again in a new one.
+    LostGuest {
+        interval: u32,
+        choices: Vec<(u32, u32)>,
+        what: String,
+        console: String,
+    },
+    /// Recoveries so far, for progress.
+    Progress {
+        recoveries: u64,
+    },
+    /// Two runs of the same crash state were observed differently.
+    Nondeterministic {
+        interval: u32,
+        choices: Vec<(u32, u32)>,
+        first: serde_json::Value,
+        second: serde_json::Value,
+    },
+    Explored {
+        recoveries: u64,
+        seconds: f64,
+        memory_kib: u64,
+    },
+    Executed {
+        observation: serde_json::Value,
+        choices: Vec<(u32, u32)>,
+        casualty: Option<Casualty>,
+    },
+    Spun {
+        result: serde_json::Value,
+    },
+    /// The request failed. `kind` is `input` for what the user can mend, `infrastructure` otherwise.
+    Error {
+        kind: &'static str,
+        message: String,
+        console: String,
+    },
+}
+
+impl Event {
+    pub fn emit(&self) {
+        let mut out = std::io::stdout().lock();
+        let line = serde_json::to_string(self).expect("events are plain data");
+        // A harness that has gone away ends this process through its parent-death signal.
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}

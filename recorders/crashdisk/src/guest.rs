@@ -1,0 +1,351 @@
+//! One guest: the UML process, its two devices, and the loop that serves them.
+//!
+//! One thread serves both rings. A message is handled after every disk request that was in the ring when the message
+//! was taken, so that marks and requests stand in one order.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use postcrash_wire::{frame, Command, Message};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::block::{self, Kind, Request, Status};
+use crate::disk::Disk;
+use crate::mailbox::Mailbox;
+use crate::poll::Poll;
+use crate::vhost::Connection;
+
+const CONSOLE_BYTES_KEPT: usize = 16 << 10;
+
+/// How a guest is started.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestConfig {
+    /// The UML kernel.
+    pub kernel: PathBuf,
+    /// Folder that becomes the guest's read-only root; holds `init`, modules and fsck programs.
+    pub root: PathBuf,
+    /// Folder for sockets and console, this guest's own.
+    pub work: PathBuf,
+    pub memory_mib: u32,
+    /// Capacity of the test disk. Base images may be smaller.
+    pub disk_sectors: u64,
+    /// CPU that the guest and its disk are pinned to.
+    pub cpu: Option<usize>,
+    /// A guest that is not ready for commands after this long has failed.
+    pub boot_timeout_s: f64,
+    /// A command that is not answered after this long counts as a hang.
+    pub command_timeout_s: f64,
+    /// File that the guest sees as /dev/ubda (bench baseline).
+    #[serde(default)]
+    pub plain_disk: Option<PathBuf>,
+}
+
+#[derive(Debug, Error)]
+pub enum GuestError {
+    /// The guest is gone. The console's end is evidence.
+    #[error("{what}")]
+    Lost { what: String, console: String },
+    /// What was asked for cannot be done; the user can mend it.
+    #[error("{0}")]
+    Input(String),
+    #[error("the guest agent failed: {0}")]
+    Agent(String),
+    #[error(transparent)]
+    Recording(#[from] postcrash_core::recording::RecordingError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Exit,
+    Listen(Device),
+    Socket(Device),
+    Kick(Device),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Device {
+    Test = 0,
+    Mailbox = 1,
+}
+
+struct Port {
+    listener: UnixListener,
+    sectors: u64,
+    volatile: bool,
+    connection: Option<Connection>,
+    kick: Option<RawFd>,
+}
+
+pub struct Guest {
+    config: GuestConfig,
+    process: Child,
+    poll: Poll<Token>,
+    ports: [Port; 2],
+    mailbox: Mailbox,
+    gone: bool,
+}
+
+impl Guest {
+    /// Start a guest and wait until its agent asks for a command.
+    pub fn boot(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
+        std::fs::create_dir_all(&config.work)?;
+        let port = |name: &str, sectors, volatile| -> io::Result<Port> {
+            let path = config.work.join(name);
+            let _ = std::fs::remove_file(&path);
+            Ok(Port { listener: UnixListener::bind(path)?, sectors, volatile, connection: None, kick: None })
+        };
+        let mailbox_sectors = frame::MAILBOX_BYTES / 512;
+        let ports = [port("disk", config.disk_sectors, true)?, port("mailbox", mailbox_sectors, false)?];
+        let process = launch(config)?;
+        let mut poll = Poll::new()?;
+        poll.add(pidfd(&process)?, Token::Exit)?;
+        for (device, port) in [Device::Test, Device::Mailbox].into_iter().zip(&ports) {
+            poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
+        }
+        let mut guest =
+            Guest { config: config.clone(), process, poll, ports, mailbox: Mailbox::default(), gone: false };
+        let deadline = Instant::now() + Duration::from_secs_f64(config.boot_timeout_s);
+        guest.pump(disk, deadline, "boot", |mailbox| mailbox.waiting())?;
+        Ok(guest)
+    }
+
+    /// Have the agent run `command` on `disk`. Returns its result once the agent asks for the next command.
+    pub fn run(&mut self, command: &Command, disk: &mut dyn Disk) -> Result<Vec<u8>, GuestError> {
+        self.mailbox.send(command);
+        let deadline = Instant::now() + Duration::from_secs_f64(self.config.command_timeout_s);
+        self.serve_mailbox(disk)?;
+        self.pump(disk, deadline, "answer", |mailbox| mailbox.finished())?;
+        match self.mailbox.take_result() {
+            Message::Done(payload) => Ok(payload),
+            Message::Failed(text) => Err(GuestError::Agent(text)),
+            _ => unreachable!("finished() means done or failed"),
+        }
+    }
+
+    /// Peak resident memory of the guest's main process in KiB.
+    pub fn memory_kib(&self) -> io::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse().ok());
+        number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
+    }
+
+    /// Whether the guest cannot be used any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    fn pump(
+        &mut self,
+        disk: &mut dyn Disk,
+        deadline: Instant,
+        what: &str,
+        done: impl Fn(&Mailbox) -> bool,
+    ) -> Result<(), GuestError> {
+        while !done(&self.mailbox) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let limit = if what == "boot" { self.config.boot_timeout_s } else { self.config.command_timeout_s };
+                return Err(self.lose(format!("the guest hangs: no {what} within {limit} s")));
+            }
+            for token in self.poll.wait(left)? {
+                self.handle(token, disk)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, token: Token, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        match token {
+            Token::Exit => Err(self.lose("the guest's kernel died".into())),
+            Token::Listen(device) => self.accept(device),
+            Token::Socket(device) => self.serve_socket(device),
+            Token::Kick(device) => {
+                if let Some(kick) = self.ports[device as usize].kick {
+                    drain_eventfd(kick);
+                }
+                self.serve_mailbox(disk)
+            }
+        }
+    }
+
+    fn accept(&mut self, device: Device) -> Result<(), GuestError> {
+        let port = &mut self.ports[device as usize];
+        let (stream, _) = port.listener.accept()?;
+        self.poll.add(stream.as_raw_fd(), Token::Socket(device))?;
+        let (features, config) = (block::features(port.volatile), block::config(port.sectors));
+        port.connection = Some(Connection::new(stream, features, config));
+        Ok(())
+    }
+
+    fn serve_socket(&mut self, device: Device) -> Result<(), GuestError> {
+        let port = &mut self.ports[device as usize];
+        let connection = port.connection.as_mut().expect("its socket is ready");
+        if !connection.serve()? {
+            return Err(self.lose("the guest's kernel closed its disk".into()));
+        }
+        let kick = connection.queue.kick.as_ref().map(|fd| fd.as_raw_fd());
+        if kick != port.kick {
+            port.kick = kick;
+            if let Some(kick) = kick {
+                self.poll.add(kick, Token::Kick(device))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Take what is in the mailbox's ring, serve the disk's ring, then handle what was taken.
+    fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let taken = take(&mut self.ports[Device::Mailbox as usize])?;
+        self.serve_disk(disk)?;
+        let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
+        for request in taken {
+            if let Some(message) = self.mailbox.accept(request, connection)? {
+                disk.message(&message)?;
+            }
+        }
+        self.mailbox.deliver(connection)?;
+        Ok(())
+    }
+
+    fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let sectors = self.config.disk_sectors;
+        let port = &mut self.ports[Device::Test as usize];
+        let requests = take(port)?;
+        let Some(connection) = port.connection.as_mut() else { return Ok(()) };
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<u32> = requests.iter().map(|r| disk.submitted(&r.kind)).collect::<Result<_, _>>()?;
+        for (request, id) in requests.iter().zip(ids) {
+            let (data, status) = execute(&request.kind, disk, sectors);
+            let written = request.answer(&connection.memory, &data, status)?;
+            connection.queue.complete(request.head, written);
+            disk.completed(id)?;
+        }
+        connection.queue.notify();
+        Ok(())
+    }
+
+    fn lose(&mut self, what: String) -> GuestError {
+        self.gone = true;
+        kill(&mut self.process);
+        GuestError::Lost { what, console: console_end(&self.config.work) }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        kill(&mut self.process);
+    }
+}
+
+fn take(port: &mut Port) -> io::Result<Vec<Request>> {
+    let Some(connection) = port.connection.as_mut() else { return Ok(Vec::new()) };
+    let chains = connection.queue.take_available()?;
+    chains.into_iter().map(|chain| Request::parse(chain, &connection.memory)).collect()
+}
+
+fn execute(kind: &Kind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) {
+    let fits = |sector: u64, count: u64| sector.checked_add(count).is_some_and(|end| end <= sectors);
+    match kind {
+        Kind::Read { sector, bytes } if fits(*sector, (*bytes / 512) as u64) => {
+            let mut data = vec![0; *bytes];
+            disk.read(*sector, &mut data);
+            (data, Status::Ok)
+        }
+        Kind::Write { sector, data } if fits(*sector, (data.len() / 512) as u64) => {
+            disk.overlay().write(*sector, data);
+            (Vec::new(), Status::Ok)
+        }
+        Kind::Zero { sector, sectors, .. } if fits(*sector, *sectors) => {
+            disk.overlay().zero(*sector, *sectors);
+            (Vec::new(), Status::Ok)
+        }
+        Kind::Flush => (Vec::new(), Status::Ok),
+        Kind::Identify => (b"postcrash".to_vec(), Status::Ok),
+        Kind::Unsupported => (Vec::new(), Status::Unsupported),
+        Kind::Read { .. } | Kind::Write { .. } | Kind::Zero { .. } => (Vec::new(), Status::Error),
+    }
+}
+
+fn launch(config: &GuestConfig) -> io::Result<Child> {
+    let console = File::create(config.work.join("console"))?;
+    let socket = |name| format!("virtio_uml.device={}:2", config.work.join(name).display());
+    let mut process = Process::new(&config.kernel);
+    process
+        .arg(format!("mem={}M", config.memory_mib))
+        .args(["root=/dev/root", "rootfstype=hostfs", "ro", "init=/init", "quiet", "loglevel=1", "panic=-1"])
+        .arg(format!("rootflags={}", config.root.display()))
+        .args([socket("disk"), socket("mailbox")])
+        .args(["con=null", "con0=null,fd:1", "ssl=null"])
+        .arg(format!("uml_dir={}/", config.work.display()))
+        .env("TMPDIR", "/dev/shm")
+        .stdin(Stdio::null())
+        .stdout(console.try_clone()?)
+        .stderr(console)
+        .process_group(0);
+    if let Some(plain) = &config.plain_disk {
+        process.arg(format!("ubd0={}", plain.display()));
+    }
+    let cpu = config.cpu;
+    // SAFETY: only async-signal-safe calls between fork and exec.
+    unsafe {
+        process.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if let Some(cpu) = cpu {
+                pin(cpu);
+            }
+            Ok(())
+        });
+    }
+    process.spawn().map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", config.kernel.display())))
+}
+
+/// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
+pub fn pin(cpu: usize) {
+    // SAFETY: the set is plain data and lives through the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+    }
+}
+
+fn kill(process: &mut Child) {
+    // SAFETY: the group was made for this child, which has not been waited for.
+    unsafe { libc::kill(-(process.id() as i32), libc::SIGKILL) };
+    let _ = process.wait();
+}
+
+fn pidfd(process: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: a system call with plain numbers; the descriptor is new and ours.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, process.id(), 0) {
+            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd as RawFd)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn drain_eventfd(fd: RawFd) {
+    let mut count = 0u64;
+    // SAFETY: eight bytes into a local; virtio_uml's eventfds do not block once readable.
+    unsafe { libc::read(fd, (&mut count as *mut u64).cast(), 8) };
+}
+
+fn console_end(work: &Path) -> String {
+    let bytes = std::fs::read(work.join("console")).unwrap_or_default();
+    let start = bytes.len().saturating_sub(CONSOLE_BYTES_KEPT);
+    String::from_utf8_lossy(&bytes[start..]).into_owned()
+}

@@ -1,0 +1,24 @@
+//! A guest that is replaced when it is lost.
+
+use crate::disk::EmptyDisk;
+use crate::guest::{Guest, GuestConfig, GuestError};
+
+pub struct Machine {
+    config: GuestConfig,
+    guest: Guest,
+}
+
+impl Machine {
+    pub fn boot(config: GuestConfig) -> Result<Machine, GuestError> {
+        let guest = Guest::boot(&config, &mut EmptyDisk::default())?;
+        Ok(Machine { config, guest })
+    }
+
+    /// A guest that waits for a command.
+    pub fn guest(&mut self) -> Result<&mut Guest, GuestError> {
+        if self.guest.is_gone() {
+            self.guest = Guest::boot(&self.config, &mut EmptyDisk::default())?;
+        }
+        Ok(&mut self.guest)
+    }
+}

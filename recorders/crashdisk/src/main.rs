@@ -1,0 +1,81 @@
+//! The crash disk: one process for one guest. See `control` for what it is asked and what it answers.
+
+mod block;
+mod control;
+mod disk;
+mod explore;
+mod guest;
+mod machine;
+mod mailbox;
+mod memory;
+mod overlay;
+mod poll;
+mod random;
+mod record;
+mod source;
+mod vhost;
+mod virtqueue;
+
+use std::io::BufRead;
+use std::time::Instant;
+
+use control::{Event, Request};
+use disk::EmptyDisk;
+use guest::GuestError;
+use machine::Machine;
+use postcrash_wire::Command;
+use source::Source;
+
+fn main() {
+    // SAFETY: plain numbers; the harness's death ends this process, and with it the guest.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let mut machine = None;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let outcome = match serde_json::from_str(&line) {
+            Ok(request) => handle(&mut machine, request),
+            Err(error) => Err(GuestError::Input(format!("request cannot be read: {error}"))),
+        };
+        if let Err(error) = outcome {
+            error_event(&error).emit();
+        }
+    }
+}
+
+fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestError> {
+    if let Request::Boot(config) = request {
+        if let Some(cpu) = config.cpu {
+            guest::pin(cpu);
+        }
+        let started = Instant::now();
+        *machine = Some(Machine::boot(config)?);
+        Event::Booted { seconds: started.elapsed().as_secs_f64() }.emit();
+        return Ok(());
+    }
+    let machine = machine.as_mut().ok_or_else(|| GuestError::Input("the first request must be boot".into()))?;
+    match request {
+        Request::Boot(_) => unreachable!("handled above"),
+        Request::Record { base, out, run, metadata } => record::record(machine.guest()?, &base, &out, run, &metadata),
+        Request::Explore(job) => explore::explore(machine, &job),
+        Request::Execute { recording, base, model, interval, choices, recover } => {
+            let source = Source::open(&recording, &base, &model)?;
+            explore::execute(machine, &source, interval, choices, &recover)
+        }
+        Request::Spin(spin) => {
+            let result = machine.guest()?.run(&Command::Spin(spin), &mut EmptyDisk::default())?;
+            Event::Spun { result: serde_json::from_slice(&result).unwrap_or_default() }.emit();
+            Ok(())
+        }
+    }
+}
+
+fn error_event(error: &GuestError) -> Event {
+    let kind = match error {
+        GuestError::Input(_) | GuestError::Recording(_) => "input",
+        GuestError::Lost { .. } | GuestError::Agent(_) | GuestError::Io(_) => "infrastructure",
+    };
+    let console = match error {
+        GuestError::Lost { console, .. } => console.clone(),
+        _ => String::new(),
+    };
+    Event::Error { kind, message: error.to_string(), console }
+}

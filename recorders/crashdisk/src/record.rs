@@ -1,0 +1,27 @@
+//! Recording: one run of a workload on a base image.
+
+use std::path::Path;
+
+use postcrash_core::recording::{Event as Logged, Recording, RecordingWriter};
+use postcrash_core::view::Base;
+use postcrash_wire::{Command, Run};
+
+use crate::control::Event;
+use crate::disk::RecordingDisk;
+use crate::guest::{Guest, GuestError};
+
+/// Run `run` on `base` and write the recording to `out`.
+pub fn record(guest: &mut Guest, base: &Path, out: &Path, run: Run, metadata: &str) -> Result<(), GuestError> {
+    let base = Base::open(base)?;
+    let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
+    let mut disk = RecordingDisk::new(&base, writer);
+    guest.run(&Command::Run(run), &mut disk)?;
+    disk.writer.finish()?;
+    let recording = Recording::open(out)?;
+    let failed = recording.events().iter().find_map(|event| match *event {
+        Logged::Returned { op, errno } if errno != 0 => Some((op, errno)),
+        _ => None,
+    });
+    Event::Recorded { requests: recording.requests() as u32, failed }.emit();
+    Ok(())
+}

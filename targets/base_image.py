@@ -1,0 +1,89 @@
+"""Base images: a fresh file system whose free space is full of recognisable garbage.
+
+Garbage first, then mkfs without discard: a block that a file system hands out without writing it shows
+`stale…` words instead of honest-looking zeros.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from postcrash.model.pattern import stale
+from postcrash.targets.target import Target
+
+BLOCK_BYTES = 4096
+_MKFS_TIMEOUT_S = 120
+_CHUNK_BLOCKS = 4096
+
+
+class BaseImageError(RuntimeError):
+    """A base image cannot be made; the message says what is missing or what mkfs said."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseImage:
+    """An image file that is never changed, and its id (`b-` and ten digits of its content's SHA-256)."""
+
+    path: Path
+    id: str
+
+
+def base_image(target: Target, folder: Path) -> BaseImage:
+    """The base image of `target` in `folder`, made if it is not there. Whole or absent: it is renamed into place."""
+    program = _find_program(target)
+    key = hashlib.sha256(f"{target.digest()} {_version(program)}".encode()).hexdigest()[:16]
+    for known in folder.glob(f"{target.name}-{key}-*.img"):
+        return BaseImage(known, "b-" + known.stem.rsplit("-", 1)[1])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _make(target, program, folder, key)
+    except OSError as error:
+        raise BaseImageError(f"base image of {target.name} in {folder}: {error.strerror or error}") from error
+
+
+def _find_program(target: Target) -> str:
+    name = target.mkfs[0]
+    search = os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
+    program = shutil.which(name, path=search)
+    if program is None:
+        raise BaseImageError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
+    return program
+
+
+def _version(program: str) -> str:
+    result = subprocess.run([program, "-V"], capture_output=True, text=True, timeout=_MKFS_TIMEOUT_S, check=False)
+    return result.stdout + result.stderr
+
+
+def _make(target: Target, program: str, folder: Path, key: str) -> BaseImage:
+    handle, name = tempfile.mkstemp(prefix=".base-", dir=folder)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as image:
+            _fill_with_garbage(image.write, target.size_mib * (1 << 20) // BLOCK_BYTES)
+        environment = {**os.environ, "E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
+        command = [program, *target.mkfs[1:], str(temporary)]
+        made = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=_MKFS_TIMEOUT_S, check=False
+        )
+        if made.returncode != 0:
+            said = (made.stderr or made.stdout).strip().splitlines()
+            raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")
+        with temporary.open("rb") as image:
+            digest = hashlib.file_digest(image, "sha256").hexdigest()[:10]
+        place = folder / f"{target.name}-{key}-{digest}.img"
+        temporary.rename(place)
+        return BaseImage(place, f"b-{digest}")
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _fill_with_garbage(write: Callable[[bytes], int], blocks: int) -> None:
+    for first in range(0, blocks, _CHUNK_BLOCKS):
+        chunk = range(first, min(first + _CHUNK_BLOCKS, blocks))
+        write(b"".join(stale(block, BLOCK_BYTES) for block in chunk))

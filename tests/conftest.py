@@ -1,0 +1,69 @@
+"""Options and checks of the whole test suite: `--require-vm`, and the guard against a stale Rust build.
+
+Tests under tests/vm run real guests. Where the machine cannot, they skip; with `--require-vm` they fail. A test that
+calls `pytest.skip` itself is treated alike: nothing is reported as passed that did not run.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VM_TESTS = ROOT / "tests/vm"
+STYLE_TESTS = ROOT / "tests/style"
+GUEST_COMMANDS = ["linux.uml", "mkfs.ext4"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-vm", action="store_true", help="a guest test that cannot run fails instead of skipping")
+    parser.addoption("--allow-stale", action="store_true", help="run with a Rust build older than its sources")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    needs_build = any(not item.path.is_relative_to(STYLE_TESTS) for item in session.items)
+    if not needs_build or session.config.option.allow_stale or session.config.option.collectonly:
+        return
+    check = subprocess.run([ROOT / "tools/setup", "is-built"], stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    if check.returncode != 0:
+        pytest.exit(f"{check.stderr.strip()}  (or pytest --allow-stale)", returncode=3)
+
+
+def why_no_guest() -> str | None:
+    """What keeps a guest from running on this machine, if anything does."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    missing = [command for command in GUEST_COMMANDS if shutil.which(command, path=path) is None]
+    return f"not installed: {', '.join(missing)}: run  make setup" if missing else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.path.is_relative_to(VM_TESTS) and (reason := why_no_guest()):
+        pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.option.require_vm and item.path.is_relative_to(VM_TESTS):
+        _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if collector.config.option.require_vm and collector.path.is_relative_to(VM_TESTS):
+        _fail_if_skipped(report)
+    return report
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"with --require-vm a guest test must run. {reason}"

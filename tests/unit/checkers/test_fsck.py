@@ -1,0 +1,39 @@
+"""The fsck checker: clean, not clean, and not looked at."""
+
+import pytest
+
+from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.fsck import Fsck
+from postcrash.model import Entry, FsckResult, History, Observation, Tree, parse_workload
+
+HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
+TREE = Tree([Entry(".", "dir")])
+
+
+def check(result: FsckResult | None) -> Finding | None:
+    return Fsck().check(HISTORY, Observation(0, TREE, (), result))
+
+
+@pytest.mark.parametrize("result", [None, FsckResult(0, "clean"), FsckResult(0, "")])
+def test_clean_or_not_asked_for_is_fine(result: FsckResult | None) -> None:
+    assert check(result) is None
+
+
+@pytest.mark.parametrize("status", [1, 2, 4, 8, 12])
+def test_any_other_status_is_found(status: int) -> None:
+    expected = Finding("fsck", f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
+    assert check(FsckResult(status, "Pass 1\n\n  Inode 12 has wrong size\n")) == expected
+
+
+def test_long_output_is_shortened() -> None:
+    finding = check(FsckResult(4, "x" * 1000))
+    assert finding == Finding("fsck", f"fsck exits with status 4: {'x' * 300}…")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(-9, "killed by signal 9"), (127, "no such program"), (16, "usage or syntax error"), (32, "cancelled")],
+)
+def test_a_checker_that_did_not_look_decides_nothing(status: int, reason: str) -> None:
+    with pytest.raises(CannotTellError, match=reason):
+        check(FsckResult(status, "sh: e2fsck: not found"))

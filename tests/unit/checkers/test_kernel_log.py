@@ -1,0 +1,65 @@
+"""The kernel log checker: what counts, what does not, and that each allowed line is one that kernels print."""
+
+import pytest
+
+from postcrash.checkers.kernel_log import ALLOWED, KernelLog
+from postcrash.model import Entry, History, Observation, Tree, parse_workload
+
+HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
+TREE = Tree([Entry(".", "dir")])
+
+# One line for each of ALLOWED, as a kernel printed it
+NORMAL = [
+    "<4>EXT4-fs: Warning: mounting with data=journal disables delayed allocation, dioread_nolock, O_DIRECT and "
+    "fast_commit support!",
+    "<4>ext3 filesystem being mounted at /mnt supports timestamps until 2038-01-19 (0x7fffffff)",
+    "<4>EXT4-fs (vda): warning: mounting unchecked fs, running e2fsck is recommended",
+    "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",
+    "<4>XFS (vda): Tail block (0x10000) overwrite detected. Updated to 0x0",
+    "<4>F2FS-fs (vda): invalid crc value",
+]
+
+
+def found(*lines: str) -> str | None:
+    finding = KernelLog().check(HISTORY, Observation(0, TREE, lines))
+    return finding and finding.message
+
+
+def test_silence_is_fine() -> None:
+    assert found() is None
+
+
+@pytest.mark.parametrize(("allowed", "line"), list(zip(ALLOWED, NORMAL, strict=True)))
+def test_normal_lines_are_allowed(allowed: object, line: str) -> None:
+    assert found(line) is None
+
+
+def test_each_allowed_line_says_why_and_where_from() -> None:
+    assert all(allowed.reason and allowed.source.startswith("Linux ") for allowed in ALLOWED)
+
+
+@pytest.mark.parametrize("level", range(8))
+def test_warnings_and_worse_count(level: int) -> None:
+    kernel, user = f"<{level}>EXT4-fs error", f"<{level + 8}>EXT4-fs error"
+    assert (found(kernel) is not None) == (level <= 4)
+    assert (found(user) is not None) == (level <= 4)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a line without a level",
+        "<4>EXT4-fs (vda): warning: mounting fs with errors, running e2fsck is recommended",
+        "<1>XFS (vda): log record CRC mismatch: found 0x1, expected 0x2.",
+        "<4>something that only quotes: XFS (vda): Torn write (CRC failure) detected at log block 0x1",
+        "<4>F2FS-fs (vda): invalid crc value, and then something",
+    ],
+)
+def test_other_lines_are_found(line: str) -> None:
+    message = found(NORMAL[0], line)
+    assert message == f"the kernel says: {line.removeprefix('<4>').removeprefix('<1>')}"
+
+
+def test_a_long_report_is_shortened() -> None:
+    lines = ["<4>------------[ cut here ]------------", "<4>WARNING: CPU: 0", "<4>Call Trace:", "<4> more"]
+    assert found(*lines) == "the kernel says: ------------[ cut here ]------------ | WARNING: CPU: 0 | Call Trace:"

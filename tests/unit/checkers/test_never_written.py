@@ -1,0 +1,53 @@
+"""The never-written checker: names that nothing made, and names that are only out of order."""
+
+import pytest
+
+from postcrash.checkers.checker import Finding
+from postcrash.checkers.never_written import NeverWritten
+from postcrash.model import Entry, History, Observation, Tree, parse_workload
+
+# workload, names after the crash, the name that nothing made
+ROWS = [
+    ("creat a; creat b", "", None),
+    ("creat a; creat b", "a b", None),
+    ("creat a; creat b", "b", None),
+    ("creat a", "c", "c"),
+    ("creat a", "a .a.tmp", ".a.tmp"),
+    ("creat a", "lost+found/", None),
+    ("creat a", "lost+found/ lost+found/#12", "lost+found/#12"),
+    ("mkdir D; creat D/a; mkdir E", "D/ E/ E/a", "E/a"),
+    ("mkdir D; creat D/a", "D/ a", "a"),
+    ("creat a; rename a b", "a b", None),
+    ("creat a; unlink a", "a", None),
+    ("creat a; link a b", "b", None),
+    # A rename of a directory that is not there yet, with what was made under the new name
+    ("mkdir D; rename D E; creat E/a", "D/ D/a", None),
+    ("mkdir D; rename D E; mkdir D; creat E/a", "D/ D/a E/", None),
+    ("mkdir D; mkdir E; creat E/a", "D/ D/a", "D/a"),
+]
+
+
+def tree_of(names: str) -> Tree:
+    entries = [Entry(name.rstrip("/"), "dir" if name.endswith("/") else "file") for name in names.split()]
+    return Tree([Entry(".", "dir"), *entries])
+
+
+@pytest.mark.parametrize(("operations", "names", "path"), ROWS)
+def test_litmus(operations: str, names: str, path: str | None) -> None:
+    workload = parse_workload(operations.replace("; ", "\n"), "litmus")
+    count = len(workload.operations)
+    finding = NeverWritten().check(History(workload, count, count), Observation(0, tree_of(names)))
+    expected = path and Finding("never-written", f"{path} is there, but no operation made it", path)
+    assert finding == expected
+
+
+def test_an_operation_that_had_not_started_made_nothing() -> None:
+    workload = parse_workload("creat a\ncreat b", "litmus")
+    observation = Observation(0, tree_of("a b"))
+    assert NeverWritten().check(History(workload, 1, 1), observation) is not None
+    assert NeverWritten().check(History(workload, 2, 1), observation) is None
+
+
+def test_a_failed_mount_shows_no_names() -> None:
+    workload = parse_workload("creat a", "litmus")
+    assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())) is None

@@ -1,0 +1,216 @@
+"""Checkers against a file system that keeps its promises and nothing more.
+
+After a crash it has what persistence operations promised, and of everything else any part, in any order: operations
+are lost one by one, later writes are cut short. Operations act on inodes and directory entries, not on paths, so a
+file made in a renamed directory is there even where the rename is lost. Whatever such a crash leaves, durability and
+never-written must accept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postcrash.checkers.durability import Durability
+from postcrash.checkers.links import Link, link_of
+from postcrash.checkers.never_written import NeverWritten
+from postcrash.model import History, Observation, Operation, SimulationError, Tree, Workload, simulate
+
+PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
+CONTENT = ("write", "mmapwrite", "write-osync", "truncate")
+NAMES = ("creat", "mkdir", "unlink", "rmdir", "rename", "link", "exchange")
+
+WORDS = [
+    *("creat", "creat", "mkdir", "unlink", "rmdir", "rename", "rename", "rename", "link", "exchange"),
+    *("write", "write", "mmapwrite", "write-osync", "truncate"),
+    *("fsync", "fsync", "fsync", "fsync", "fdatasync", "msync", "sync"),
+]
+
+
+def some_operation(draw: st.DrawFn, tree: Tree, tag: int) -> Operation:
+    """An operation that may well succeed on `tree`."""
+    word = draw(st.sampled_from(WORDS))
+    new = [path for path in PATHS if path not in tree]
+    files = [path for path in PATHS if path in tree and tree[path].type == "file"]
+    directories = [path for path in PATHS if path in tree and tree[path].type == "dir"]
+    targets = {"creat": new, "mkdir": new, "rmdir": directories, "fsync": [*files, *directories, "."]}
+    if word in ("rename", "exchange"):
+        targets[word] = files + directories
+    path = draw(st.sampled_from(targets.get(word, files) or PATHS))
+    if word in ("rename", "link", "exchange"):
+        return Operation(word, path, draw(st.sampled_from(PATHS)))
+    if word == "truncate":
+        return Operation(word, path, length=draw(st.sampled_from([0, 50, 5000])))
+    if word in CONTENT:
+        offset, length = draw(st.sampled_from([(0, 100), (0, 8192), (50, 100), (4096, 4096)]))
+        return Operation(word, path, offset=offset, length=length, tag=tag)
+    return Operation(word, "" if word == "sync" else path)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Workloads that run: operations that would fail are left out."""
+    operations: list[Operation] = []
+    tree = simulate(Workload("random", (), ()))[0]
+    for tag in range(draw(st.integers(8, 30))):
+        operation = some_operation(draw, tree, tag)
+        try:
+            tree = simulate(Workload("random", (), (*operations, operation)))[-1]
+        except SimulationError:
+            continue
+        operations.append(operation)
+    operations.append(Operation("commit"))
+    split = draw(st.integers(0, len(operations) // 2))
+    return Workload("random", tuple(operations[:split]), tuple(operations[split:]))
+
+
+# Which operations a crash must keep
+
+
+def links_touched(before: Tree, after: Tree) -> set[Link]:
+    """The directory entries that differ between two trees."""
+    paths = {path for path in {*before, *after} if path != "."}
+    return {
+        link_of(tree, path)
+        for path in paths
+        for tree in (before, after)
+        if path in tree and (path not in before or path not in after or before[path].inode != after[path].inode)
+    }
+
+
+@dataclass
+class Kept:
+    """The operations that a crash at `history` keeps for certain."""
+
+    history: History
+    indices: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        first = len(self.history.workload.setup)
+        self.indices.update(range(first))
+        for index in range(first, self.history.returned):
+            self._keep_for(index, self.history.workload.operations[index])
+
+    def _keep_for(self, index: int, operation: Operation) -> None:
+        if operation.word == "sync":
+            self.indices.update(range(index))
+        elif operation.word in ("fsync", "fdatasync", "msync"):
+            entry = self.history.trees[index][operation.path]
+            if entry.type == "dir":
+                self._keep_names(index, lambda link: link.directory == entry.inode)
+            else:
+                self.indices.update(self._content(index, entry.inode))
+        elif operation.word == "write-osync":
+            self.indices.update(self._content(index + 1, self.history.trees[index][operation.path].inode))
+
+    def _content(self, end: int, inode: int) -> Iterator[int]:
+        for index, operation in enumerate(self.history.workload.operations[:end]):
+            if operation.word in CONTENT and self.history.trees[index][operation.path].inode == inode:
+                yield index
+
+    def _keep_names(self, end: int, wanted: object) -> None:
+        """Keep the name operations before `end` that touch a wanted entry, and those that they build on."""
+        assert callable(wanted)
+        needed: set[Link] = set()
+        for index in reversed(range(end)):
+            if self.history.workload.operations[index].word in NAMES:
+                touched = links_touched(self.history.trees[index], self.history.trees[index + 1])
+                if index in self.indices or touched & needed or any(wanted(link) for link in touched):
+                    needed |= touched
+                    self.indices.add(index)
+
+
+# What a crash leaves
+
+
+@dataclass
+class Remains:
+    """A tree that grows by the operations that a crash keeps; `inodes` says which inode of the history is which here."""
+
+    history: History
+    operations: list[Operation] = field(default_factory=list)
+    tree: Tree = field(default_factory=lambda: simulate(Workload("none", (), ()))[0])
+    inodes: dict[int, int] = field(default_factory=lambda: {1: 1})
+
+    def apply(self, index: int, length_max: int | None) -> None:
+        """Do the operation at `index` to the same inodes and entries; nothing happens where they are not there."""
+        operation = self.history.workload.operations[index]
+        translated = self._translated(index, operation)
+        if translated is None:
+            return
+        if length_max is not None and operation.form.data:
+            translated = replace(translated, length=min(length_max, translated.length or 0))
+        try:
+            tree = simulate(Workload("remains", (), (*self.operations, translated)))[-1]
+        except SimulationError:
+            return
+        self.operations.append(translated)
+        self.tree = tree
+        if operation.word in ("creat", "mkdir"):
+            self.inodes[self.history.trees[index + 1][operation.path].inode] = tree[translated.path].inode
+
+    def _translated(self, index: int, operation: Operation) -> Operation | None:
+        before = self.history.trees[index]
+        if operation.word in CONTENT:
+            path = self._path_of(before[operation.path].inode)
+            return replace(operation, path=path) if path else None
+        path = self._entry(index, operation.path)
+        to = self._entry(index, operation.to) if operation.to else ""
+        return None if path is None or to is None else replace(operation, path=path, to=to)
+
+    def _path_of(self, inode: int) -> str | None:
+        """A path of the inode that has this number in the history."""
+        names = self.tree.names(self.inodes[inode]) if inode in self.inodes else []
+        return names[0] if names else None
+
+    def _entry(self, index: int, path: str) -> str | None:
+        """The path here of the directory entry that `path` is for the operation at `index`; None if it is another's."""
+        before, after = self.history.trees[index : index + 2]
+        directory, name = link_of(before if path in before else after, path)
+        parent = self._path_of(directory)
+        if parent is None:
+            return None
+        found = name if parent == "." else f"{parent}/{name}"
+        meant = self.inodes.get(before[path].inode) if path in before else None
+        here = self.tree[found].inode if found in self.tree else None
+        return found if meant == here else None
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data(), workload=workloads())
+def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Workload) -> None:
+    first, count = len(workload.setup), len(workload.operations)
+    returned = data.draw(st.integers(first, count), "returned")
+    started = data.draw(st.integers(returned, min(returned + 1, count)), "started")
+    history = History(workload, started, returned)
+    kept = Kept(history).indices
+    remains = Remains(history)
+    for index in range(started):
+        operation = workload.operations[index]
+        if operation.word not in CONTENT + NAMES:
+            continue
+        if index in kept:
+            remains.apply(index, None)
+        elif data.draw(st.booleans(), f"keep `{operation}`"):
+            remains.apply(index, data.draw(st.sampled_from([None, 1, 4096])))
+    observation = Observation(0, remains.tree)
+    assert Durability().check(history, observation) is None
+    assert NeverWritten().check(history, observation) is None
+
+
+@pytest.mark.parametrize("returned", range(3, 6))
+def test_the_lossy_file_system_loses_what_it_may(returned: int) -> None:
+    """Otherwise the test above would accept everything."""
+    names = ("creat a", "write a", "fsync a", "creat b", "fsync .")
+    workload = Workload(
+        "lossy",
+        (),
+        tuple(
+            Operation(word, path, **({"offset": 0, "length": 10, "tag": 0} if word == "write" else {}))  # type: ignore[arg-type]
+            for word, path in (name.split() for name in names)
+        ),
+    )
+    history = History(workload, returned, returned)
+    assert Kept(history).indices == ({0, 1, 3} if returned == 5 else {1})

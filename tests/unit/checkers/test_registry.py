@@ -1,0 +1,46 @@
+"""All checkers: none objects where there was no crash, each objects to something."""
+
+import pytest
+
+from postcrash.checkers import CHECKERS, Checker, UnknownCheckerError, checker_named
+from postcrash.model import Entry, FsckResult, History, Observation, Tree
+from postcrash.properties import PROPERTIES
+from postcrash.properties.conformance import crash_free
+from postcrash.properties.family import family
+
+ALL = pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.name)
+
+(WORKLOAD,) = family(("canary", "", "creat a; sync; creat b"))
+ROOT, A = Entry(".", "dir"), Entry("a", "file", nlink=1)
+CANARIES = {
+    "mounts": Observation(5, Tree()),
+    "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",)),
+    "fsck": Observation(0, Tree([ROOT, A]), (), FsckResult(4, "bad")),
+    "durability": Observation(0, Tree([ROOT])),
+    "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file")])),
+}
+
+
+@ALL
+def test_each_checker_finds_its_canary_and_no_other(checker: Checker) -> None:
+    assert checker.statement
+    for name, observation in CANARIES.items():
+        finding = checker.check(History(WORKLOAD, 3, 3), observation)
+        assert (finding is not None) == (name == checker.name), finding
+        if finding is not None:
+            assert finding.checker == checker.name
+            assert finding.message
+
+
+@ALL
+def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
+    for checked in PROPERTIES:
+        for workload in checked.workloads():
+            for history, tree in crash_free(workload.with_tail()):
+                assert checker.check(history, Observation(0, tree, (), FsckResult(0, ""))) is None
+
+
+def test_checkers_are_found_by_name() -> None:
+    assert [checker_named(checker.name.upper()) for checker in CHECKERS] == list(CHECKERS)
+    with pytest.raises(UnknownCheckerError, match="no checker is called 'none': there are mounts, kernel-log"):
+        checker_named("none")

@@ -1,0 +1,69 @@
+"""Each kind of argument: what is taken, what is refused."""
+
+import pytest
+
+from postcrash.model.argument import ArgumentError, read_argument
+from postcrash.model.operation import Kind
+
+LONG = "x" * 256
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_is_read_or_refused(kind: Kind) -> None:
+    with pytest.raises(ArgumentError):
+        read_argument(kind, "x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Kind.PATH, "a", "a"),
+        (Kind.PATH, "a b/..c/.d", "a b/..c/.d"),
+        (Kind.PATH, "é" * 127, "é" * 127),
+        (Kind.PATH, "d/.postcrash", "d/.postcrash"),
+        (Kind.PATH, "x/" * 63 + "x", "x/" * 63 + "x"),
+        (Kind.PATH_OR_ROOT, ".", "."),
+        (Kind.PATH_OR_ROOT, "d", "d"),
+        (Kind.TARGET, "/etc/../x//", "/etc/../x//"),
+        (Kind.OFFSET, "0", 0),
+        (Kind.OFFSET, "1024M", 1 << 30),
+        (Kind.SECTOR_OFFSET, "1K", 1024),
+        (Kind.LENGTH, "1", 1),
+        (Kind.LENGTH, "64M", 64 << 20),
+        (Kind.SECTOR_LENGTH, "512", 512),
+        (Kind.SIZE, "4K", 4096),
+        (Kind.MODE, "punch-hole", "punch-hole"),
+        (Kind.XATTR_NAME, "user.a", "user.a"),
+        (Kind.XATTR_VALUE, "", ""),
+    ],
+)
+def test_taken(kind: Kind, text: str, value: str | int) -> None:
+    assert read_argument(kind, text) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        *((Kind.PATH, text) for text in ("", ".", "..", "/a", "a/", "a//b", "a/../b", "./a", ".postcrash", LONG)),
+        (Kind.PATH, "é" * 128),
+        (Kind.PATH, "/".join(["x" * 200] * 6)),
+        (Kind.PATH, ".postcrash/a"),
+        (Kind.PATH, "/".join(["x"] * 65)),
+        (Kind.PATH_OR_ROOT, "./."),
+        (Kind.TARGET, ""),
+        *((Kind.OFFSET, text) for text in ("", "-1", "+1", "1025M", "1k", "1G", "0x10", "1.5", "٤", "9" * 5000)),
+        (Kind.OFFSET, str((1 << 30) + 1)),
+        (Kind.LENGTH, "0"),
+        (Kind.LENGTH, "65M"),
+        (Kind.SECTOR_OFFSET, "100"),
+        (Kind.SECTOR_LENGTH, "0"),
+        (Kind.SECTOR_LENGTH, "513"),
+        (Kind.MODE, "punch"),
+        (Kind.XATTR_NAME, "user."),
+        (Kind.XATTR_NAME, "trusted.a"),
+        (Kind.XATTR_NAME, "user." + LONG),
+    ],
+)
+def test_refused(kind: Kind, text: str) -> None:
+    with pytest.raises(ArgumentError):
+        read_argument(kind, text)

@@ -1,0 +1,157 @@
+"""The abstract file system: one row a case."""
+
+import time
+
+import pytest
+
+from postcrash.model import FORMS, SimulationError, Tree, WorkloadBuilder, parse_workload, simulate
+from postcrash.model.simulate import _HANDLERS
+
+
+def show(tree: Tree) -> str:
+    """The tree in one line: names with type marks, and contents as SOURCE*LENGTH."""
+    shown = []
+    for path, entry in tree.items():
+        runs = "+".join(f"{s.source.removeprefix('write:')}*{s.end - s.start}" for s in entry.segments)
+        mark = {"dir": "/", "file": f"={runs}", "symlink": f"@{entry.target}", "other": "?"}[entry.type]
+        attributes = "".join(f" {name}:{value}" for name, value in entry.xattrs)
+        shown.append(path + mark + attributes)
+    return ", ".join(shown[1:])
+
+
+def run(lines: str) -> Tree:
+    return simulate(parse_workload(lines.replace("; ", "\n"), "w"))[-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        ("mkdir d; creat d/a", "d/, d/a="),
+        ("mkdir d; rmdir d", ""),
+        ("creat a; write a 2 3", "a=zero*2+0*3"),
+        ("creat a; append a 2; append a 3", "a=0*2+1*3"),
+        ("creat a; append a 9; write a 3 2", "a=0*3+1*2+0*4"),
+        ("creat a; dwrite a 512 512", "a=zero*512+0*512"),
+        ("creat a; append a 2; mmapwrite a 1 4", "a=0*1+1*4"),
+        ("creat a; write-osync a 0 1", "a=0*1"),
+        ("creat a; append a 8; truncate a 3", "a=0*3"),
+        ("creat a; append a 8; truncate a 3; truncate a 5", "a=0*3+zero*2"),
+        ("creat a; append a 4; fallocate a none 0 9", "a=0*4+zero*5"),
+        ("creat a; append a 4; fallocate a none 0 2", "a=0*4"),
+        ("creat a; append a 4; fallocate a keep-size 2 9", "a=0*4"),
+        ("creat a; append a 4; fallocate a zero-range 2 4", "a=0*2+zero*4"),
+        ("creat a; append a 4; fallocate a zero-range-keep-size 2 4", "a=0*2+zero*2"),
+        ("creat a; append a 4; fallocate a zero-range-keep-size 8 4", "a=0*4"),
+        ("creat a; append a 4; fallocate a punch-hole 1 2", "a=0*1+zero*2+0*1"),
+        ("creat a; append a 4; fallocate a punch-hole 3 9", "a=0*3+zero*1"),
+        ("creat a; link a b; append b 2", "a=0*2, b=0*2"),
+        ("creat a; link a b; unlink a; append b 2", "b=0*2"),
+        ("creat a; unlink a; creat a", "a="),
+        ("symlink /x/.. s", "s@/x/.."),
+        ("symlink x s; link s t; rename s u", "t@x, u@x"),
+        ("creat a; rename a b", "b="),
+        ("creat a; append a 1; creat b; rename a b", "b=0*1"),
+        ("creat a; link a b; rename a b", "a=, b="),
+        ("creat a; rename a a", "a="),
+        ("mkdir d; mkdir d/e; creat d/e/f; mkdir g; rename d g", "g/, g/e/, g/e/f="),
+        ("mkdir d; creat d/f; creat d-x; rename d e", "d-x=, e/, e/f="),
+        ("mkdir d; creat d/f; creat a; append a 1; exchange d a", "a/, a/f=, d=0*1"),
+        ("mkdir d; creat d/f; mkdir e; creat e/g; exchange d e", "d/, d/g=, e/, e/f="),
+        ("creat a; exchange a a", "a="),
+        ("creat a; setxattr a user.b v; setxattr a user.a é", "a= user.a:c3a9 user.b:76"),
+        ("creat a; setxattr a user.b v; setxattr a user.b w; link a c", "a= user.b:77, c= user.b:77"),
+        ("mkdir d; setxattr d user.b v; removexattr d user.b", "d/"),
+        ("creat a; append a 1; fsync .; fsync a; fdatasync a; msync a; writeback a; commit; sync; syncfs", "a=0*1"),
+    ],
+)
+def test_effects(lines: str, shown: str) -> None:
+    assert show(run(lines)) == shown
+
+
+@pytest.mark.parametrize(
+    ("lines", "errno_name"),
+    [
+        ("creat d/a", "ENOENT"),
+        ("creat a; creat a/b", "ENOTDIR"),
+        ("symlink d s; creat s/a", "ELOOP"),
+        ("creat a; creat a", "EEXIST"),
+        ("mkdir a; mkdir a", "EEXIST"),
+        ("creat a; symlink x a", "EEXIST"),
+        ("rmdir a", "ENOENT"),
+        ("creat a; rmdir a", "ENOTDIR"),
+        ("mkdir d; creat d/a; rmdir d", "ENOTEMPTY"),
+        ("write a 0 1", "ENOENT"),
+        ("mkdir a; write a 0 1", "EISDIR"),
+        ("symlink x a; write a 0 1", "ELOOP"),
+        ("creat a; write a 1024M 1", "EFBIG"),
+        ("creat a; fallocate a none 1024M 1", "EFBIG"),
+        ("mkdir a; truncate a 0", "EISDIR"),
+        ("unlink a", "ENOENT"),
+        ("mkdir a; unlink a", "EISDIR"),
+        ("link a b", "ENOENT"),
+        ("mkdir a; link a b", "EPERM"),
+        ("creat a; creat b; link a b", "EEXIST"),
+        ("rename a b", "ENOENT"),
+        ("creat a; rename a d/b", "ENOENT"),
+        ("creat a; mkdir b; rename a b", "EISDIR"),
+        ("mkdir a; creat b; rename a b", "ENOTDIR"),
+        ("mkdir a; mkdir b; creat b/c; rename a b", "ENOTEMPTY"),
+        ("mkdir a; rename a a/b", "EINVAL"),
+        ("mkdir a; creat a/b; rename a/b a", "ENOTEMPTY"),
+        ("creat a; exchange a b", "ENOENT"),
+        ("mkdir a; creat a/b; exchange a a/b", "EINVAL"),
+        ("setxattr a user.a v", "ENOENT"),
+        ("symlink x a; setxattr a user.a v", "ELOOP"),
+        ("creat a; removexattr a user.a", "ENODATA"),
+        ("fsync a", "ENOENT"),
+        ("fdatasync a", "ENOENT"),
+        ("mkdir a; msync a", "EISDIR"),
+        ("mkdir a; writeback a", "EISDIR"),
+    ],
+)
+def test_refusals(lines: str, errno_name: str) -> None:
+    with pytest.raises(SimulationError) as caught:
+        run(lines)
+    assert caught.value.errno_name == errno_name
+    operation = caught.value.operation
+    assert operation.line == lines.count(";") + 1
+    assert str(caught.value) == f"line {operation.line}: `{operation}` would fail with {errno_name}"
+
+
+def test_every_operation_is_simulated() -> None:
+    assert set(_HANDLERS) == set(FORMS)
+
+
+def test_a_tree_for_each_operation() -> None:
+    trees = simulate(parse_workload("creat a\n---\nappend a 1\nfsync a\nunlink a", "w"))
+    assert [show(tree) for tree in trees] == ["", "a=", "a=0*1", "a=0*1", ""]
+    assert trees[2] is trees[3]
+
+
+def test_inodes_and_link_counts() -> None:
+    lines = "creat a; link a b; creat c; rename c b; unlink a; creat a; link a d; link d e; rename b d; unlink e"
+    trees = simulate(parse_workload(lines.replace("; ", "\n"), "w"))
+    shown = [{path: (e.inode, e.nlink) for path, e in tree.items() if path != "."} for tree in trees]
+    assert shown[2] == {"a": (2, 2), "b": (2, 2)}
+    assert shown[4] == {"a": (2, 1), "b": (4, 1)}
+    assert shown[5] == {"b": (4, 1)}
+    assert shown[8] == {"a": (7, 3), "d": (7, 3), "e": (7, 3), "b": (4, 1)}
+    assert shown[9] == {"a": (7, 2), "d": (4, 1), "e": (7, 2)}
+    assert shown[10] == {"a": (7, 1), "d": (4, 1)}
+
+
+def test_modes() -> None:
+    tree = run("mkdir d; creat a; symlink x s")
+    assert {path: entry.mode for path, entry in tree.items()} == {".": 0o755, "a": 0o644, "d": 0o755, "s": 0o777}
+    assert tree["."].nlink is None
+
+
+def test_many_operations_stay_affordable() -> None:
+    builder = WorkloadBuilder()
+    for i in range(9_999):
+        builder.creat(f"file-{i}")
+    workload = builder.build("many")
+    start = time.process_time()
+    trees = simulate(workload)
+    assert time.process_time() - start < 5
+    assert [len(trees[i]) for i in (0, 1, 5_000, 9_999)] == [1, 2, 5_001, 10_000]

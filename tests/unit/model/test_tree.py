@@ -1,0 +1,49 @@
+"""Trees behave as immutable mappings, however they came about."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postcrash.model import Entry, Segment, Tree, source_at, sources
+
+PATHS = st.sampled_from([f"{i}" for i in range(100)])
+CHANGES = st.dictionaries(PATHS, st.none() | st.integers(0, 3), max_size=30)
+
+
+@given(st.lists(CHANGES, max_size=20))
+def test_changed_as_a_dict(steps: list[dict[str, int | None]]) -> None:
+    plain: dict[str, Entry] = {}
+    tree = Tree()
+    for step in steps:
+        before, copy = tree, dict(tree)
+        changes = {path: None if n is None else Entry(path, "file", inode=n) for path, n in step.items()}
+        tree = tree.changed(changes)
+        plain = {path: entry for path, entry in {**plain, **changes}.items() if entry is not None}
+        assert dict(before) == copy
+        assert dict(tree) == plain
+        assert len(tree) == len(plain)
+        assert list(tree) == sorted(plain)
+        assert tree == Tree(plain.values())
+        assert hash(tree) == hash(Tree(plain.values()))
+
+
+def test_directories_come_before_what_they_hold() -> None:
+    tree = Tree(Entry(path, "dir") for path in ["a/b", "-", "a-", "a", ".", "a/b/c"])
+    assert list(tree) == [".", "-", "a", "a/b", "a/b/c", "a-"]
+
+
+def test_get_and_names() -> None:
+    tree = Tree([Entry("a", "file", inode=5), Entry("b", "file", inode=5), Entry("c", "file", inode=6)])
+    assert tree.names(5) == ["a", "b"]
+    assert tree.get("x") is None
+    assert "a" not in tree.changed({"a": None})
+    assert tree.changed({"a": None}).get("a") is None
+    assert tree.changed({}) is tree
+
+
+def test_sources() -> None:
+    entry = Entry("a", "file", size=8, segments=(Segment(0, 4, "zero"), Segment(4, 8, "write:3")))
+    assert [source_at(entry, offset) for offset in (0, 3, 4, 7, 8)] == ["zero", "zero", "write:3", "write:3", None]
+    assert sources(entry, 4, 8) == {"write:3"}
+    assert sources(entry, 3, 5) == {"zero", "write:3"}
+    assert sources(entry, 4, 9) == {"write:3", None}
+    assert sources(entry, 4, 4) == frozenset()

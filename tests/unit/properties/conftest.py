@@ -1,0 +1,50 @@
+"""A litmus row is a workload, how many of its recorded operations had started and returned, and a tree.
+
+The tree is written one name a word: `a`, `D/` for a directory, `a=` for an empty file (the same as `a`), and
+`b=w0:4096+zero:100` for runs of bytes: wN those of tag N, zero, stale, other, eN unreadable with errno N.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from postcrash.model import Entry, History, Segment, Tree
+from postcrash.properties import Judgement, Property
+from postcrash.properties.family import family
+
+Judge = Callable[[Property, str, str, str], Judgement]
+
+
+def tree_of(text: str) -> Tree:
+    entries = [Entry(".", "dir")]
+    for word in text.split():
+        path, _, content = word.partition("=")
+        if path.endswith("/"):
+            entries.append(Entry(path[:-1], "dir"))
+            continue
+        segments: list[Segment] = []
+        for run in filter(None, content.split("+")):
+            source, _, length = run.partition(":")
+            start = segments[-1].end if segments else 0
+            segments.append(Segment(start, start + int(length), source_of(source)))
+        size = segments[-1].end if segments else 0
+        entries.append(Entry(path, "file", nlink=1, size=size, segments=tuple(segments)))
+    return Tree(entries)
+
+
+def source_of(short: str) -> str:
+    if short in ("zero", "stale", "other"):
+        return short
+    return f"{'write' if short[0] == 'w' else 'error'}:{short[1:]}"
+
+
+@pytest.fixture(scope="session")
+def judge() -> Judge:
+    """Judge `tree` after a crash when all operations of `set-up --- operations` had returned."""
+
+    def judged(checked: Property, setup: str, operations: str, tree: str) -> Judgement:
+        (workload,) = family(("litmus", setup, operations))
+        count = len(workload.operations)
+        return checked.judge(History(workload, count, count), tree_of(tree))
+
+    return judged

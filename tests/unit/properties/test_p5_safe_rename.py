@@ -1,0 +1,74 @@
+"""Litmus table of P5."""
+
+from collections.abc import Callable
+
+import pytest
+
+from postcrash.model import Entry, History, Tree
+from postcrash.properties import Judgement, Property
+from postcrash.properties.family import family
+from postcrash.properties.p5_safe_rename import SafeRename
+
+P5 = SafeRename()
+
+OLD = "creat a; append a 100"
+USUAL = (OLD, "creat b; append b 8192; rename b a")
+
+# set-up and operations, tree after the crash, holds, relevant
+ROWS = [
+    (USUAL, "a=w0:100", True, False),
+    (USUAL, "a=w0:100 b=w1:8192", True, False),
+    (USUAL, "a=w0:100 b", True, False),
+    (USUAL, "a=w1:8192", True, True),
+    (USUAL, "a=w1:8192 b=w1:8192", True, True),
+    # ext4 without auto_da_alloc: the rename is there, the data is not
+    (USUAL, "a", False, True),
+    (USUAL, "a=w1:4096", False, True),
+    (USUAL, "a=w1:4096+zero:4096", False, True),
+    (USUAL, "a=zero:4096+w1:4096", False, True),
+    (USUAL, "a=stale:8192", False, True),
+    (USUAL, "a=e5:8192", False, True),
+    (USUAL, "a/", False, True),
+    # Neither the old file nor the new one
+    (USUAL, "b=w1:8192", False, True),
+    (USUAL, "", False, True),
+    # What is behind the data written to B is not P5's business.
+    (USUAL, "a=w1:8192+zero:1", True, True),
+    ((OLD, "creat b; write b 4096 10; rename b a"), "a=stale:4096+w1:10", True, True),
+    # Data in several writes
+    ((OLD, "creat b; append b 10; append b 10; rename b a"), "a=w1:10", False, True),
+    # Not what P5 speaks of
+    (("", "creat b; append b 10; rename b a"), "a", True, False),
+    (("creat a", "creat b; append b 10; rename b a"), "a", True, False),
+    ((OLD, "creat b; rename b a"), "a", True, False),
+    ((f"{OLD}; creat b; append b 10", "rename b a"), "a", True, False),
+    ((OLD, "creat b; append b 10; rename b a; append a 10"), "a", True, False),
+    ((OLD, "append a 1; creat b; append b 10; rename b a"), "a", True, False),
+    ((OLD, "creat b; append b 10; rename b a; unlink a"), "", True, False),
+]
+
+
+@pytest.mark.parametrize(("workload", "tree", "holds", "relevant"), ROWS)
+def test_litmus(
+    judge: Callable[[Property, str, str, str], Judgement],
+    workload: tuple[str, str],
+    tree: str,
+    holds: bool,
+    relevant: bool,
+) -> None:
+    judgement = judge(P5, *workload, tree)
+    assert (judgement.holds, judgement.relevant) == (holds, relevant), judgement.message
+
+
+def test_before_the_rename_nothing_is_expected() -> None:
+    (workload,) = family(("litmus", *USUAL))
+    missing = Tree([Entry(".", "dir")])
+    assert P5.judge(History(workload, 4, 4), missing) == Judgement(True, False, "")
+    assert P5.judge(History(workload, 5, 4), missing).holds is False
+
+
+def test_the_messages_tell_lost_data_from_a_lost_name(judge: Callable[[Property, str, str, str], Judgement]) -> None:
+    assert judge(P5, *USUAL, "a").message == "rename b a (operation 5) is visible, but a is 0 bytes long"
+    assert judge(P5, *USUAL, "b=w1:8192").message == (
+        "rename b a (operation 5) is visible, but a is missing: neither the old file nor the new one has the name"
+    )
