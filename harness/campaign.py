@@ -10,12 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from postcrash.reports.store import Store
+
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examine import Examination, Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
-from postcrash.reports.store import Store
 
 
 class Progress(Protocol):

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from postcrash.reports.store import Store
+
 from postcrash.harness.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examine import Examination, Plan
 from postcrash.harness.judges import PropertyJudge
@@ -10,7 +12,6 @@ from postcrash.harness.machine import Budget
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.reports.records import Cell, Finding
-from postcrash.reports.store import Store
 from postcrash.targets import BaseImage, Target
 
 
@@ -34,7 +35,9 @@ def characterize(
     cells, findings = [], []
     for target, _ in question.targets:
         for prop in question.properties:
-            mine = [(plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings]
+            mine = [
+                (plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings
+            ]
             cell, witness = _cell(prop.name, mine, question, target)
             cells.append(cell)
             findings.extend([witness] if witness else [])
@@ -97,5 +100,3 @@ def _simplicity(finding: Finding) -> tuple[int, int, str]:
     """Fewest deviations from keeping everything, then fewest operations."""
     deviations = sum(version != 0 for _, version in finding.choices)
     return deviations, finding.workload_text.count("\n"), finding.workload_name
-
-

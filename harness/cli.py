@@ -7,6 +7,7 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+from postcrash.reports.store import StoreError
 from rich.console import Console
 
 import postcrash
@@ -19,7 +20,6 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.store import StoreError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

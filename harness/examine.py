@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from postcrash.reports.explanation import explain
+
 from postcrash._core import Recording, intervals
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, worst
-from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
 from postcrash.targets import BaseImage, Target
 

@@ -108,6 +108,8 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
     chosen = []
     for name in names:
         if name.casefold() not in known:
-            raise LookupError(f"unknown property or checker {name!r} (known: {', '.join(j.name for j in all_judges())})")
+            raise LookupError(
+                f"unknown property or checker {name!r} (known: {', '.join(j.name for j in all_judges())})"
+            )
         chosen.append(known[name.casefold()])
     return tuple(chosen)

@@ -18,6 +18,7 @@ from postcrash.harness.errors import HarnessError, InfrastructureError, UsageErr
 from postcrash.model import Workload
 
 Event = dict[str, Any]
+_TERMINATION_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Source:
 class Machine:
     """A guest that runs workloads and recovers crash states. Use it in a `with` statement.
 
-    Every method raises InfrastructureError when the machine fails and UsageError when what was asked for cannot be done.
+    Every method raises InfrastructureError when the machine fails, UsageError when what was asked for cannot be done.
     """
 
     def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
@@ -88,8 +89,12 @@ class Machine:
 
     def close(self) -> None:
         """End the guest and its disk. Can be called from another thread, and twice."""
-        self._process.kill()
-        self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(_TERMINATION_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         shutil.rmtree(self._work, ignore_errors=True)
 
     def boot(self) -> float:
@@ -134,7 +139,10 @@ class Machine:
         brute_force: bool = False,
         intervals: list[int] | None = None,
     ) -> Iterator[Event]:
-        """Explore every crash interval; yields the events `interval`, `lost-guest`, `nondeterministic`, `progress`, `explored`."""
+        """Explore every crash interval.
+
+        Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end.
+        """
         yield from self._stream(
             "explore",
             "explored",

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from postcrash.reports.store import Store, StoreError
+
 from postcrash.harness.campaign import Crew
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guest_root import guest_root, has_program
 from postcrash.harness.kernel import Kernel, find_kernel
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
-from postcrash.reports.store import Store, StoreError
 from postcrash.targets import BaseImage, BaseImageError, Target, UnknownTargetError, base_image, target_named
 
 

@@ -10,8 +10,8 @@ from typing import Any
 class Target:
     """How one file system is made, mounted and checked.
 
-    `mkfs` and `fsck` are a program and its arguments; in `mkfs` the image's path follows, in `fsck` the device. `options` are
-    those of mount(8). `size_mib` is the size of the image. `source` says where the choice comes from.
+    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. `options` are those of
+    mount(8). `size_mib` is the size of the image. `source` says where the choice comes from.
     """
 
     name: str

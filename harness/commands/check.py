@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import click
+from postcrash.reports.explanation import render_text
 from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
@@ -15,7 +16,6 @@ from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
-from postcrash.reports.explanation import render_text
 
 FINDINGS_MAX = 5
 """Different messages of one judge that are followed up."""
@@ -24,7 +24,9 @@ FINDINGS_MAX = 5
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated.")
+@click.option(
+    "--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated."
+)
 @exploration_options
 @json_option
 @click.pass_obj

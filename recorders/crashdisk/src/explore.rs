@@ -12,12 +12,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome};
-use crate::disk::{PlainDisk, StateDisk};
+use crate::disk::StateDisk;
 use crate::guest::GuestError;
 use crate::machine::Machine;
-use crate::overlay::Overlay;
 use crate::random::Random;
 use crate::source::Source;
+use crate::trust::Trust;
 
 /// A progress event is sent every so many recoveries.
 const PROGRESS_EVERY: u64 = 64;
@@ -30,8 +30,9 @@ type Result1 = Result<Vec<u8>, Casualty>;
 /// Explore the whole recording, interval by interval.
 pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
-    let known_good = known_good(machine, &source, &job.recover)?;
-    let mut campaign = Campaign { machine, job, started: Instant::now(), recoveries: 0 };
+    let mut trust = Trust::new(&source, &job.recover);
+    trust.establish(machine)?;
+    let mut campaign = Campaign { machine, trust, job, started: Instant::now(), recoveries: 0 };
     let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
     while let Some(interval) = cursor.next_interval() {
         if job.intervals.as_ref().is_some_and(|wanted| !wanted.contains(&interval.index)) {
@@ -41,9 +42,7 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
         Event::Interval(report).emit();
     }
     let (recoveries, seconds) = (campaign.recoveries, campaign.started.elapsed().as_secs_f64());
-    if self::known_good(machine, &source, &job.recover)? != known_good {
-        return Err(GuestError::Agent("a known good disk is observed differently at the end than at the start".into()));
-    }
+    campaign.trust.confirm(campaign.machine)?;
     let memory_kib = machine.guest()?.memory_kib()?;
     Event::Explored { recoveries, seconds, memory_kib }.emit();
     Ok(())
@@ -70,38 +69,25 @@ pub fn execute(
     }
     let mut explorer = Fixed::new(choices, |_, _| 0);
     explorer.next_execution();
-    let result = run_state(machine, &interval, cursor.content(), &mut explorer, recover)?;
+    let mut trust = Trust::new(source, recover);
+    let result = run_state(machine, &mut trust, &interval, cursor.content(), &mut explorer)?;
     let (observation, casualty) = report(result);
     Event::Executed { observation, choices: explorer.choices(), casualty }.emit();
     Ok(())
 }
 
-/// The base image as it was made must mount: else the guest is broken, and every state would look the same.
-fn known_good(machine: &mut Machine, source: &Source, recover: &Recover) -> Result<Vec<u8>, GuestError> {
-    let mut disk = PlainDisk { base: &source.base, overlay: Overlay::default() };
-    let bytes = machine.guest()?.run(&Command::Recover(recover.clone()), &mut disk)?;
-    let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    match observation.get("mount_errno").and_then(Value::as_u64) {
-        Some(0) => Ok(bytes),
-        errno => {
-            let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
-            let errno = errno.map_or("?".into(), |e| e.to_string());
-            Err(GuestError::Input(format!("the base image does not mount (errno {errno}); kernel log: {log}")))
-        }
-    }
-}
-
 /// Run one state; where the guest is lost, once more in a new one.
 fn run_state(
     machine: &mut Machine,
+    trust: &mut Trust<'_>,
     interval: &Interval,
     content: Content<'_>,
     explorer: &mut dyn Explorer,
-    recover: &Recover,
 ) -> Result<Result1, GuestError> {
-    let command = Command::Recover(recover.clone());
+    let command = Command::Recover(trust.recover.clone());
     let mut casualty = None;
     for _ in 0..2 {
+        trust.establish(machine)?;
         let mut disk = StateDisk::new(content, interval, explorer);
         match machine.guest()?.run(&command, &mut disk) {
             Ok(bytes) => return Ok(Ok(bytes)),
@@ -139,6 +125,7 @@ struct Tally {
 
 struct Campaign<'a> {
     machine: &'a mut Machine,
+    trust: Trust<'a>,
     job: &'a Explore,
     started: Instant,
     recoveries: u64,
@@ -156,7 +143,7 @@ impl Campaign<'_> {
             if left_out.is_some() {
                 break;
             }
-            let result = run_state(self.machine, interval, content, explorer.as_mut(), &self.job.recover)?;
+            let result = run_state(self.machine, &mut self.trust, interval, content, explorer.as_mut())?;
             self.count();
             let choices = explorer.choices();
             sample.offer(&choices, &result);
@@ -197,7 +184,7 @@ impl Campaign<'_> {
         for (choices, first) in sample.kept.into_iter().rev() {
             let mut explorer = Fixed::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
             explorer.next_execution();
-            let second = run_state(self.machine, interval, content, &mut explorer, &self.job.recover)?;
+            let second = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
             if second.as_ref().ok() != Some(&first) {
                 let (first, second) = (parse(&first), report(second).0);
                 Event::Nondeterministic { interval: interval.index, choices, first, second }.emit();

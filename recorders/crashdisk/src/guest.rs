@@ -20,6 +20,7 @@ use crate::block::{self, Kind, Request, Status};
 use crate::disk::Disk;
 use crate::mailbox::Mailbox;
 use crate::poll::Poll;
+use crate::termination;
 use crate::vhost::Connection;
 
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
@@ -246,7 +247,9 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        kill(&mut self.process);
+        if !self.gone {
+            kill(&mut self.process);
+        }
     }
 }
 
@@ -309,7 +312,9 @@ fn launch(config: &GuestConfig) -> io::Result<Child> {
             Ok(())
         });
     }
-    process.spawn().map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", config.kernel.display())))
+    let child = process.spawn().map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", config.kernel.display())))?;
+    termination::watch_over(child.id() as i32);
+    Ok(child)
 }
 
 /// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
@@ -323,9 +328,9 @@ pub fn pin(cpu: usize) {
 }
 
 fn kill(process: &mut Child) {
-    // SAFETY: the group was made for this child, which has not been waited for.
-    unsafe { libc::kill(-(process.id() as i32), libc::SIGKILL) };
+    termination::kill_group(process.id() as i32);
     let _ = process.wait();
+    termination::forget(process.id() as i32);
 }
 
 fn pidfd(process: &Child) -> io::Result<OwnedFd> {

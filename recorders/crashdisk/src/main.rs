@@ -13,6 +13,8 @@ mod poll;
 mod random;
 mod record;
 mod source;
+mod termination;
+mod trust;
 mod vhost;
 mod virtqueue;
 
@@ -27,8 +29,7 @@ use postcrash_wire::Command;
 use source::Source;
 
 fn main() {
-    // SAFETY: plain numbers; the harness's death ends this process, and with it the guest.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    termination::prepare();
     let mut machine = None;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let outcome = match serde_json::from_str(&line) {

@@ -136,7 +136,12 @@ BROKEN = [
         "fsync . (operation 4) had returned, but D/a is missing",
     ),
     # Removed names that come back
-    ("creat a", "unlink a; fsync .", "a", "fsync . (operation 3) had returned after unlink a (operation 2), but a is there"),
+    (
+        "creat a",
+        "unlink a; fsync .",
+        "a",
+        "fsync . (operation 3) had returned after unlink a (operation 2), but a is there",
+    ),
     (
         "mkdir D; creat D/a; mkdir E",
         "rename D/a E/a; fsync D",
@@ -148,8 +153,8 @@ BROKEN = [
         "",
         f"{FOUR_K}; sync; append a 100",
         "a=stale:4096",
-        "sync (operation 3) had returned, but a is 4096 bytes long; of its bytes, 0 to 4096 are stale, from free space; "
-        "it promised bytes 0 to 4096 that are those of append a 4096",
+        "sync (operation 3) had returned, but a is 4096 bytes long; of its bytes, 0 to 4096 are stale, from free "
+        "space; it promised bytes 0 to 4096 that are those of append a 4096",
     ),
     (
         "",
@@ -179,8 +184,8 @@ BROKEN = [
         "creat a; append a 8192",
         "write a 0 4096; mmapwrite a 4096 4096; msync a",
         "a=w1:4096+w0:4096",
-        "msync a (operation 5) had returned, but a is 8192 bytes long; of its bytes, 4096 to 8192 are those of append a "
-        "8192; it promised bytes 4096 to 8192 that are those of mmapwrite a 4096 4096",
+        "msync a (operation 5) had returned, but a is 8192 bytes long; of its bytes, 4096 to 8192 are those of append "
+        "a 8192; it promised bytes 4096 to 8192 that are those of mmapwrite a 4096 4096",
     ),
     (
         "creat a",
@@ -192,8 +197,9 @@ BROKEN = [
         "creat a",
         "write-osync a 0 4096",
         "a=w0:512+zero:3584",
-        "write-osync a 0 4096 (operation 2) had returned, but a is 4096 bytes long; of its bytes, 0 to 512 are those of "
-        "write-osync a 0 4096, 512 to 4096 are zero; it promised bytes 0 to 4096 that are those of write-osync a 0 4096",
+        "write-osync a 0 4096 (operation 2) had returned, but a is 4096 bytes long; of its bytes, 0 to 512 are those "
+        "of write-osync a 0 4096, 512 to 4096 are zero; it promised bytes 0 to 4096 that are those of write-osync a 0 "
+        "4096",
     ),
     # Attributes and targets
     (

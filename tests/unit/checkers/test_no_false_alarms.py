@@ -99,7 +99,7 @@ class Kept:
         elif operation.word in ("fsync", "fdatasync", "msync"):
             entry = self.history.trees[index][operation.path]
             if entry.type == "dir":
-                self._keep_names(index, lambda link: link.directory == entry.inode)
+                self._keep_names(index, entry.inode)
             else:
                 self.indices.update(self._content(index, entry.inode))
         elif operation.word == "write-osync":
@@ -110,15 +110,20 @@ class Kept:
             if operation.word in CONTENT and self.history.trees[index][operation.path].inode == inode:
                 yield index
 
-    def _keep_names(self, end: int, wanted: object) -> None:
-        """Keep the name operations before `end` that touch a wanted entry, and those that they build on."""
-        assert callable(wanted)
-        needed: set[Link] = set()
+    def _keep_names(self, end: int, directory: int) -> None:
+        """Keep the name operations before `end` that touch an entry of the directory, and those that they build on.
+
+        Taking a directory away builds on all that emptied it.
+        """
+        links: set[Link] = set()
+        directories = {directory}
         for index in reversed(range(end)):
             if self.history.workload.operations[index].word in NAMES:
-                touched = links_touched(self.history.trees[index], self.history.trees[index + 1])
-                if index in self.indices or touched & needed or any(wanted(link) for link in touched):
-                    needed |= touched
+                before, after = self.history.trees[index : index + 2]
+                touched = links_touched(before, after)
+                if index in self.indices or touched & links or any(link.directory in directories for link in touched):
+                    links |= touched
+                    directories |= {entry.inode for entry in before.values()} - {e.inode for e in after.values()}
                     self.indices.add(index)
 
 
@@ -127,7 +132,7 @@ class Kept:
 
 @dataclass
 class Remains:
-    """A tree that grows by the operations that a crash keeps; `inodes` says which inode of the history is which here."""
+    """A tree that grows by the operations that a crash keeps; `inodes` has the history's inodes with those here."""
 
     history: History
     operations: list[Operation] = field(default_factory=list)

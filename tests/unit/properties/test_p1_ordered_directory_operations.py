@@ -82,7 +82,8 @@ def test_the_message_names_both_operations(judge: Callable[[Property, str, str, 
         "rename t u (operation 4) is visible, unlink s (operation 3) before it is not"
     )
     assert judge(P1, "creat t", "rename t u; creat a", "t u a").message == (
-        "creat a (operation 3) is visible, rename t u (operation 2) before it is half done (the old name is still there)"
+        "creat a (operation 3) is visible, "
+        "rename t u (operation 2) before it is half done (the old name is still there)"
     )
 
 

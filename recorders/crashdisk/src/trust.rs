@@ -1,0 +1,65 @@
+//! Whether a guest can be believed.
+//!
+//! A guest whose driver or agent is broken finds every state alike, and so looks perfectly pruned. Before a guest counts,
+//! the base image as mkfs made it must mount in it; every guest must show it the same, at the start and at the end.
+
+use postcrash_wire::{Command, Recover};
+use serde_json::Value;
+
+use crate::disk::PlainDisk;
+use crate::guest::GuestError;
+use crate::machine::Machine;
+use crate::overlay::Overlay;
+use crate::source::Source;
+
+pub struct Trust<'a> {
+    source: &'a Source,
+    pub recover: &'a Recover,
+    expected: Option<Vec<u8>>,
+    /// Generation of the guest that is trusted.
+    trusted: Option<u32>,
+}
+
+impl<'a> Trust<'a> {
+    pub fn new(source: &'a Source, recover: &'a Recover) -> Self {
+        Trust { source, recover, expected: None, trusted: None }
+    }
+
+    /// Try out the machine's guest unless it is trusted already.
+    pub fn establish(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
+        machine.guest()?;
+        if self.trusted == Some(machine.generation()) {
+            return Ok(());
+        }
+        // What a kernel logs once in its life is logged here and not compared.
+        self.look(machine)?;
+        self.confirm(machine)?;
+        self.trusted = Some(machine.generation());
+        Ok(())
+    }
+
+    /// The base image must look as it did before.
+    pub fn confirm(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
+        let seen = self.look(machine)?;
+        if self.expected.get_or_insert_with(|| seen.clone()) != &seen {
+            let (now, then) = (String::from_utf8_lossy(&seen), self.expected.as_deref().unwrap_or_default());
+            let then = String::from_utf8_lossy(then);
+            return Err(GuestError::Agent(format!("a known good disk is observed as {now}, before it was {then}")));
+        }
+        Ok(())
+    }
+
+    fn look(&self, machine: &mut Machine) -> Result<Vec<u8>, GuestError> {
+        let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
+        let bytes = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk)?;
+        let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match observation.get("mount_errno").and_then(Value::as_u64) {
+            Some(0) => Ok(bytes),
+            errno => {
+                let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
+                let errno = errno.map_or("?".into(), |e| e.to_string());
+                Err(GuestError::Input(format!("the base image does not mount (errno {errno}); kernel log: {log}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+"""The agent does what the language says: with nothing lost, the tree is the simulated one."""
+
+import pytest
+
+from postcrash.harness.machine import Budget, Machine
+from postcrash.model import Entry, Observation, Tree, WorkloadBuilder, simulate
+
+from .conftest import Record
+
+BUDGET = Budget(recoveries=1, seconds=60)
+
+EVERYTHING = (
+    WorkloadBuilder()
+    .mkdir("D").creat("D/old").write("D/old", 0, 10_000).creat("X").append("X", 5000).creat("victim").mkdir("gone")
+    .begin()
+    .mkdir("E").rmdir("gone").creat("D/new").write("D/new", 100, 9000).append("D/new", 4096).dwrite("X", 4096, 4096)
+    .mmapwrite("D/old", 4096, 8192).truncate("X", 7000).creat("F").fallocate("F", "none", 0, 20_000)
+    .write("F", 4096, 4096).fallocate("F", "punch-hole", 4096, 2048).fallocate("F", "zero-range", 6144, 1024)
+    .fallocate("F", "keep-size", 20_000, 8192).fallocate("F", "zero-range-keep-size", 18_000, 8192)
+    .link("X", "E/hard").symlink("../X", "E/soft").unlink("victim").rename("D/old", "E/moved").creat("P")
+    .write_osync("P", 0, 100).creat("Q").append("Q", 200).exchange("P", "Q").setxattr("Q", "user.colour", "blue")
+    .setxattr("D", "user.a", "1").setxattr("D", "user.b", "2").removexattr("D", "user.a").fsync("D").fdatasync("X")
+    .msync("E/moved").writeback("D/new").writeback("D/new", 0, 4096).commit().fsync(".").syncfs().sync()
+    .build("everything")
+)  # fmt: skip
+
+
+def shape(entry: Entry) -> tuple[object, ...]:
+    """What file systems agree on."""
+    links = entry.nlink if entry.type == "file" else None
+    return (entry.type, entry.mode if entry.type == "file" else None, links, entry.size, entry.segments, entry.xattrs,
+            entry.target)  # fmt: skip
+
+
+def hard_links(tree: Tree) -> set[frozenset[str]]:
+    inodes: dict[int, set[str]] = {}
+    for path, entry in tree.items():
+        inodes.setdefault(entry.inode, set()).add(path)
+    return {frozenset(paths) for paths in inodes.values()}
+
+
+@pytest.mark.parametrize("target", ["ext3-ordered", "ext3-writeback", "ext4-original", "ext4-current", "ext4-journal",
+                                    "btrfs", "xfs"])  # fmt: skip
+def test_every_operation_leaves_the_simulated_tree(machine: Machine, record: Record, target: str) -> None:
+    workload = EVERYTHING
+    if target.startswith("ext3"):
+        kept = tuple(op for op in workload.ops if op.word != "fallocate")  # no extents, no fallocate
+        workload = type(workload)(workload.name, workload.setup, kept)
+    recorded = record(target, workload)
+    last = list(machine.explore(recorded.source, recorded.recover(), BUDGET))[-2]
+    assert (last["started"], last["returned"]) == (len(workload.operations),) * 2
+    executed = machine.execute(recorded.source, last["index"], [], recorded.recover())
+    observation = Observation.from_wire(executed["observation"])
+    expected = simulate(workload)[-1]
+    assert observation.mount_errno == 0
+    assert {p: shape(e) for p, e in observation.tree.items()} == {p: shape(e) for p, e in expected.items()}
+    assert hard_links(observation.tree) == hard_links(expected)

@@ -1,0 +1,35 @@
+"""Planted faults that must be found, by real kernels on real file systems."""
+
+import pytest
+from postcrash.checkers import CHECKERS, Checker, checker_named
+from postcrash.harness.machine import Machine
+from postcrash.model import History, Observation, WorkloadBuilder
+
+from .conftest import Record, Recorded, explored, intervals_of
+
+FSYNCED = WorkloadBuilder().creat("A").begin().write("A", 0, 8192).fsync("A").creat("B").sync().build("fsynced")
+
+
+def messages(machine: Machine, recorded: Recorded, checker: Checker) -> list[str]:
+    """What the checker objects to in the crash states of a recording."""
+    found = []
+    for interval in intervals_of(explored(machine, recorded)):
+        history = History(recorded.workload, interval["started"], interval["returned"])
+        for outcome in interval["outcomes"]:
+            finding = checker.check(history, Observation.from_wire(outcome["observation"]))
+            found.extend([finding.message] if finding else [])
+    return found
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "ext3-ordered"])
+def test_a_drive_that_ignores_flushes_breaks_fsync(machine: Machine, record: Record, target: str) -> None:
+    durability = checker_named("durability")
+    assert messages(machine, record(target, FSYNCED, "cache"), durability) == []
+    assert any("fsync A" in message for message in messages(machine, record(target, FSYNCED, "lying"), durability))
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "btrfs", "xfs"])
+def test_an_honest_drive_satisfies_every_checker(machine: Machine, record: Record, target: str) -> None:
+    recorded = record(target, FSYNCED, "cache")
+    for checker in CHECKERS:
+        assert messages(machine, recorded, checker) == []

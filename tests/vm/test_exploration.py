@@ -1,0 +1,96 @@
+"""The lazy exploration finds what brute force finds, on real file systems."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from postcrash.harness.machine import Budget, Event, Machine
+from postcrash.model import WorkloadBuilder
+from postcrash.targets import target_named
+
+from .conftest import Record, explored, intervals_of
+
+BLOCKS_MAX = 10
+
+WORKLOADS = [
+    WorkloadBuilder()
+    .creat("A")
+    .append("A", 4096)
+    .begin()
+    .creat("B")
+    .write("B", 0, 4096)
+    .rename("B", "A")
+    .commit()
+    .sync()
+    .build("replace"),
+    WorkloadBuilder()
+    .creat("A")
+    .creat("B")
+    .begin()
+    .append("A", 4096)
+    .append("B", 100)
+    .writeback("B")
+    .fsync("B")
+    .sync()
+    .build("two-appends"),
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 12288)
+    .begin()
+    .write("A", 0, 4096)
+    .write("A", 8192, 4096)
+    .append("A", 8192)
+    .fsync("A")
+    .sync()
+    .build("overwrite"),
+]
+
+
+def outcomes(interval: Event) -> dict[str, int]:
+    """Distinct observations with the number of crash states that lead to each."""
+    return {json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]}
+
+
+BTRFS = target_named("btrfs")
+SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
+"""Tree blocks of 4 KiB, one copy: epochs small enough for brute force."""
+
+
+@pytest.mark.parametrize(
+    "target", ["ext4-current", "ext4-journal", SMALL_BTRFS], ids=lambda target: getattr(target, "name", target)
+)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+def test_lazy_exploration_agrees_with_brute_force(machine: Machine, record: Record, target, workload) -> None:
+    recorded = record(target, workload)
+    lazy = intervals_of(explored(machine, recorded))
+    small = [i["index"] for i in lazy if i["components"] <= BLOCKS_MAX]
+    brute = {i["index"]: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
+    assert max(i["components"] for i in brute.values()) >= 5
+    for interval in lazy:
+        assert interval["left_out"] is None
+        assert interval["covered"] == interval["states"]
+        if interval["index"] in brute:
+            exhaustive = brute[interval["index"]]
+            assert exhaustive["recoveries"] == int(exhaustive["contents"])
+            assert outcomes(interval) == outcomes(exhaustive)
+            assert interval["recoveries"] <= exhaustive["recoveries"]
+
+
+def test_a_spent_budget_says_so_and_counts_what_it_covered(machine: Machine, record: Record) -> None:
+    recorded = record("ext4-current", WORKLOADS[0])
+    whole = intervals_of(explored(machine, recorded))
+    cut = intervals_of(explored(machine, recorded, budget=Budget(recoveries=5, seconds=60)))
+    left_out = [interval for interval in cut if interval["left_out"]]
+    assert left_out
+    assert all("budget of 5 recoveries" in interval["left_out"] for interval in left_out)
+    assert sum(interval["recoveries"] for interval in cut) == 5
+    assert all(int(interval["covered"]) < int(interval["states"]) for interval in left_out)
+    assert len(cut) == len(whole)
+
+
+def test_rechecks_with_random_unread_blocks_show_the_same(machine: Machine, record: Record) -> None:
+    recorded = record("ext4-current", WORKLOADS[2])
+    events = explored(machine, recorded, recheck_share=1.0, seed=7)
+    for interval in intervals_of(events):
+        assert interval["rechecks"] == interval["recoveries"]

@@ -1,0 +1,92 @@
+"""A guest that dies or hangs is noticed, kept as evidence and replaced; no state is dropped."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.machine import Budget, Event, Machine, MachineSettings
+from postcrash.model import WorkloadBuilder
+
+from .conftest import Record, Recorded, intervals_of
+
+TIMEOUT_S = 3.0
+WORKLOAD = WorkloadBuilder().begin().creat("A").write("A", 0, 12288).fsync("A").build("victim")
+
+
+def guest_of(machine: Machine) -> int:
+    """Process id of a machine's guest."""
+    disk = machine._process.pid
+    children = Path(f"/proc/{disk}/task/{disk}/children").read_text().split()
+    return int(children[0])
+
+
+@pytest.fixture
+def fragile(settings: MachineSettings) -> Iterator[Machine]:
+    """A machine of its own that gives up on a silent guest early."""
+    with Machine(replace(settings, command_timeout_s=TIMEOUT_S), 0) as machine:
+        yield machine
+
+
+def explore_while(machine: Machine, recorded: Recorded, disturb: int) -> list[Event]:
+    """Explore, and send the guest the signal `disturb` once recoveries are under way."""
+    events: list[Event] = []
+    disturbed = False
+    options = {"recheck_share": 0.0}
+    for event in machine.explore(recorded.source, recorded.recover(), Budget(), **options):
+        events.append(event)
+        if event["event"] == "progress" and not disturbed:
+            disturbed = True
+            os.kill(guest_of(machine), disturb)
+    assert disturbed
+    return events
+
+
+@pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])
+def test_a_lost_guest_is_replaced_and_its_state_run_again(fragile: Machine, record: Record, disturb, what) -> None:
+    recorded = record("ext4-journal", WORKLOAD)
+    undisturbed = list(fragile.explore(recorded.source, recorded.recover(), Budget(), recheck_share=0.0))
+    started = time.monotonic()
+    events = explore_while(fragile, recorded, disturb)
+    lost = [event for event in events if event["event"] == "lost-guest"]
+    assert len(lost) == 1
+    assert what in lost[0]["what"] or "closed its disk" in lost[0]["what"]
+    assert intervals_of(events) == intervals_of(undisturbed)
+    assert time.monotonic() - started < 60
+
+
+def test_a_guest_that_cannot_boot_is_one_clear_error(settings: MachineSettings, tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel"
+    kernel.write_text("#!/bin/sh\necho no kernel here\n")
+    kernel.chmod(0o755)
+    with pytest.raises(InfrastructureError, match="died") as raised, Machine(replace(settings, kernel=kernel)):
+        pass
+    assert "no kernel here" in raised.value.evidence
+
+
+def test_closing_a_machine_ends_a_request_in_progress(fragile: Machine, record: Record) -> None:
+    recorded = record("ext4-journal", WORKLOAD)
+    guest = guest_of(fragile)
+    threading.Timer(0.3, fragile.close).start()
+    with pytest.raises(InfrastructureError, match="ended"):
+        while True:
+            list(fragile.explore(recorded.source, recorded.recover(), Budget()))
+    time.sleep(0.5)
+    assert not running(guest)
+
+
+def running(pid: int) -> bool:
+    """Whether any process of the group `pid` runs; one that waits to be reaped does not."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group = stat.read_text().rpartition(") ")[2].split()[:3]
+        except OSError:
+            continue
+        if int(group) == pid and state != "Z":
+            return True
+    return False
