@@ -14,7 +14,6 @@ from postcrash.reports.store import Store
 
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
-from postcrash.harness.errors import HarnessError
 from postcrash.harness.examine import Examination, Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
 
@@ -85,10 +84,12 @@ def _examine_all(
         work.put(item)
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
     with ExitStack() as stack:
+        stack.callback(_remove_unclaimed, done)
         for cpu in range(min(crew.machines, len(todo))):
             machine = Machine(crew.settings, cpu)
-            stack.callback(machine.close)
             worker = threading.Thread(target=_work, args=(machine, work, done, store.scratch, progress), daemon=True)
+            stack.callback(worker.join)
+            stack.callback(machine.close)
             worker.start()
         for _ in todo:
             result = _next(done)
@@ -100,6 +101,14 @@ def _examine_all(
             else:
                 recording.unlink()
             yield index, plan, examination
+
+
+def _remove_unclaimed(done: "queue.SimpleQueue[_Done]") -> None:
+    """Recordings of results that nobody took, because something else ended the campaign."""
+    while not done.empty():
+        result = done.get()
+        if not isinstance(result, BaseException):
+            result[3].unlink(missing_ok=True)
 
 
 def _next(done: "queue.SimpleQueue[_Done]") -> _Done:
@@ -124,14 +133,16 @@ def _work(
             index, plan = work.get_nowait()
             recording = scratch()
             counter = _Counter(progress)
-            examination = examine(machine, plan, recording, counter.total)
+            try:
+                examination = examine(machine, plan, recording, counter.total)
+            except BaseException:
+                recording.unlink(missing_ok=True)
+                raise
             counter.total(examination.recoveries)
             done.put((index, plan, examination, recording))
     except queue.Empty:
         return
-    except HarnessError as error:
-        done.put(error)
-    except Exception as error:  # handed to the thread that can report it
+    except Exception as error:  # for the thread that can report it
         done.put(error)
 
 

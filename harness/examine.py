@@ -2,16 +2,15 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-from postcrash.reports.explanation import explain
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, worst
+from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
 from postcrash.targets import BaseImage, Target
 
@@ -261,7 +260,7 @@ class _Examiner:
             recover=witness.recover,
             explanation=None,
         )
-        return explain(finding, self._recording, plan.base.path)
+        return replace(finding, explanation=explain(finding, self._recording, plan.base.path))
 
 
 def _opinion(judge: Judge, history: History, observation: object) -> Opinion:

@@ -41,7 +41,10 @@ def has_program(root: Path, program: str) -> bool:
 
 
 def _libraries(program: str) -> Iterable[str]:
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    try:
+        listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise InfrastructureError(f"ldd cannot be run: {error.strerror}") from error
     return _LIBRARY.findall(listed.stdout)
 
 

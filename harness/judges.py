@@ -44,12 +44,12 @@ class Judge(Protocol):
 class PropertyJudge:
     """A property. A state that does not mount shows no tree, and leaves the property undecided."""
 
-    property: Property
+    subject: Property
 
     @property
     def name(self) -> str:
         """The property's."""
-        return self.property.name
+        return self.subject.name
 
     def wants(self, recover: dict[str, Any]) -> bool:
         """Properties look at the tree."""
@@ -60,7 +60,7 @@ class PropertyJudge:
         if observation.mount_errno:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
         try:
-            judgement = self.property.judge(history, observation.tree)
+            judgement = self.subject.judge(history, observation.tree)
         except Exception as error:
             return Opinion(Verdict.UNDECIDED, False, f"{self.name} failed: {error!r}")
         verdict = Verdict.HOLDS if judgement.holds else Verdict.VIOLATED

@@ -78,7 +78,5 @@ def state_bytes(
 def device_models() -> list[str]:
     """Names of the device models."""
 
-def write_recording(
-    path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]
-) -> None:
+def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]) -> None:
     """Write a recording of `events`, where a write is ("write", id, sector, data, fua, preflush)."""

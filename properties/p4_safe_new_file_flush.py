@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from postcrash.model import History, Tree, Workload
+from postcrash.model import Entry, History, Tree, Workload
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at
@@ -22,6 +22,7 @@ class SafeNewFileFlush:
     source = "HotDep'13, section 2 (P4)"
     exclusions = (
         "Names other than the one the file was created under (links, the new name of a rename).",
+        "The names of directories on the way: the entry counts where its directory is found under a former name.",
         "A name that an operation took away, or began to take away, after the flush.",
         "O_SYNC writes and sync(), which the paper does not list.",
         "The file's contents: the durability checker has them.",
@@ -36,7 +37,7 @@ class SafeNewFileFlush:
         relevant = False
         for flush, path in _flushed_names(history):
             relevant = True
-            entry = tree.get(path)
+            entry = _found(history, flush, path, tree)
             if entry is None or entry.type != "file":
                 found = "is missing" if entry is None else f"is a {entry.type}"
                 message = f"{operation_at(history.workload, flush)} had returned, but {path} {found}"
@@ -55,6 +56,16 @@ def _flushed_names(history: History) -> Iterator[tuple[int, str]]:
         path = created.get(inode)
         if path is not None and all(_names(tree, path, inode) for tree in history.possible_trees(index)):
             yield index, path
+
+
+def _found(history: History, flush: int, path: str, tree: Tree) -> Entry | None:
+    """The file's entry under any name that its directory had by the end: a renamed directory is not the file's promise."""
+    parent, _, name = path.rpartition("/")
+    if not parent:
+        return tree.get(path)
+    directory = history.trees[flush][parent].inode
+    places = {place for known in history.possible_trees(0) for place in known.names(directory)}
+    return next((tree[f"{place}/{name}"] for place in sorted(places) if f"{place}/{name}" in tree), None)
 
 
 def _created_names(history: History) -> Iterator[tuple[int, str]]:

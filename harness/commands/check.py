@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import click
-from postcrash.reports.explanation import render_text
 from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
@@ -16,6 +15,7 @@ from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
+from postcrash.reports.explanation_text import render_text
 
 FINDINGS_MAX = 5
 """Different messages of one judge that are followed up."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import click
 from rich.console import Console
@@ -39,7 +40,7 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("guest kernel", lambda: f"{session.kernel.label} ({session.kernel.path})"),
         _try("guest root", lambda: str(session.root)),
         _try("guest boots", lambda: _boot(session)),
-        *(_try(f"target {target.name}", lambda target=target: _target(session, target)) for target in TARGETS),
+        *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
         _try("store", lambda: str(session.store.folder)),
     ]
     ok = all(check.ok for check in checks)

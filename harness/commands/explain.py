@@ -1,13 +1,13 @@
 """`postcrash explain ID`: the story of one finding."""
 
 import click
-from postcrash.reports.explanation import render_text
 from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.explanation_text import render_text
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """Planted faults that must be found, by real kernels on real file systems."""
 
 import pytest
+
 from postcrash.checkers import CHECKERS, Checker, checker_named
 from postcrash.harness.machine import Machine
 from postcrash.model import History, Observation, WorkloadBuilder

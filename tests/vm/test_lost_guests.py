@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.machine import Budget, Event, Machine, MachineSettings
 from postcrash.model import WorkloadBuilder
@@ -33,12 +34,16 @@ def fragile(settings: MachineSettings) -> Iterator[Machine]:
         yield machine
 
 
+def explore(machine: Machine, recorded: Recorded) -> Iterator[Event]:
+    """Brute force, for hundreds of recoveries."""
+    return machine.explore(recorded.source, recorded.recover(), Budget(400), recheck_share=0.0, brute_force=True)
+
+
 def explore_while(machine: Machine, recorded: Recorded, disturb: int) -> list[Event]:
     """Explore, and send the guest the signal `disturb` once recoveries are under way."""
     events: list[Event] = []
     disturbed = False
-    options = {"recheck_share": 0.0}
-    for event in machine.explore(recorded.source, recorded.recover(), Budget(), **options):
+    for event in explore(machine, recorded):
         events.append(event)
         if event["event"] == "progress" and not disturbed:
             disturbed = True
@@ -50,7 +55,7 @@ def explore_while(machine: Machine, recorded: Recorded, disturb: int) -> list[Ev
 @pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])
 def test_a_lost_guest_is_replaced_and_its_state_run_again(fragile: Machine, record: Record, disturb, what) -> None:
     recorded = record("ext4-journal", WORKLOAD)
-    undisturbed = list(fragile.explore(recorded.source, recorded.recover(), Budget(), recheck_share=0.0))
+    undisturbed = list(explore(fragile, recorded))
     started = time.monotonic()
     events = explore_while(fragile, recorded, disturb)
     lost = [event for event in events if event["event"] == "lost-guest"]

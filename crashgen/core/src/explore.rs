@@ -11,9 +11,7 @@ pub trait Explorer {
     /// The version (below `versions`) of `component` in this execution. The answer stays the same within it.
     fn choose(&mut self, component: u32, versions: u32) -> u32;
     /// The version of `component` if this execution has chosen it already.
-    fn chosen(&self, component: u32) -> Option<u32> {
-        self.choices().iter().find(|choice| choice.0 == component).map(|choice| choice.1)
-    }
+    fn chosen(&self, component: u32) -> Option<u32>;
     /// The choices that this execution made or was given: what it stands for.
     fn choices(&self) -> Vec<(u32, u32)>;
 }
@@ -51,11 +49,15 @@ impl Explorer for DepthFirst {
     }
 
     fn choose(&mut self, component: u32, versions: u32) -> u32 {
-        if let Some(known) = self.path.iter().find(|decision| decision.component == component) {
-            return known.version;
+        if let Some(known) = self.chosen(component) {
+            return known;
         }
         self.path.push(Decision { component, version: 0, versions });
         0
+    }
+
+    fn chosen(&self, component: u32) -> Option<u32> {
+        self.path.iter().find(|decision| decision.component == component).map(|decision| decision.version)
     }
 
     fn choices(&self) -> Vec<(u32, u32)> {
@@ -97,6 +99,10 @@ impl Explorer for BruteForce {
         self.chosen[component as usize]
     }
 
+    fn chosen(&self, component: u32) -> Option<u32> {
+        Some(self.chosen[component as usize])
+    }
+
     fn choices(&self) -> Vec<(u32, u32)> {
         (0..).zip(self.chosen.iter().copied()).collect()
     }
@@ -122,12 +128,16 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
     }
 
     fn choose(&mut self, component: u32, versions: u32) -> u32 {
-        if let Some(&(_, version)) = self.choices.iter().find(|choice| choice.0 == component) {
-            return version;
+        if let Some(known) = self.chosen(component) {
+            return known;
         }
         let version = (self.rest)(component, versions);
         self.choices.push((component, version));
         version
+    }
+
+    fn chosen(&self, component: u32) -> Option<u32> {
+        self.choices.iter().find(|choice| choice.0 == component).map(|choice| choice.1)
     }
 
     fn choices(&self) -> Vec<(u32, u32)> {

@@ -11,6 +11,7 @@ const HEADER_BYTES: u32 = 16;
 /// Largest request in bytes that the queue can describe.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
+const F_SIZE_MAX: u64 = 1 << 1;
 const F_SEG_MAX: u64 = 1 << 2;
 const F_BLK_SIZE: u64 = 1 << 6;
 const F_FLUSH: u64 = 1 << 9;
@@ -22,15 +23,18 @@ const ZERO_SECTORS_MAX: u32 = 1 << 22;
 
 /// virtio features of a disk; `volatile` for one with a write cache and discard.
 pub fn features(volatile: bool) -> u64 {
-    let cache = if volatile { F_FLUSH | F_DISCARD | F_WRITE_ZEROES } else { 0 };
+    let cache = if volatile { F_SIZE_MAX | F_FLUSH | F_DISCARD | F_WRITE_ZEROES } else { 0 };
     F_VERSION_1 | F_SEG_MAX | F_BLK_SIZE | cache
 }
 
-/// Configuration space of a disk of `sectors`.
-pub fn config(sectors: u64) -> Vec<u8> {
+/// Configuration space of a disk of `sectors`; requests of a `volatile` one are at most a block, so that a read is
+/// about one choice.
+pub fn config(sectors: u64, volatile: bool) -> Vec<u8> {
     let mut config = vec![0; 60];
     config[0..8].copy_from_slice(&sectors.to_le_bytes());
-    config[12..16].copy_from_slice(&SEGMENTS_MAX.to_le_bytes());
+    config[8..12].copy_from_slice(&4096u32.to_le_bytes());
+    let segments = if volatile { 1 } else { SEGMENTS_MAX };
+    config[12..16].copy_from_slice(&segments.to_le_bytes());
     config[20..24].copy_from_slice(&(SECTOR_BYTES as u32).to_le_bytes());
     for at in [36, 48] {
         config[at..at + 4].copy_from_slice(&ZERO_SECTORS_MAX.to_le_bytes());

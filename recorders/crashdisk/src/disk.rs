@@ -9,6 +9,9 @@ use postcrash_wire::Message;
 use crate::block::Kind;
 use crate::overlay::Overlay;
 
+/// With so few choices, running them all is cheaper than waiting for the guest to fall asleep.
+const HELD_COMPONENTS_MIN: usize = 4;
+
 /// A disk that serves one guest. Requests come in submission order.
 pub trait Disk {
     /// A request was submitted; the number is handed to `completed`.
@@ -21,6 +24,10 @@ pub trait Disk {
     /// The agent said something, at this place in the order of requests.
     fn message(&mut self, _message: &Message) -> Result<(), RecordingError> {
         Ok(())
+    }
+    /// Whether reading there would decide something; such a read is held back until the guest waits for it.
+    fn undecided(&self, _sector: u64, _sectors: u64) -> bool {
+        false
     }
     fn read(&mut self, sector: u64, out: &mut [u8]);
     fn overlay(&mut self) -> &mut Overlay;
@@ -122,11 +129,13 @@ pub struct StateDisk<'a> {
     pub overlay: Overlay,
     /// The observation has been reported: what is read now has influenced nothing.
     reported: bool,
+    hold: bool,
 }
 
 impl<'a> StateDisk<'a> {
     pub fn new(content: Content<'a>, interval: &'a Interval, explorer: &'a mut dyn Explorer) -> Self {
-        StateDisk { content, interval, explorer, overlay: Overlay::default(), reported: false }
+        let hold = interval.components.len() > HELD_COMPONENTS_MIN;
+        StateDisk { content, interval, explorer, overlay: Overlay::default(), reported: false, hold }
     }
 }
 
@@ -136,8 +145,16 @@ impl Disk for StateDisk<'_> {
         Ok(())
     }
 
+    fn undecided(&self, sector: u64, sectors: u64) -> bool {
+        let open = |s| {
+            let component = self.interval.component_at(s);
+            component.is_some_and(|c| self.explorer.chosen(c).is_none()) && !self.overlay.has(s)
+        };
+        self.hold && !self.reported && (sector..sector.saturating_add(sectors)).any(open)
+    }
+
     fn read(&mut self, sector: u64, out: &mut [u8]) {
-        let StateDisk { content, interval, explorer, overlay, reported } = self;
+        let StateDisk { content, interval, explorer, overlay, reported, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
             content.read(interval, s, chunk, &mut |component| {
                 let versions = interval.components[component as usize].versions.len() as u32;

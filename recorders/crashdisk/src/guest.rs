@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::block::{self, Kind, Request, Status};
 use crate::disk::Disk;
+use crate::held::{HeldReads, Sleep};
 use crate::mailbox::Mailbox;
 use crate::poll::Poll;
 use crate::termination;
@@ -93,6 +94,8 @@ pub struct Guest {
     poll: Poll<Token>,
     ports: [Port; 2],
     mailbox: Mailbox,
+    held: HeldReads,
+    sleep: Sleep,
     gone: bool,
 }
 
@@ -113,8 +116,9 @@ impl Guest {
         for (device, port) in [Device::Test, Device::Mailbox].into_iter().zip(&ports) {
             poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
         }
-        let mut guest =
-            Guest { config: config.clone(), process, poll, ports, mailbox: Mailbox::default(), gone: false };
+        let sleep = Sleep::of(process.id())?;
+        let (mailbox, held) = (Mailbox::default(), HeldReads::default());
+        let mut guest = Guest { config: config.clone(), process, poll, ports, mailbox, held, sleep, gone: false };
         let deadline = Instant::now() + Duration::from_secs_f64(config.boot_timeout_s);
         guest.pump(disk, deadline, "boot", |mailbox| mailbox.waiting())?;
         Ok(guest)
@@ -159,11 +163,20 @@ impl Guest {
                 let limit = if what == "boot" { self.config.boot_timeout_s } else { self.config.command_timeout_s };
                 return Err(self.lose(format!("the guest hangs: no {what} within {limit} s")));
             }
-            for token in self.poll.wait(left)? {
+            let tokens = if self.held.is_empty() { self.poll.wait(left)? } else { self.poll.ready()? };
+            for &token in &tokens {
                 self.handle(token, disk)?;
             }
+            if !tokens.is_empty() {
+                self.sleep.disturb();
+            } else if !self.held.is_empty() && self.sleep.is_sound() {
+                let request = self.held.oldest();
+                self.answer(request.into_iter().collect(), disk)?;
+                self.sleep.disturb();
+            }
         }
-        Ok(())
+        let rest = std::iter::from_fn(|| self.held.oldest()).collect();
+        self.answer(rest, disk)
     }
 
     fn handle(&mut self, token: Token, disk: &mut dyn Disk) -> Result<(), GuestError> {
@@ -184,7 +197,7 @@ impl Guest {
         let port = &mut self.ports[device as usize];
         let (stream, _) = port.listener.accept()?;
         self.poll.add(stream.as_raw_fd(), Token::Socket(device))?;
-        let (features, config) = (block::features(port.volatile), block::config(port.sectors));
+        let (features, config) = (block::features(port.volatile), block::config(port.sectors, port.volatile));
         port.connection = Some(Connection::new(stream, features, config));
         Ok(())
     }
@@ -220,21 +233,44 @@ impl Guest {
     }
 
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
-        let sectors = self.config.disk_sectors;
-        let port = &mut self.ports[Device::Test as usize];
-        let requests = take(port)?;
-        let Some(connection) = port.connection.as_mut() else { return Ok(()) };
-        if requests.is_empty() {
-            return Ok(());
-        }
+        let requests = take(&mut self.ports[Device::Test as usize])?;
         let ids: Vec<u32> = requests.iter().map(|r| disk.submitted(&r.kind)).collect::<Result<_, _>>()?;
-        for (request, id) in requests.iter().zip(ids) {
-            let (data, status) = execute(&request.kind, disk, sectors);
-            let written = request.answer(&connection.memory, &data, status)?;
-            connection.queue.complete(request.head, written);
+        for (request, id) in requests.into_iter().zip(ids) {
+            match request.kind {
+                Kind::Read { sector, bytes } if disk.undecided(sector, (bytes / 512) as u64) => {
+                    self.held.hold(request);
+                    continue;
+                }
+                Kind::Write { sector, ref data } => self.release(sector, (data.len() / 512) as u64, disk)?,
+                Kind::Zero { sector, sectors, .. } => self.release(sector, sectors, disk)?,
+                _ => {}
+            }
+            self.answer(vec![request], disk)?;
             disk.completed(id)?;
         }
-        connection.queue.notify();
+        Ok(())
+    }
+
+    /// Answer held reads of sectors that are about to change.
+    fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let requests = self.held.overlapping(sector, sectors);
+        self.answer(requests, disk)
+    }
+
+    /// Do what the requests ask and complete them.
+    fn answer(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
+        for request in &requests {
+            let (data, status) = execute(&request.kind, disk, self.config.disk_sectors);
+            let written = request.answer(&connection.memory, &data, status)?;
+            connection.queue.complete(request.head, written);
+        }
+        if !requests.is_empty() {
+            connection.queue.notify();
+        }
         Ok(())
     }
 

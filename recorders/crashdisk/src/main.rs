@@ -5,6 +5,7 @@ mod control;
 mod disk;
 mod explore;
 mod guest;
+mod held;
 mod machine;
 mod mailbox;
 mod memory;
@@ -25,6 +26,7 @@ use control::{Event, Request};
 use disk::EmptyDisk;
 use guest::GuestError;
 use machine::Machine;
+use postcrash_core::recording::RecordingError;
 use postcrash_wire::Command;
 use source::Source;
 
@@ -71,8 +73,8 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
 
 fn error_event(error: &GuestError) -> Event {
     let kind = match error {
-        GuestError::Input(_) | GuestError::Recording(_) => "input",
-        GuestError::Lost { .. } | GuestError::Agent(_) | GuestError::Io(_) => "infrastructure",
+        GuestError::Input(_) | GuestError::Recording(RecordingError::Malformed { .. }) => "input",
+        _ => "infrastructure",
     };
     let console = match error {
         GuestError::Lost { console, .. } => console.clone(),

@@ -33,6 +33,12 @@ impl Overlay {
         }
     }
 
+    /// Whether the guest has written this sector.
+    pub fn has(&self, sector: u64) -> bool {
+        let patch = self.blocks.get(&(sector / BLOCK_SECTORS));
+        patch.is_some_and(|patch| patch.written >> (sector % BLOCK_SECTORS) & 1 == 1)
+    }
+
     /// Read whole sectors; `below` fills those that were not written here.
     pub fn read(&self, sector: u64, out: &mut [u8], below: &mut dyn FnMut(u64, &mut [u8])) {
         for (s, chunk) in (sector..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {

@@ -55,8 +55,16 @@ impl<T: Copy> Poll<T> {
 
     /// Tokens of the descriptors that are readable; none when `timeout` ran out.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Vec<T>> {
+        self.poll(timeout.as_millis().clamp(1, 60_000) as i32)
+    }
+
+    /// Tokens of the descriptors that are readable now.
+    pub fn ready(&mut self) -> io::Result<Vec<T>> {
+        self.poll(0)
+    }
+
+    fn poll(&mut self, timeout_ms: i32) -> io::Result<Vec<T>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-        let timeout_ms = timeout.as_millis().clamp(1, 60_000) as i32;
         // SAFETY: the array lives through the call and its length is given.
         let count =
             unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS_MAX as i32, timeout_ms) };

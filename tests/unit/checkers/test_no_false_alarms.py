@@ -80,6 +80,14 @@ def links_touched(before: Tree, after: Tree) -> set[Link]:
     }
 
 
+def inodes_of(tree: Tree) -> set[int]:
+    return {entry.inode for entry in tree.values()}
+
+
+def ends_in(tree: Tree, path: str, wanted: set[Link]) -> bool:
+    return path != "." and link_of(tree, path) in wanted
+
+
 @dataclass
 class Kept:
     """The operations that a crash at `history` keeps for certain."""
@@ -113,18 +121,22 @@ class Kept:
     def _keep_names(self, end: int, directory: int) -> None:
         """Keep the name operations before `end` that touch an entry of the directory, and those that they build on.
 
-        Taking a directory away builds on all that emptied it.
+        An entry builds on what made its inode, and taking a directory away on all that emptied it.
         """
         links: set[Link] = set()
-        directories = {directory}
+        directories, inodes = {directory}, set[int]()
         for index in reversed(range(end)):
-            if self.history.workload.operations[index].word in NAMES:
-                before, after = self.history.trees[index : index + 2]
-                touched = links_touched(before, after)
-                if index in self.indices or touched & links or any(link.directory in directories for link in touched):
-                    links |= touched
-                    directories |= {entry.inode for entry in before.values()} - {e.inode for e in after.values()}
-                    self.indices.add(index)
+            before, after = self.history.trees[index : index + 2]
+            touched = links_touched(before, after)
+            old, new = inodes_of(before), inodes_of(after)
+            is_wanted = index in self.indices or any(link.directory in directories for link in touched)
+            if touched and (is_wanted or touched & links or (new - old) & inodes):
+                links |= touched
+                directories |= old - new
+                inodes |= {
+                    tree[path].inode for tree in (before, after) for path in tree if ends_in(tree, path, touched)
+                }
+                self.indices.add(index)
 
 
 # What a crash leaves

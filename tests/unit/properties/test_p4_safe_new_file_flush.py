@@ -34,7 +34,10 @@ ROWS = [
     ("", "creat a; rename a b; fsync b", "", True, False),
     ("mkdir D", "creat D/a; fsync D/a; rename D E", "", True, False),
     ("mkdir D", "rename D E; creat E/a; fsync E/a", "E/ E/a", True, True),
-    ("mkdir D", "rename D E; creat E/a; fsync E/a", "D/ D/a", False, True),
+    ("mkdir D", "rename D E; creat E/a; fsync E/a", "D/ D/a", True, True),
+    ("mkdir D", "rename D E; creat E/a; fsync E/a", "D/", False, True),
+    ("mkdir D", "rename D E; creat E/a; fsync E/a", "E/", False, True),
+    ("mkdir D; mkdir F", "rename D E; creat E/a; fsync E/a", "D/ F/ F/a", False, True),
     ("mkdir D", "creat a; link a D/l; fsync D/l", "D/ D/l", False, True),
     ("mkdir D", "creat a; link a D/l; fsync a", "a D/", True, True),
     # Each flushed file counts, and only those

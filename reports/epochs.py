@@ -1,0 +1,148 @@
+"""The requests of a recording up to one crash, flush by flush, and what the crash made of each.
+
+Taken are the writes after the set-up, and earlier ones that were still in flight at the crash. Where a crash keeps a
+part of a write, each run of its pieces stands for itself. Flushes with nothing before them make no epoch.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from postcrash._core import Interval, Recording
+from postcrash.model import Workload
+from postcrash.reports.block_content import SECTOR_BYTES, describe
+from postcrash.reports.explained import Epoch, ExplainedWrite, WriteStatus
+
+EPOCHS_MAX = 40
+STABLE_EPOCHS_MAX = 3
+"""Epochs shown before the first that has a write in flight."""
+EPOCH_WRITES_MAX = 24
+LOST_MAX = 200
+
+_IMPORTANCE: tuple[WriteStatus, ...] = ("lost", "kept", "stable")
+
+
+@dataclass(frozen=True, slots=True)
+class WritePart:
+    """A request, or a run of its pieces, `skipped` sectors into it. `event` is its place in the recording."""
+
+    event: int
+    kind: str
+    sector: int
+    skipped: int
+    sectors: int
+    flags: str
+    during: int
+    status: WriteStatus
+
+
+@dataclass(slots=True)
+class RawEpoch:
+    """An epoch before it is abbreviated and put into words."""
+
+    parts: list[WritePart] = field(default_factory=list)
+    ended: str = "crash"
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no crash could lose any of it."""
+        return all(part.status == "stable" for part in self.parts)
+
+
+def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -> list[RawEpoch]:
+    """The epochs up to the crash of `interval` that lost its pieces number `lost`."""
+    walk = _Walk(_fates(interval, lost))
+    for index, event in enumerate(recording.events()[: interval.before_event]):
+        walk.take(index, event)
+    return [epoch for epoch in walk.epochs if epoch.parts]
+
+
+def shown_epochs(raw: list[RawEpoch], recording: Recording, workload: Workload) -> tuple[tuple[Epoch, ...], int]:
+    """The epochs worth showing, and how many earlier ones, all stable, are left out."""
+    in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
+    first = max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX)
+    shown = list(enumerate(raw))[first : first + EPOCHS_MAX]
+    return tuple(_shown_epoch(number + 1, epoch, recording, workload) for number, epoch in shown), first
+
+
+def shown_lost(raw: list[RawEpoch], recording: Recording, workload: Workload) -> tuple[tuple[ExplainedWrite, ...], int]:
+    """The lost writes in order, and how many more there are."""
+    lost = [part for epoch in raw for part in epoch.parts if part.status == "lost"]
+    return tuple(_explained(part, recording, workload) for part in lost[:LOST_MAX]), max(0, len(lost) - LOST_MAX)
+
+
+def _shown_epoch(number: int, epoch: RawEpoch, recording: Recording, workload: Workload) -> Epoch:
+    ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
+    chosen = sorted(ranked[:EPOCH_WRITES_MAX])
+    writes = tuple(_explained(epoch.parts[i], recording, workload) for i in chosen)
+    return Epoch(number, epoch.ended, writes, len(epoch.parts) - len(writes))
+
+
+def _explained(part: WritePart, recording: Recording, workload: Workload) -> ExplainedWrite:
+    what = part.kind
+    if part.kind == "write":
+        start = part.skipped * SECTOR_BYTES
+        what = describe(recording.data(part.event)[start : start + part.sectors * SECTOR_BYTES], workload)
+    return ExplainedWrite(what, part.sector, part.sectors, part.flags, part.during, part.status)
+
+
+_Fate = tuple[int, int, WriteStatus]
+
+
+def _fates(interval: Interval, lost: frozenset[int]) -> dict[int, list[_Fate]]:
+    """Of each event in flight, its runs of pieces that were kept or lost: sector, sectors, status."""
+    pieces: dict[int, list[_Fate]] = defaultdict(list)
+    for number, (event, sector, sectors) in enumerate(interval.pieces):
+        pieces[event].append((sector, sectors, "lost" if number in lost else "kept"))
+    return {event: list(_runs(fates)) for event, fates in pieces.items()}
+
+
+def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
+    for status, group in groupby(fates, key=lambda fate: fate[2]):
+        members = list(group)
+        yield members[0][0], sum(sectors for _, sectors, _ in members), status
+
+
+class _Walk:
+    """Goes through a recording's events and sorts its requests into epochs."""
+
+    def __init__(self, fates: dict[int, list[_Fate]]) -> None:
+        self.epochs = [RawEpoch()]
+        self._fates = fates
+        self._flushing: dict[int, RawEpoch] = {}
+        self._is_recorded = False
+        self._during = 0
+
+    def take(self, index: int, event: tuple[object, ...]) -> None:
+        """Go on to the event number `index`."""
+        match event:
+            case ("write", int(ident), int(sector), int(sectors), fua, preflush):
+                if preflush:
+                    self._flush(ident)
+                flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
+                self._submit(index, "write", sector, sectors, flags)
+            case ("zero", _, int(sector), int(sectors), discard):
+                self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
+            case ("flush", int(ident)):
+                self._flush(ident)
+            case ("complete", int(ident)) if ident in self._flushing:
+                self._flushing.pop(ident).ended = "flush"
+            case ("started", int(operation)):
+                self._during = operation + 1
+            case ("returned", *_):
+                self._during = 0
+            case ("durable",):
+                self._is_recorded = True
+
+    def _flush(self, ident: int) -> None:
+        if self.epochs[-1].parts:
+            self.epochs[-1].ended = "flush, under way at the crash"
+            self._flushing[ident] = self.epochs[-1]
+            self.epochs.append(RawEpoch())
+
+    def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str) -> None:
+        whole: list[_Fate] = [(sector, sectors, "stable")] if self._is_recorded else []
+        for start, length, status in self._fates.get(index, whole):
+            part = WritePart(index, kind, start, start - sector, length, flags, self._during, status)
+            self.epochs[-1].parts.append(part)

@@ -1,0 +1,152 @@
+"""The explanation of one finding: which writes the crash lost, when they were made, and what recovery made of it."""
+
+from os import PathLike
+from typing import Any, Protocol
+
+from postcrash._core import Interval, Recording, intervals
+from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
+from postcrash.reports.comparison import compare, error_name
+from postcrash.reports.epochs import raw_epochs, shown_epochs, shown_lost
+from postcrash.reports.explained import (
+    Epoch,
+    Evidence,
+    ExplainedOperation,
+    ExplainedWrite,
+    Explanation,
+    OperationStatus,
+    PathComparison,
+)
+from postcrash.reports.explanation_text import render_text
+
+EVIDENCE_LINES_MAX = 60
+
+
+class ExplanationError(ValueError):
+    """The recording or the base image is not the one that the finding is about."""
+
+
+class Crash(Protocol):
+    """What of a finding is explained; `Finding` says what each field is."""
+
+    @property
+    def workload_name(self) -> str: ...
+    @property
+    def workload_text(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def interval(self) -> int: ...
+    @property
+    def choices(self) -> tuple[tuple[int, int], ...]: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def returned(self) -> int: ...
+    @property
+    def observation(self) -> dict[str, Any] | None: ...
+    @property
+    def casualty(self) -> dict[str, Any] | None: ...
+
+
+def explain(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Explanation:
+    """The explanation of `crash`, of which `recording` was made on the base image in the file `base_path`.
+
+    Raises `ExplanationError`, `WorkloadError` and `SimulationError` where the parts do not belong together, and
+    `OSError` if the base image cannot be read.
+    """
+    workload = parse_workload(crash.workload_text, crash.workload_name)
+    interval = _interval(crash, recording, base_path)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
+    epochs, epochs_omitted = shown_epochs(raw, recording, workload)
+    lost, lost_omitted = shown_lost(raw, recording, workload)
+    observation, failure = _observation(crash)
+    comparison: tuple[PathComparison, ...] = ()
+    comparison_omitted = 0
+    if observation is not None and observation.tree:
+        comparison, comparison_omitted = compare(_history(workload, crash), observation.tree)
+    return Explanation(
+        operations=_operations(workload, crash),
+        epochs=epochs,
+        epochs_omitted=epochs_omitted,
+        lost=lost,
+        lost_omitted=lost_omitted,
+        failure=failure,
+        comparison=comparison,
+        comparison_omitted=comparison_omitted,
+        evidence=_evidence(crash, observation),
+    )
+
+
+def _interval(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:
+    known = intervals(recording, base_path, crash.model)
+    if crash.interval >= len(known):
+        raise ExplanationError(f"crash interval {crash.interval}: this recording has only {len(known)}")
+    interval = known[crash.interval]
+    if (interval.started, interval.returned) != (crash.started, crash.returned):
+        raise ExplanationError(
+            f"crash interval {crash.interval}: in this recording {interval.started} operations had started and "
+            f"{interval.returned} returned, but {crash.started} and {crash.returned} in the finding"
+        )
+    return interval
+
+
+def _history(workload: Workload, crash: Crash) -> History:
+    try:
+        return History(workload, crash.started, crash.returned)
+    except ValueError as error:
+        raise ExplanationError(f"workload {workload.name}: {error}") from None
+
+
+def _operations(workload: Workload, crash: Crash) -> tuple[ExplainedOperation, ...]:
+    def status(index: int) -> OperationStatus:
+        if index < len(workload.setup):
+            return "set-up"
+        if index < crash.returned:
+            return "returned"
+        return "in progress" if index < crash.started else "not started"
+
+    return tuple(
+        ExplainedOperation(index + 1, str(operation), status(index))
+        for index, operation in enumerate(workload.operations)
+    )
+
+
+def _observation(crash: Crash) -> tuple[Observation | None, str]:
+    """The observation, and why it shows no tree."""
+    if crash.observation is None:
+        return None, f"the guest was lost: {(crash.casualty or {}).get('what', 'nobody knows why')}"
+    try:
+        observation = Observation.from_wire(crash.observation)
+    except ObservationError as error:
+        return None, f"the agent's report cannot be read: {error}"
+    return observation, f"mount failed with {error_name(observation.mount_errno)}" if observation.mount_errno else ""
+
+
+def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, ...]:
+    said = []
+    if observation is not None:
+        said.append(("kernel log, warnings and worse", "\n".join(observation.klog)))
+        if observation.fsck is not None:
+            said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
+    said.append(("console of the lost guest", str((crash.casualty or {}).get("console", ""))))
+    return tuple(Evidence(title, _last_lines(text)) for title, text in said if text.strip())
+
+
+def _last_lines(text: str) -> str:
+    lines = text.rstrip().splitlines()
+    more = len(lines) - EVIDENCE_LINES_MAX
+    return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)
+
+
+__all__ = [
+    "Crash",
+    "Epoch",
+    "Evidence",
+    "ExplainedOperation",
+    "ExplainedWrite",
+    "Explanation",
+    "ExplanationError",
+    "PathComparison",
+    "explain",
+    "render_text",
+]

@@ -1,0 +1,132 @@
+"""Cells arranged as tables: targets down, properties across, one table for each kernel and device model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.model import Verdict
+from postcrash.properties import PROPERTIES
+from postcrash.reports.published import KERNEL, SOURCE, published
+from postcrash.reports.records import Cell
+
+DIFFERS_MARK = "†"
+"""On a verdict that is not the published one."""
+
+CERTIFICATE_HEADINGS = ("crash states", "recoveries", "outcomes", "workloads", "premise seen in")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of one kernel and one device model."""
+
+    kernel: str
+    model: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def title(self) -> str:
+        """For example `kernel UML 6.1.176, device model cache`."""
+        return f"kernel {self.kernel}, device model {self.model}"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """In the order in which they first came."""
+        return tuple(dict.fromkeys(cell.target for cell in self.cells))
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """In the order of `PROPERTIES`, then the others in the order in which they first came."""
+        given = dict.fromkeys(cell.property for cell in self.cells)
+        known = [known.name for known in PROPERTIES if known.name in given]
+        return tuple(dict.fromkeys([*known, *given]))
+
+    def cell(self, target: str, prop: str) -> Cell | None:
+        """The cell at this place; of several, the last. None if the question was not put."""
+        return next((c for c in reversed(self.cells) if (c.target, c.property) == (target, prop)), None)
+
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[Cell | None, ...]], ...]:
+        """Each target with its cells in the order of `properties`."""
+        return tuple((target, tuple(self.cell(target, prop) for prop in self.properties)) for target in self.targets)
+
+    @property
+    def in_order(self) -> tuple[Cell, ...]:
+        """The cells row by row."""
+        return tuple(cell for _, cells in self.rows for cell in cells if cell is not None)
+
+    @property
+    def noted(self) -> tuple[Cell, ...]:
+        """The cells about which `note` has something to say, row by row."""
+        return tuple(cell for cell in self.in_order if note(cell))
+
+
+def grids(cells: Sequence[Cell]) -> tuple[Grid, ...]:
+    """One grid for each kernel and device model, in the order in which they first came."""
+    kinds = dict.fromkeys((cell.kernel, cell.model) for cell in cells)
+    return tuple(
+        Grid(kernel, model, tuple(cell for cell in cells if (cell.kernel, cell.model) == (kernel, model)))
+        for kernel, model in kinds
+    )
+
+
+def titles(properties: Sequence[str]) -> list[str]:
+    """For each property that is known: `P1 ordered directory operations`."""
+    known = {known.name: known.title for known in PROPERTIES}
+    return [f"{name} {known[name]}" for name in properties if name in known]
+
+
+def otherwise_published(cell: Cell) -> Verdict | None:
+    """The published verdict, if it is the other one; an undecided cell contradicts nothing."""
+    said = published(cell.target, cell.property)
+    return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
+
+
+def mark(cell: Cell) -> str:
+    """The cell's symbol, marked where others published another."""
+    return cell.verdict.symbol + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+
+
+def note(cell: Cell) -> str:
+    """What must be said about the cell below the table: its witness and its reason; empty if there is nothing."""
+    premise = "its premise was never seen" if cell.verdict is Verdict.HOLDS and not cell.relevant else ""
+    parts = [part for part in (cell.witness, cell.reason, premise) if part]
+    return ": ".join(parts)
+
+
+def published_notes(grid: Grid) -> list[str]:
+    """One line for each cell that differs from the published table: `btrfs P1: published ✗ (Linux 3.2)`."""
+    pairs = [(cell, otherwise_published(cell)) for cell in grid.in_order]
+    return [f"{c.target} {c.property}: published {said.symbol} ({KERNEL})" for c, said in pairs if said is not None]
+
+
+def published_heading() -> str:
+    """What the mark means."""
+    return f"{DIFFERS_MARK} differs from {SOURCE}"
+
+
+def certificate_numbers(cell: Cell) -> tuple[str, ...]:
+    """What the verdict covers, in the order of `CERTIFICATE_HEADINGS`."""
+    numbers = (cell.states, cell.recoveries, cell.outcomes, cell.workloads, cell.relevant)
+    return tuple(map(grouped, numbers))
+
+
+def certificate(cell: Cell) -> str:
+    """What the verdict covers, in one line."""
+    pairs = zip(CERTIFICATE_HEADINGS, certificate_numbers(cell), strict=True)
+    return "; ".join(f"{heading}: {number}" for heading, number in pairs)
+
+
+def totals(grid: Grid) -> str:
+    """The certificates of all cells together. What is judged for two properties counts twice."""
+    cells = grid.in_order
+    states, recoveries, workloads = (
+        grouped(sum(number)) for number in zip(*((c.states, c.recoveries, c.workloads) for c in cells), strict=True)
+    )
+    return (
+        f"{len(cells)} cells cover {states} crash states with {recoveries} recoveries of {workloads} workloads; "
+        "what is judged for two properties counts twice"
+    )
+
+
+def grouped(number: int) -> str:
+    """With commas between groups of three digits."""
+    return f"{number:,}"

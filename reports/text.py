@@ -1,0 +1,18 @@
+"""Text that came from a guest, made fit to be shown: it may hold anything."""
+
+from functools import lru_cache
+
+
+def visible(text: str) -> str:
+    """`text` with everything that does not print, but for line ends and tabs, as a backslash escape.
+
+    So a kernel log cannot move a terminal's cursor, and a file name cannot turn the reading direction.
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+@lru_cache(maxsize=1024)
+def _visible_character(character: str) -> str:
+    if character in "\n\t" or character.isprintable():
+        return character
+    return ascii(character)[1:-1]

@@ -1,0 +1,202 @@
+"""The command line as a user has it, from a workload file to a finding that replays."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/rename-replace.ops"
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+
+
+def postcrash(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in `folder`."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def one_line(result: subprocess.CompletedProcess[str], code: int) -> str:
+    """The single line that a failed run must end with."""
+    assert result.returncode == code, result.stderr
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Half-written files in a store."""
+    return [path for path in folder.rglob("*") if path.name.startswith(".") and path.name != ".postcrash"]
+
+
+@pytest.fixture(scope="module")
+def replaced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    """`check` of the replace-by-rename example on ext4-original: its folder and its JSON."""
+    folder = tmp_path_factory.mktemp("replace")
+    result = postcrash(folder, "check", str(EXAMPLE), "--target", "ext4-original", "--json", "-")
+    assert result.returncode == 1, result.stderr
+    return folder, json.loads(result.stdout)
+
+
+def test_check_finds_the_empty_file_after_rename(replaced: tuple[Path, dict]) -> None:
+    _, report = replaced
+    assert report["verdict"] == "violated"
+    assert int(report["states"]) > report["recoveries"] > 0
+    assert report["states"] == report["states_total"]
+    (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
+    tree = {entry["path"]: entry for entry in finding["observation"]["tree"]}
+    assert tree["A"]["size"] == 0
+    assert "B" not in tree
+
+
+def test_repro_fails_again_every_time(replaced: tuple[Path, dict]) -> None:
+    folder, report = replaced
+    identifier = report["findings"][0]["id"]
+    result = postcrash(folder, "repro", identifier, "--times", "20", "--json", "-")
+    assert result.returncode == 1, result.stderr
+    assert json.loads(result.stdout)["failures"] == 20
+
+
+def test_explain_tells_what_was_lost_and_found(replaced: tuple[Path, dict]) -> None:
+    folder, report = replaced
+    (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
+    result = postcrash(folder, "explain", finding["id"])
+    assert result.returncode == 0, result.stderr
+    for expected in ("rename B A", "write B 0 4096", "0 bytes", "jbd2 commit block", "never sent to the disk"):
+        assert expected in result.stdout
+
+
+def test_the_same_check_again_comes_from_the_store(replaced: tuple[Path, dict]) -> None:
+    folder, report = replaced
+    again = postcrash(folder, "check", str(EXAMPLE), "--target", "ext4-original", "--json", "-")
+    assert json.loads(again.stdout) == report
+
+
+def test_ext4_current_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
+    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-current", "--json", "-")
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["verdict"]) == (0, "holds"), report["findings"]
+    assert report["judges"]["P5"] == {"verdict": "holds", "relevant": True, "reason": ""}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("check", str(EXAMPLE), "--target", "ext5"), "unknown target 'ext5'"),
+        (("check", "missing.ops", "--target", "btrfs"), "missing.ops"),
+        (("check", str(EXAMPLE), "--target", "btrfs", "--judge", "P9"), "unknown property or checker 'P9'"),
+        (("characterize", "--property", "P9"), "P9"),
+        (("repro", "f-00000000"), "f-00000000"),
+        (("explain", "nonsense"), "nonsense"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    assert expected in one_line(postcrash(tmp_path, *arguments), 4)
+    assert leftovers(tmp_path) == []
+
+
+def test_a_workload_with_an_error_shows_the_place(tmp_path: Path) -> None:
+    workload = tmp_path / "bad.ops"
+    workload.write_text("creat A\nwrite A zero 4096\n")
+    assert "bad.ops:2:9: expected OFFSET" in one_line(postcrash(tmp_path, "check", "bad.ops", "--target", "btrfs"), 4)
+    workload.write_text("unlink nothing\n")
+    line = one_line(postcrash(tmp_path, "check", "bad.ops", "--target", "btrfs"), 4)
+    assert "bad.ops:1" in line and "ENOENT" in line
+
+
+def test_a_missing_mkfs_says_what_to_install(tmp_path: Path) -> None:
+    hide = (
+        "import shutil; which = shutil.which; "
+        "shutil.which = lambda name, **kw: None if name == 'mkfs.xfs' else which(name, **kw); "
+    )
+    command = [COMMAND[0], COMMAND[1], hide + COMMAND[2], "characterize", "--target", "xfs"]
+    environment = {**os.environ, "POSTCRASH_CACHE": str(tmp_path / "cache")}
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "mkfs.xfs is not installed: run  apt-get install xfsprogs" in one_line(result, 3)
+
+
+def test_an_image_that_is_not_a_file_system(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    fake = tools / "mkfs.btrfs"
+    fake.write_text("#!/bin/sh\nexit 0\n")
+    fake.chmod(0o755)
+    environment = {"PATH": f"{tools}:{os.environ['PATH']}", "POSTCRASH_CACHE": str(tmp_path / "cache")}
+    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "btrfs", **environment)
+    assert "mount" in one_line(result, 3)
+    assert leftovers(tmp_path / ".postcrash") == []
+
+
+def test_a_truncated_recording(replaced: tuple[Path, dict], tmp_path: Path) -> None:
+    folder, report = replaced
+    recording = next((folder / ".postcrash/recordings").iterdir())
+    whole = recording.read_bytes()
+    try:
+        recording.write_bytes(whole[: len(whole) // 2])
+        line = one_line(postcrash(folder, "repro", report["findings"][0]["id"]), 4)
+        assert recording.name in line and "truncated" in line
+    finally:
+        recording.write_bytes(whole)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few pages."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_leaves_nothing_half_written(tiny_disk: Path) -> None:
+    result = postcrash(tiny_disk, "check", str(EXAMPLE), "--target", "ext4-original")
+    assert "No space left" in one_line(result, 3)
+    assert leftovers(tiny_disk) == []
+
+
+def test_control_c_keeps_what_is_finished_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    command = [*COMMAND, "characterize", "--target", "ext4-current", "--property", "P1", "--guests", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    database = tmp_path / ".postcrash/verdicts.db"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not finished_runs(database):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2, errors
+    assert len(errors.strip().splitlines()) == 1
+    assert "interrupted" in errors
+    kept = finished_runs(database)
+    assert kept >= 1
+    assert leftovers(tmp_path) == []
+    again = postcrash(tmp_path, "characterize", "--target", "ext4-current", "--property", "P1", "--json", "-")
+    assert again.returncode == 0, again.stderr
+    assert finished_runs(database) > kept
+
+
+def finished_runs(database: Path) -> int:
+    """How many runs a store holds."""
+    import sqlite3
+
+    if not database.exists():
+        return 0
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        return int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+    finally:
+        connection.close()
