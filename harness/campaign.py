@@ -10,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from postcrash.reports.store import Store
-
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.examine import Examination, Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.reports.store import Store
 
 
 class Progress(Protocol):
@@ -97,6 +96,7 @@ def _examine_all(
                 raise result
             index, plan, examination, recording = result
             if examination.findings:
+                store.keep_base(plan.base.path, plan.base.id)
                 store.adopt_recording(recording, examination.recording)
             else:
                 recording.unlink()
@@ -136,7 +136,8 @@ def _work(
             try:
                 examination = examine(machine, plan, recording, counter.total)
             except BaseException:
-                recording.unlink(missing_ok=True)
+                for part in recording.parent.glob(f"{recording.name}*"):
+                    part.unlink(missing_ok=True)
                 raise
             counter.total(examination.recoveries)
             done.put((index, plan, examination, recording))

@@ -7,7 +7,6 @@ from types import FrameType
 from typing import NoReturn
 
 import click
-from postcrash.reports.store import StoreError
 from rich.console import Console
 
 import postcrash
@@ -20,6 +19,7 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.store import NotInStoreError, StoreError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -79,7 +79,7 @@ def _run() -> int:
         return error.exit_code
     except StoreError as error:
         _say(str(error))
-        return ExitCode.INFRASTRUCTURE
+        return ExitCode.USAGE if isinstance(error, NotInStoreError) else ExitCode.INFRASTRUCTURE
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

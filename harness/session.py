@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from postcrash.reports.store import Store, StoreError
-
 from postcrash.harness.campaign import Crew
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guest_root import guest_root, has_program
 from postcrash.harness.kernel import Kernel, find_kernel
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
+from postcrash.reports.store import Store, StoreError
 from postcrash.targets import BaseImage, BaseImageError, Target, UnknownTargetError, base_image, target_named
 
 
@@ -62,16 +61,6 @@ class Session:
             return base_image(target, cache_folder() / "bases")
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
-
-    def base_of(self, target: Target, wanted: str) -> BaseImage:
-        """The target's base image, which must be the one with the id `wanted`."""
-        base = self.base(target)
-        if base.id != wanted:
-            raise InfrastructureError(
-                f"{target.name}'s base image is {base.id}, but the recording was made on {wanted}: "
-                f"{target.mkfs[0]} has changed since; run `check` or `characterize` again"
-            )
-        return base
 
     def require_fsck(self, target: Target) -> None:
         """The guest must have the target's fsck."""

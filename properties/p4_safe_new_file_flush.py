@@ -59,7 +59,7 @@ def _flushed_names(history: History) -> Iterator[tuple[int, str]]:
 
 
 def _found(history: History, flush: int, path: str, tree: Tree) -> Entry | None:
-    """The file's entry under any name that its directory had by the end: a renamed directory is not the file's promise."""
+    """The file's entry, in its directory under any name that this had: renaming it is not the file's promise."""
     parent, _, name = path.rpartition("/")
     if not parent:
         return tree.get(path)

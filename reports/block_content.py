@@ -61,6 +61,12 @@ def describe(data: bytes, workload: Workload) -> str:
     return ", ".join([*parts[:PARTS_MAX], *more])
 
 
+def written_by(data: bytes, workload: Workload) -> set[int]:
+    """The operations (from 0) whose bytes are in `data`. Raises `SimulationError` if the workload cannot succeed."""
+    blocks = (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
+    return {run.operation for block in blocks for run in _workload_runs(block, workload)} - {_ZEROS}
+
+
 def _counted(names: list[str]) -> Iterator[str]:
     kept = [name for i, name in enumerate(names) if not (name == METADATA and _is_in_structure(names, i))]
     for name, same in groupby(kept):

@@ -6,12 +6,12 @@ part of a write, each run of its pieces stands for itself. Flushes with nothing 
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from postcrash._core import Interval, Recording
 from postcrash.model import Workload
-from postcrash.reports.block_content import SECTOR_BYTES, describe
+from postcrash.reports.block_content import SECTOR_BYTES, describe, written_by
 from postcrash.reports.explained import Epoch, ExplainedWrite, WriteStatus
 
 EPOCHS_MAX = 40
@@ -25,12 +25,14 @@ _IMPORTANCE: tuple[WriteStatus, ...] = ("lost", "kept", "stable")
 
 @dataclass(frozen=True, slots=True)
 class WritePart:
-    """A request, or a run of its pieces, `skipped` sectors into it. `event` is its place in the recording."""
+    """A request, a run of its pieces, or several of these one after the other on the disk.
 
-    event: int
+    `origins` says where each comes from: the event, how many of its sectors are skipped, how many are taken.
+    """
+
+    origins: tuple[tuple[int, int, int], ...]
     kind: str
     sector: int
-    skipped: int
     sectors: int
     flags: str
     during: int
@@ -55,14 +57,32 @@ def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -
     walk = _Walk(_fates(interval, lost))
     for index, event in enumerate(recording.events()[: interval.before_event]):
         walk.take(index, event)
-    return [epoch for epoch in walk.epochs if epoch.parts]
+    return [RawEpoch(_merged(epoch.parts), epoch.ended) for epoch in walk.epochs if epoch.parts]
+
+
+def _merged(parts: list[WritePart]) -> list[WritePart]:
+    """One part for writes that follow each other in time and on the disk and had the same fate."""
+    merged: list[WritePart] = []
+    for part in parts:
+        last = merged[-1] if merged else None
+        if last is not None and _continues(last, part):
+            sectors = last.sectors + part.sectors
+            merged[-1] = replace(last, origins=last.origins + part.origins, sectors=sectors)
+        else:
+            merged.append(part)
+    return merged
+
+
+def _continues(last: WritePart, part: WritePart) -> bool:
+    alike = (last.kind, last.flags, last.during, last.status) == (part.kind, part.flags, part.during, part.status)
+    return alike and last.sector + last.sectors == part.sector and not part.flags
 
 
 def shown_epochs(raw: list[RawEpoch], recording: Recording, workload: Workload) -> tuple[tuple[Epoch, ...], int]:
-    """The epochs worth showing, and how many earlier ones, all stable, are left out."""
+    """The last epochs, from a few before the first with a write in flight, and how many earlier ones are left out."""
     in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
-    first = max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX)
-    shown = list(enumerate(raw))[first : first + EPOCHS_MAX]
+    first = max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
+    shown = list(enumerate(raw))[first:]
     return tuple(_shown_epoch(number + 1, epoch, recording, workload) for number, epoch in shown), first
 
 
@@ -70,6 +90,18 @@ def shown_lost(raw: list[RawEpoch], recording: Recording, workload: Workload) ->
     """The lost writes in order, and how many more there are."""
     lost = [part for epoch in raw for part in epoch.parts if part.status == "lost"]
     return tuple(_explained(part, recording, workload) for part in lost[:LOST_MAX]), max(0, len(lost) - LOST_MAX)
+
+
+def unsent(recording: Recording, interval: Interval, workload: Workload) -> tuple[str, ...]:
+    """The recorded operations that write bytes of which none had been sent to the disk, as text with their numbers."""
+    events = recording.events()[: interval.before_event]
+    sent: set[int] = set()
+    for index, event in enumerate(events):
+        if event[0] == "write":
+            sent |= written_by(recording.data(index), workload)
+    recorded = range(len(workload.setup), interval.started)
+    writing = [number for number in recorded if workload.operations[number].tag is not None]
+    return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
 
 
 def _shown_epoch(number: int, epoch: RawEpoch, recording: Recording, workload: Workload) -> Epoch:
@@ -82,8 +114,11 @@ def _shown_epoch(number: int, epoch: RawEpoch, recording: Recording, workload: W
 def _explained(part: WritePart, recording: Recording, workload: Workload) -> ExplainedWrite:
     what = part.kind
     if part.kind == "write":
-        start = part.skipped * SECTOR_BYTES
-        what = describe(recording.data(part.event)[start : start + part.sectors * SECTOR_BYTES], workload)
+        data = (
+            recording.data(event)[skipped * SECTOR_BYTES : (skipped + sectors) * SECTOR_BYTES]
+            for event, skipped, sectors in part.origins
+        )
+        what = describe(b"".join(data), workload)
     return ExplainedWrite(what, part.sector, part.sectors, part.flags, part.during, part.status)
 
 
@@ -144,5 +179,6 @@ class _Walk:
     def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str) -> None:
         whole: list[_Fate] = [(sector, sectors, "stable")] if self._is_recorded else []
         for start, length, status in self._fates.get(index, whole):
-            part = WritePart(index, kind, start, start - sector, length, flags, self._during, status)
+            origins = ((index, start - sector, length),)
+            part = WritePart(origins, kind, start, length, flags, self._during, status)
             self.epochs[-1].parts.append(part)

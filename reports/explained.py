@@ -81,8 +81,9 @@ class Evidence:
 class Explanation:
     """How one crash state came about and what is wrong with it.
 
-    epochs_omitted      earlier epochs that are not shown; all of their writes are stable
+    epochs_omitted      earlier epochs that are not shown; what they lost is in `lost`
     lost_omitted        lost writes beyond those in `lost`
+    unsent              operations whose bytes were all still in the kernel's memory
     failure             why there is no tree, such as a failed mount; empty if there is one
     comparison_omitted  paths beyond those in `comparison`
     """
@@ -92,6 +93,7 @@ class Explanation:
     epochs_omitted: int
     lost: tuple[ExplainedWrite, ...]
     lost_omitted: int
+    unsent: tuple[str, ...]
     failure: str
     comparison: tuple[PathComparison, ...]
     comparison_omitted: int

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
 from postcrash.reports.comparison import compare, error_name
-from postcrash.reports.epochs import raw_epochs, shown_epochs, shown_lost
+from postcrash.reports.epochs import raw_epochs, shown_epochs, shown_lost, unsent
 from postcrash.reports.explained import (
     Epoch,
     Evidence,
@@ -70,6 +70,7 @@ def explain(crash: Crash, recording: Recording, base_path: str | PathLike[str]) 
         epochs_omitted=epochs_omitted,
         lost=lost,
         lost_omitted=lost_omitted,
+        unsent=unsent(recording, interval, workload),
         failure=failure,
         comparison=comparison,
         comparison_omitted=comparison_omitted,

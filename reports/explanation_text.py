@@ -19,6 +19,8 @@ STATUS_STYLES = {
     "kept": "green",
     "lost": "bold red",
 }
+NOTHING_LOST = "All that had been sent to the disk is there."
+UNSENT = "never sent to the disk, its bytes were still in the kernel's memory"
 
 
 def render_text(explanation: Explanation, console: Console) -> None:
@@ -67,7 +69,7 @@ def _print_operations(explanation: Explanation, console: Console) -> None:
 def _print_epochs(explanation: Explanation, console: Console) -> None:
     _print_title("Requests up to the crash, flush by flush", console)
     if explanation.epochs_omitted:
-        console.print(Text(f"({explanation.epochs_omitted} earlier epochs, all of it stable)", style="dim"))
+        console.print(Text(f"({explanation.epochs_omitted} earlier epochs)", style="dim"))
     table = _table("status", "what", "where", "during")
     for epoch in explanation.epochs:
         for write in epoch.writes:
@@ -95,10 +97,14 @@ def _write_cells(write: ExplainedWrite) -> Iterable[Text]:
 def _print_lost(explanation: Explanation, console: Console) -> None:
     count = len(explanation.lost) + explanation.lost_omitted
     _print_title(f"Lost: {count} writes" if count != 1 else "Lost: 1 write", console)
+    if not count:
+        console.print(Text(NOTHING_LOST), soft_wrap=True)
     for write in explanation.lost:
         console.print(Text(f"✗ {visible(write.what)}, {place(write)}, {when(write)}", style="red"), soft_wrap=True)
     if explanation.lost_omitted:
         console.print(Text(f"{explanation.lost_omitted} more", style="dim"))
+    for operation in explanation.unsent:
+        console.print(Text(f"✗ {visible(operation)}: {UNSENT}", style="red"), soft_wrap=True)
 
 
 def _print_result(explanation: Explanation, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""The result store: a folder with a SQLite file, `verdicts.db`, and the recordings that findings refer to.
+"""The result store: a folder with a SQLite file, `verdicts.db`, and the recordings and base images of its findings.
 
 The file is made beside its place and renamed into it; every result is committed in one transaction, and a recording is
 moved in only when it is whole. So whatever interrupts us, what is in the store is complete. Several processes may use
@@ -24,6 +24,7 @@ from postcrash.reports.records import Cell, Finding, IdError, check_finding_id, 
 
 DATABASE = "verdicts.db"
 RECORDINGS = "recordings"
+BASES = "bases"
 APPLICATION_ID = 0x70637273
 """Tells our files from other SQLite files (the letters "pcrs")."""
 SCHEMA_VERSION = 1
@@ -57,6 +58,10 @@ class StoreError(RuntimeError):
     """The store cannot be used, or does not have what was asked for; the text names the file."""
 
 
+class NotInStoreError(StoreError):
+    """The store is fine, but what was asked for is not in it."""
+
+
 class Store:
     """The results in one folder. Every method raises `StoreError` for what is wrong with the folder or its files."""
 
@@ -69,7 +74,8 @@ class Store:
         with _explained(self.folder):
             self._recordings.mkdir(parents=True, exist_ok=True)
             self._create_if_absent()
-            _remove_abandoned(self._recordings)
+            for place in (self._recordings, self.folder / BASES):
+                _remove_abandoned(place)
         self._connection = self._open()
 
     def close(self) -> None:
@@ -100,9 +106,9 @@ class Store:
         try:
             rows = self._rows("SELECT value FROM finding WHERE id = ?", check_finding_id(id))
         except IdError as error:
-            raise StoreError(str(error)) from None
+            raise NotInStoreError(str(error)) from None
         if not rows:
-            raise StoreError(f"{self._database}: there is no finding {id}")
+            raise NotInStoreError(f"{self._database}: there is no finding {id}")
         return self._finding(rows[0])
 
     def findings(self) -> tuple[Finding, ...]:
@@ -140,8 +146,32 @@ class Store:
         """Where the recording with this id is."""
         place = self._recording_place(id)
         if not place.is_file():
-            raise StoreError(f"{place}: there is no recording {id}")
+            raise NotInStoreError(f"{place}: there is no recording {id}")
         return place
+
+    def keep_base(self, path: str | os.PathLike[str], id: str) -> None:
+        """Keep the base image at `path`, which never changes: as a second name of the file where that is possible."""
+        place = self._base_place(id)
+        with _explained(place):
+            if place.exists():
+                return
+            place.parent.mkdir(exist_ok=True)
+            try:
+                os.link(path, place)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                    raise
+                _copy(Path(path), place)
+
+    def base_path(self, id: str) -> Path:
+        """Where the base image with this id is."""
+        place = self._base_place(id)
+        if not place.is_file():
+            raise NotInStoreError(f"{place}: there is no base image {id}")
+        return place
+
+    def _base_place(self, id: str) -> Path:
+        return self.folder / BASES / f"{id}.img"
 
     def _recording_place(self, id: str) -> Path:
         try:
@@ -309,9 +339,9 @@ def _copy(source: Path, place: Path) -> None:
         raise
 
 
-def _remove_abandoned(recordings: Path) -> None:
+def _remove_abandoned(folder: Path) -> None:
     """Remove what processes that are gone left behind."""
-    for path in recordings.glob(f"{_SCRATCH}*"):
+    for path in folder.glob(f"{_SCRATCH}*"):
         owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
         if not (owner.isdecimal() and Path("/proc", owner).exists()):
             path.unlink(missing_ok=True)

@@ -41,6 +41,7 @@ def to_json(cells: Sequence[Cell]) -> Json:
 def print_table(cells: Sequence[Cell], console: Console) -> None:
     """Print a table for each kernel and device model, and below it what it rests on."""
     for grid in grids(cells):
+        console.print(Text(visible(grid.title), style="italic"), soft_wrap=True)
         console.print(_rich_table(grid))
         for line in _footnotes(grid):
             console.print(Text(visible(line)), soft_wrap=True)
@@ -53,7 +54,7 @@ def to_markdown(cells: Sequence[Cell]) -> str:
 
 
 def _rich_table(grid: Grid) -> Table:
-    table = Table(title=Text(visible(grid.title)), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
     for prop in grid.properties:
         table.add_column(Text(visible(prop)), justify="center")

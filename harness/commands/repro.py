@@ -26,9 +26,8 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     does, 3 if it sometimes does: then something is not deterministic.
     """
     finding = session.store.finding(id)
-    target = session.target(finding.target)
-    base = session.base_of(target, finding.base)
-    source = Source(session.store.recording_path(finding.recording), base.path, finding.model)
+    store = session.store
+    source = Source(store.recording_path(finding.recording), store.base_path(finding.base), finding.model)
     with Machine(session.settings) as machine:
         answers = [_once(machine, source, finding) for _ in range(times)]
     failures = sum(failed for failed, _ in answers)
@@ -36,7 +35,9 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     write_json(json_file, {"id": id, "state": finding.state, "runs": times, "failures": failures, "message": message})
     if json_file != "-":
         console = Console(soft_wrap=True)
-        console.print(f"{id}: fails {failures} of {times} times ({finding.checker} on {target.name})", highlight=False)
+        console.print(
+            f"{id}: fails {failures} of {times} times ({finding.checker} on {finding.target})", highlight=False
+        )
         console.print(message, markup=False, highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE

@@ -79,10 +79,15 @@ def test_closing_a_machine_ends_a_request_in_progress(fragile: Machine, record: 
     guest = guest_of(fragile)
     threading.Timer(0.3, fragile.close).start()
     with pytest.raises(InfrastructureError, match="ended"):
-        while True:
-            list(fragile.explore(recorded.source, recorded.recover(), Budget()))
+        explore_for_ever(fragile, recorded)
     time.sleep(0.5)
     assert not running(guest)
+
+
+def explore_for_ever(machine: Machine, recorded: Recorded) -> None:
+    """Until something breaks."""
+    while True:
+        list(machine.explore(recorded.source, recorded.recover(), Budget()))
 
 
 def running(pid: int) -> bool:

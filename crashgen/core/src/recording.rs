@@ -295,11 +295,15 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Start a recording of a disk of `disk_sectors`, with `metadata` (JSON text).
+    /// Start a recording beside `path`, in a file whose name starts with the one of `path`.
+    ///
+    /// The disk has `disk_sectors`, `metadata` is JSON text.
     pub fn create(path: &Path, disk_sectors: u64, metadata: &str) -> Result<Self, RecordingError> {
         let io = |source| RecordingError::Io { path: path.to_owned(), source };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder).map_err(io)?;
+        let mut prefix = path.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder).map_err(io)?;
         let mut writer = RecordingWriter { out: BufWriter::new(file), path: path.to_owned(), events: 0 };
         writer.put(&[
             MAGIC,

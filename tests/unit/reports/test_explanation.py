@@ -134,7 +134,7 @@ def test_long_epochs_and_long_pasts_are_abbreviated(explain_events: Explain) -> 
         data = ("write", number * 2, 8 * number, b"\x01" * 4096, False, False)
         events += [data, ("complete", number * 2), ("flush", number * 2 + 1), ("complete", number * 2 + 1)]
     for number in range(epochs.EPOCH_WRITES_MAX + 10):
-        events += [("write", 100 + number, 800 + 8 * number, b"\x01" * 4096, False, False)]
+        events += [("write", 100 + number, 800 + 16 * number, b"\x01" * 4096, False, False)]
     explanation = explain_events(events, 20, (epochs.EPOCH_WRITES_MAX + 9, 1))
     assert explanation.epochs_omitted == 20 - epochs.STABLE_EPOCHS_MAX
     assert [epoch.number for epoch in explanation.epochs] == [18, 19, 20, 21]
@@ -143,10 +143,21 @@ def test_long_epochs_and_long_pasts_are_abbreviated(explain_events: Explain) -> 
     assert [write.status for write in last.writes] == ["kept"] * (epochs.EPOCH_WRITES_MAX - 1) + ["lost"]
 
 
+def test_of_very_many_epochs_the_last_are_told(explain_events: Explain) -> None:
+    events: list[tuple[Any, ...]] = [("durable",), ("started", 0)]
+    for number in range(epochs.EPOCHS_MAX + 5):
+        data = ("write", number * 2, 8 * number, b"\x01" * 4096, False, False)
+        events += [data, ("complete", number * 2), ("flush", number * 2 + 1), ("complete", number * 2 + 1)]
+    explanation = explain_events(events, 0, (0, 1), model="lying")
+    assert explanation.epochs_omitted == 5
+    assert len(explanation.epochs) == epochs.EPOCHS_MAX
+    assert [write.sector for write in explanation.lost] == [0]
+
+
 def test_many_lost_writes_are_counted(explain_events: Explain) -> None:
     count = epochs.LOST_MAX + 5
     events: list[tuple[Any, ...]] = [("durable",), ("started", 0)]
-    events += [("write", number, 8 * number, b"\x01" * 4096, False, False) for number in range(count)]
+    events += [("write", number, 16 * number, b"\x01" * 4096, False, False) for number in range(count)]
     explanation = explain_events(events, 0, *((number, 1) for number in range(count)))
     assert (len(explanation.lost), explanation.lost_omitted) == (epochs.LOST_MAX, 5)
 
@@ -206,3 +217,11 @@ def test_parts_that_do_not_belong_together_are_refused(
     with pytest.raises(error) as caught:
         explain(replace(crash.finding, **changes), crash.recording, crash.base)
     assert message in str(caught.value)
+
+
+def test_writes_that_follow_each_other_on_the_disk_are_one(explain_events: Explain) -> None:
+    events: list[tuple[Any, ...]] = [("durable",), ("started", 0)]
+    events += [("write", number, 8 * number, b"\x01" * 4096, False, False) for number in range(4)]
+    explanation = explain_events(events, 0, (2, 1))
+    shown = [(write.sector, write.sectors, write.status) for write in explanation.epochs[0].writes]
+    assert shown == [(0, 16, "kept"), (16, 8, "lost"), (24, 8, "kept")]

@@ -43,7 +43,7 @@ def test_what_was_left_out_is_counted(explanation: Explanation) -> None:
         replace(explanation, epochs=(epoch,), epochs_omitted=8, lost_omitted=3, comparison_omitted=5, failure="gone")
     )
     for expected in (
-        "(8 earlier epochs, all of it stable)",
+        "(8 earlier epochs)",
         "7 more writes",
         "Lost: 4 writes",
         "3 more",
@@ -51,6 +51,13 @@ def test_what_was_left_out_is_counted(explanation: Explanation) -> None:
     ):
         assert expected in text
     assert "✗ gone" in text
+
+
+def test_where_nothing_was_lost_it_says_what_that_means(explanation: Explanation) -> None:
+    unsent = ("write B 0 5000 (operation 4)",)
+    text = " ".join(printed(replace(explanation, lost=(), unsent=unsent)).split())
+    assert "Lost: 0 writes All that had been sent to the disk is there." in text
+    assert "write B 0 5000 (operation 4): never sent to the disk" in text
 
 
 def test_the_operation_in_progress_has_its_say(explanation: Explanation) -> None:

@@ -1,7 +1,6 @@
 """What is put is there, whole, whatever happens; what is wrong gives one clear error that names the file."""
 
 import errno
-import os
 import shutil
 import sqlite3
 import subprocess
