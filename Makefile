@@ -11,8 +11,9 @@ ARGS :=
 
 .PHONY: table test bench setup clean
 
+# A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
-	$(VENV)/bin/postcrash characterize $(ARGS)
+	@$(VENV)/bin/postcrash characterize $(ARGS) || [ $$? -eq 1 ]
 
 test: setup
 	$(VENV)/bin/tox run $(ARGS)

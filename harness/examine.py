@@ -176,8 +176,9 @@ class _Examiner:
             case "progress":
                 self._progress(before + event["recoveries"])
             case "lost-guest":
-                where = f"crash interval {event['interval']}, choices {event['choices']}"
-                self._result.notes.append(f"{event['what']} ({where}); console: {event['console'][-400:]}")
+                choices = [(component, version) for component, version in event["choices"]]
+                state = state_id(self._result.recording, event["interval"], choices)
+                self._result.notes.append(f"{event['what']} (crash state {state}); console: {event['console'][-400:]}")
             case "nondeterministic":
                 reason = f"crash interval {event['interval']}: two recoveries of one crash state differ"
                 self._result.notes.append(f"{reason}: {event['first']} and {event['second']}"[:2000])

@@ -4,6 +4,8 @@
 //! What a crash leaves in one component says nothing about another, so a crash state is one [`Version`] per component.
 //! Versions are distinct contents; each knows how many keep-or-lose assignments of its pieces lead to it.
 
+use std::collections::HashMap;
+
 use num_bigint::BigUint;
 use num_traits::One;
 use thiserror::Error;
@@ -50,7 +52,8 @@ impl Component {
     pub fn build(pieces: &[u32], all: &[Piece], content: &Content<'_>) -> Result<Component, TooManyVersions> {
         let (sector, end) = span(pieces, all);
         let stable: Vec<Source> = (sector..end).map(|s| content.stable_source(s)).collect();
-        let first = Version { sources: stable.clone(), weight: BigUint::one(), lost: Vec::new() };
+        let mut same = SameContent { content, sector, known: vec![HashMap::new(); stable.len()] };
+        let first = Version { sources: same.all(stable.clone()), weight: BigUint::one(), lost: Vec::new() };
         let mut versions = vec![first];
         for &index in pieces {
             let piece = &all[index as usize];
@@ -58,10 +61,11 @@ impl Component {
             for version in versions {
                 let mut kept = version.clone();
                 piece.show(&mut kept.sources, &stable, sector);
+                kept.sources = same.all(kept.sources);
                 let mut lost = version;
                 lost.lost.push(index);
-                merge(&mut next, kept, content, sector);
-                merge(&mut next, lost, content, sector);
+                merge(&mut next, kept);
+                merge(&mut next, lost);
             }
             if next.len() > VERSIONS_MAX {
                 return Err(TooManyVersions { sector, pieces: pieces.len() });
@@ -79,12 +83,9 @@ fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
     (start, end)
 }
 
-/// Add `version`, or its weight to the version with the same bytes.
-fn merge(versions: &mut Vec<Version>, version: Version, content: &Content<'_>, sector: u64) {
-    let same = |known: &Version| {
-        known.sources == version.sources || bytes(known, content, sector) == bytes(&version, content, sector)
-    };
-    match versions.iter_mut().find(|known| same(known)) {
+/// Add `version`, or its weight to the version with the same content.
+fn merge(versions: &mut Vec<Version>, version: Version) {
+    match versions.iter_mut().find(|known| known.sources == version.sources) {
         None => versions.push(version),
         Some(known) => {
             known.weight += version.weight;
@@ -95,12 +96,36 @@ fn merge(versions: &mut Vec<Version>, version: Version, content: &Content<'_>, s
     }
 }
 
-fn bytes(version: &Version, content: &Content<'_>, sector: u64) -> Vec<u8> {
-    let mut out = vec![0; version.sources.len() * SECTOR_BYTES];
-    for (i, chunk) in out.chunks_exact_mut(SECTOR_BYTES).enumerate() {
-        content.read_source(version.sources[i], sector + i as u64, chunk);
+/// Replaces each source by the first one that gives its sector the same bytes, so that equal contents compare equal.
+struct SameContent<'a> {
+    content: &'a Content<'a>,
+    /// The component's first sector.
+    sector: u64,
+    /// For each sector, what each source that it has had is replaced by.
+    known: Vec<HashMap<Source, Source>>,
+}
+
+impl SameContent<'_> {
+    fn all(&mut self, sources: Vec<Source>) -> Vec<Source> {
+        sources.into_iter().enumerate().map(|(at, source)| self.first(at, source)).collect()
     }
-    out
+
+    fn first(&mut self, at: usize, source: Source) -> Source {
+        if let Some(&first) = self.known[at].get(&source) {
+            return first;
+        }
+        let bytes = self.bytes(at, source);
+        let same = self.known[at].values().copied().find(|&known| self.bytes(at, known) == bytes);
+        let first = same.unwrap_or(source);
+        self.known[at].insert(source, first);
+        first
+    }
+
+    fn bytes(&self, at: usize, source: Source) -> [u8; SECTOR_BYTES] {
+        let mut out = [0; SECTOR_BYTES];
+        self.content.read_source(source, self.sector + at as u64, &mut out);
+        out
+    }
 }
 
 /// Group pieces into components: lists of indices in submission order.

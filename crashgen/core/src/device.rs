@@ -4,8 +4,10 @@
 //! and not stable) is kept or lost on its own. A sector then shows the last kept piece, in submission order, among those
 //! that cover it, else its stable content; it never shows anything submitted before what is stable there. A flush
 //! makes stable exactly the writes that had completed when it was submitted, from the moment it completes.
-//! FUA makes stable its own write when it completes, and orders nothing else. PREFLUSH on a write is a flush submitted
-//! with it. Discard and write-zeroes are in flight like a write of zeros.
+//! FUA makes stable its own write when it completes, and orders nothing else. A PREFLUSH write is a flush, submitted
+//! with it, and a write that starts when that flush is done (Linux, Documentation/block/writeback_cache_control.rst):
+//! if any of it is kept, nothing that the flush covers is lost. Discard and write-zeroes are in flight like a write of
+//! zeros.
 //!
 //! Not modelled: bit rot, misdirected writes, pieces smaller than a sector, and what a drive may return for a
 //! discarded sector other than zeros or the old content.

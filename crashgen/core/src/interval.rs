@@ -2,6 +2,10 @@
 //!
 //! Within one interval only the latest instant is looked at: the crash states there include those of every
 //! earlier instant, and the operations that had returned are the most, so every promise is at its strongest.
+//!
+//! The flush in a PREFLUSH write ends at a moment that the recording does not show: before its write starts. While such
+//! writes are under way, one crash interval is handed out for each stage: none of those flushes is done, the first is,
+//! the first two are, and so on. Each covers what the one before it covers, so no other combination adds a state.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -74,7 +78,8 @@ impl Piece {
 /// The crash states of one interval, at its latest instant.
 pub struct Interval {
     pub index: u32,
-    /// The crash comes just before this event of the recording (the number of events: after its end).
+    /// The crash comes just before this event of the recording (the number of events: after its end). Intervals
+    /// that share it differ in how many PREFLUSH writes under way have had their flush.
     pub event: usize,
     /// Operations (set-up included) that had been started, and that had returned.
     pub started: u32,
@@ -133,18 +138,34 @@ struct InFlight {
     pieces: Vec<Piece>,
 }
 
+impl InFlight {
+    /// Put the write into `stable`, but not over what was submitted later.
+    fn stabilise(&self, stable: &mut Stable) {
+        for piece in &self.pieces {
+            for i in 0..piece.sectors {
+                let sector = piece.sector + i;
+                let block = stable.entry(sector / BLOCK_SECTORS).or_insert([Source::BASE; 8]);
+                let known = &mut block[(sector % BLOCK_SECTORS) as usize];
+                *known = (*known).max(piece.source.sector(i));
+            }
+        }
+    }
+}
+
 /// Walks a recording from crash interval to crash interval.
 pub struct Cursor<'a> {
     recording: &'a Recording,
     base: &'a Base,
     model: &'static dyn DeviceModel,
     at: usize,
-    /// Whether the interval that ends before event `at` has been handed out.
-    handed_out: bool,
+    /// How many stages of the crash before event `at` have been handed out.
+    stages_done: usize,
     index: u32,
     stable: Stable,
+    /// What is stable in the stage handed out last, where that is more than `stable`.
+    stage_stable: Option<Stable>,
     in_flight: Vec<InFlight>,
-    /// Flushes (and writes with PREFLUSH) under way: the ids of the requests that they cover.
+    /// Flushes (and writes with PREFLUSH) under way: the ids of the requests in flight that they cover.
     flushes: HashMap<u32, Vec<u32>>,
     durable: bool,
     started: u32,
@@ -158,9 +179,10 @@ impl<'a> Cursor<'a> {
             base,
             model,
             at: 0,
-            handed_out: false,
+            stages_done: 0,
             index: 0,
             stable: Stable::new(),
+            stage_stable: None,
             in_flight: Vec::new(),
             flushes: HashMap::new(),
             durable: false,
@@ -171,35 +193,62 @@ impl<'a> Cursor<'a> {
 
     /// Base, recorded bytes and what is stable in the interval handed out last.
     pub fn content(&self) -> Content<'_> {
-        Content { base: self.base, recorded: self.recording.bytes(), stable: &self.stable }
+        let stable = self.stage_stable.as_ref().unwrap_or(&self.stable);
+        Content { base: self.base, recorded: self.recording.bytes(), stable }
     }
 
     /// The next crash interval, or none after the last.
     pub fn next_interval(&mut self) -> Option<Interval> {
         let events = self.recording.events();
         while self.at < events.len() {
-            if self.durable && !self.handed_out && !self.made_stable(&events[self.at]).is_empty() {
-                return Some(self.hand_out());
+            if self.durable && !self.made_stable(&events[self.at]).is_empty() {
+                if let Some(interval) = self.next_stage() {
+                    return Some(interval);
+                }
             }
             self.apply(&events[self.at]);
             self.at += 1;
-            self.handed_out = false;
+            self.stages_done = 0;
+            self.stage_stable = None;
         }
-        (self.durable && !self.handed_out).then(|| self.hand_out())
+        self.durable.then(|| self.next_stage()).flatten()
     }
 
-    fn hand_out(&mut self) -> Interval {
-        self.handed_out = true;
+    fn next_stage(&mut self) -> Option<Interval> {
+        let covered = self.stages().into_iter().nth(self.stages_done)?;
+        self.stages_done += 1;
+        self.stage_stable = (!covered.is_empty()).then(|| {
+            let mut stable = self.stable.clone();
+            self.in_flight.iter().filter(|w| covered.contains(&w.id)).for_each(|w| w.stabilise(&mut stable));
+            stable
+        });
         self.index += 1;
-        self.build(self.index - 1)
+        Some(self.build(self.index - 1, &covered))
+    }
+
+    /// For each stage of the PREFLUSH writes under way, the ids of the requests that their flushes have made stable.
+    fn stages(&self) -> Vec<Vec<u32>> {
+        let mut stages = vec![Vec::new()];
+        for write in &self.in_flight {
+            let covered = self.covered(write.id);
+            if covered.len() > stages[stages.len() - 1].len() {
+                stages.push(covered.to_vec());
+            }
+        }
+        stages
+    }
+
+    /// Ids of the in-flight requests that the flush (or the flush in the PREFLUSH write) `id` makes stable.
+    fn covered(&self, id: u32) -> &[u32] {
+        self.flushes.get(&id).filter(|_| self.model.honours_flush()).map_or(&[], |ids| ids)
     }
 
     /// Ids of the in-flight requests that `event` makes stable.
     fn made_stable(&self, event: &Event) -> Vec<u32> {
         let Event::Complete { id } = *event else { return Vec::new() };
-        let covered = self.flushes.get(&id).filter(|_| self.model.honours_flush());
+        let covered = self.covered(id);
         let fua = self.model.honours_fua();
-        let stable = |w: &&InFlight| (fua && w.fua && w.id == id) || covered.is_some_and(|ids| ids.contains(&w.id));
+        let stable = |w: &&InFlight| (fua && w.fua && w.id == id) || covered.contains(&w.id);
         self.in_flight.iter().filter(stable).map(|w| w.id).collect()
     }
 
@@ -257,23 +306,22 @@ impl<'a> Cursor<'a> {
     fn stabilise(&mut self, ids: &[u32]) {
         let stable = &mut self.stable;
         self.in_flight.retain(|write| {
-            if !ids.contains(&write.id) {
-                return true;
+            let stays = !ids.contains(&write.id);
+            if !stays {
+                write.stabilise(stable);
             }
-            for piece in &write.pieces {
-                for i in 0..piece.sectors {
-                    let sector = piece.sector + i;
-                    let block = stable.entry(sector / BLOCK_SECTORS).or_insert([Source::BASE; 8]);
-                    let known = &mut block[(sector % BLOCK_SECTORS) as usize];
-                    *known = (*known).max(piece.source.sector(i));
-                }
-            }
-            false
+            stays
         });
+        for covered in self.flushes.values_mut() {
+            covered.retain(|id| !ids.contains(id));
+        }
     }
 
-    fn build(&self, index: u32) -> Interval {
-        let pieces: Vec<Piece> = self.in_flight.iter().flat_map(|write| write.pieces.iter().cloned()).collect();
+    /// The crash states of the stage in which the flushes of PREFLUSH writes have made `covered` stable.
+    fn build(&self, index: u32, covered: &[u32]) -> Interval {
+        let started = |write: &&InFlight| self.covered(write.id).len() <= covered.len();
+        let in_flight = self.in_flight.iter().filter(|write| !covered.contains(&write.id)).filter(started);
+        let pieces: Vec<Piece> = in_flight.flat_map(|write| write.pieces.iter().cloned()).collect();
         let content = self.content();
         let mut components = Vec::new();
         let mut too_large = None;

@@ -51,6 +51,8 @@ pub enum RecordingError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path}: not a recording: {reason} (byte {at})")]
     Malformed { path: PathBuf, at: usize, reason: String },
+    #[error("{path}: cannot be recorded: {reason}")]
+    Refused { path: PathBuf, reason: String },
 }
 
 /// An open recording. Data stays in the mapped file.
@@ -152,18 +154,9 @@ impl Parser<'_> {
         }
         self.at = MAGIC.len();
         let disk_sectors = self.u64()?;
-        if disk_sectors == 0 || disk_sectors > DISK_SECTORS_MAX {
-            return Err(self.malformed(format!("a disk of {disk_sectors} sectors is out of range")));
-        }
         let length = self.u32()? as usize;
-        if length > METADATA_BYTES_MAX {
-            return Err(self.malformed(format!("metadata of {length} bytes is too long")));
-        }
         let metadata = self.take(length)?;
-        let text = std::str::from_utf8(&self.bytes[metadata.clone()]);
-        if text.ok().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()).is_none() {
-            return Err(self.malformed("the metadata is not JSON"));
-        }
+        check_header(disk_sectors, &self.bytes[metadata.clone()]).map_err(|reason| self.malformed(reason))?;
         Ok((disk_sectors, metadata))
     }
 
@@ -198,9 +191,6 @@ impl Parser<'_> {
             tag::WRITE => {
                 let (id, flags, sector) = (self.u32()?, self.u8()?, self.u64()?);
                 let length = self.u32()? as usize;
-                if length == 0 || length % SECTOR_BYTES != 0 {
-                    return Err(self.malformed(format!("a write of {length} bytes is not whole sectors")));
-                }
                 let data = self.take(length)?;
                 Ok(Event::Write { id, sector, data, fua: flags & 1 != 0, preflush: flags & 2 != 0 })
             }
@@ -218,10 +208,24 @@ impl Parser<'_> {
     }
 }
 
+fn check_header(disk_sectors: u64, metadata: &[u8]) -> Result<(), String> {
+    if disk_sectors == 0 || disk_sectors > DISK_SECTORS_MAX {
+        return Err(format!("a disk of {disk_sectors} sectors is out of range"));
+    }
+    if metadata.len() > METADATA_BYTES_MAX {
+        return Err(format!("metadata of {} bytes is too long", metadata.len()));
+    }
+    match serde_json::from_slice::<serde_json::Value>(metadata) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("the metadata is not JSON: {error}")),
+    }
+}
+
 /// Checks that events follow each other as they can: ids fresh, completions of what is outstanding, marks in order.
 #[derive(Default)]
 struct Outstanding {
-    requests: HashMap<u32, ()>,
+    /// Whether each request is under way. An id is never used twice: what a flush covers is told by it.
+    requests: HashMap<u32, bool>,
     next_op: u32,
     running_op: Option<u32>,
     durable: bool,
@@ -230,17 +234,23 @@ struct Outstanding {
 impl Outstanding {
     fn admit(&mut self, event: &Event, disk_sectors: u64) -> Result<(), String> {
         match *event {
+            Event::Write { ref data, .. } if data.is_empty() || data.len() % SECTOR_BYTES != 0 => {
+                Err(format!("a write of {} bytes is not whole sectors", data.len()))
+            }
             Event::Write { id, sector, ref data, .. } => {
-                self.submit(id)?;
-                within(sector, (data.len() / SECTOR_BYTES) as u64, disk_sectors)
+                within(sector, (data.len() / SECTOR_BYTES) as u64, disk_sectors)?;
+                self.submit(id)
             }
             Event::Zero { id, sector, sectors, .. } => {
-                self.submit(id)?;
-                within(sector, sectors, disk_sectors)
+                within(sector, sectors, disk_sectors)?;
+                self.submit(id)
             }
             Event::Flush { id } => self.submit(id),
             Event::Complete { id } => {
-                self.requests.remove(&id).ok_or(format!("request {id} completes but is not outstanding"))
+                let under_way = self.requests.get_mut(&id).filter(|under_way| **under_way);
+                let under_way = under_way.ok_or_else(|| format!("request {id} completes but is not outstanding"))?;
+                *under_way = false;
+                Ok(())
             }
             Event::Started { op } if self.running_op.is_none() && op == self.next_op => {
                 self.running_op = Some(op);
@@ -261,10 +271,11 @@ impl Outstanding {
     }
 
     fn submit(&mut self, id: u32) -> Result<(), String> {
-        match self.requests.insert(id, ()) {
-            None => Ok(()),
-            Some(()) => Err(format!("request {id} is submitted twice")),
+        if self.requests.contains_key(&id) {
+            return Err(format!("request {id} is submitted twice"));
         }
+        self.requests.insert(id, true);
+        Ok(())
     }
 }
 
@@ -287,11 +298,14 @@ mod tag {
     pub const DURABLE: u8 = 8;
 }
 
-/// Writes a recording. Nothing is at `path` until [`RecordingWriter::finish`] has returned.
+/// Writes a recording. Nothing is at `path` until [`RecordingWriter::finish`] has returned. What could not be opened
+/// again is refused.
 pub struct RecordingWriter {
     out: BufWriter<NamedTempFile>,
     path: PathBuf,
+    disk_sectors: u64,
     events: u64,
+    outstanding: Outstanding,
 }
 
 impl RecordingWriter {
@@ -299,12 +313,15 @@ impl RecordingWriter {
     ///
     /// The disk has `disk_sectors`, `metadata` is JSON text.
     pub fn create(path: &Path, disk_sectors: u64, metadata: &str) -> Result<Self, RecordingError> {
+        check_header(disk_sectors, metadata.as_bytes())
+            .map_err(|reason| RecordingError::Refused { path: path.to_owned(), reason })?;
         let io = |source| RecordingError::Io { path: path.to_owned(), source };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut prefix = path.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder).map_err(io)?;
-        let mut writer = RecordingWriter { out: BufWriter::new(file), path: path.to_owned(), events: 0 };
+        let (out, path, outstanding) = (BufWriter::new(file), path.to_owned(), Outstanding::default());
+        let mut writer = RecordingWriter { out, path, disk_sectors, events: 0, outstanding };
         writer.put(&[
             MAGIC,
             &disk_sectors.to_le_bytes(),
@@ -321,7 +338,10 @@ impl RecordingWriter {
         Ok(())
     }
 
-    fn event(&mut self, fields: &[&[u8]]) -> Result<(), RecordingError> {
+    fn event(&mut self, event: Event, fields: &[&[u8]]) -> Result<(), RecordingError> {
+        self.outstanding
+            .admit(&event, self.disk_sectors)
+            .map_err(|reason| RecordingError::Refused { path: self.path.clone(), reason })?;
         self.events += 1;
         self.put(fields)
     }
@@ -335,33 +355,39 @@ impl RecordingWriter {
         preflush: bool,
     ) -> Result<(), RecordingError> {
         let flags = u8::from(fua) | u8::from(preflush) << 1;
-        let length = (data.len() as u32).to_le_bytes();
-        self.event(&[&[tag::WRITE], &id.to_le_bytes(), &[flags], &sector.to_le_bytes(), &length, data])
+        let Ok(length) = u32::try_from(data.len()) else {
+            let reason = format!("a write of {} bytes is too long", data.len());
+            return Err(RecordingError::Refused { path: self.path.clone(), reason });
+        };
+        let fields: [&[u8]; 6] =
+            [&[tag::WRITE], &id.to_le_bytes(), &[flags], &sector.to_le_bytes(), &length.to_le_bytes(), data];
+        self.event(Event::Write { id, sector, data: 0..data.len(), fua, preflush }, &fields)
     }
 
     pub fn zero(&mut self, id: u32, sector: u64, sectors: u64, discard: bool) -> Result<(), RecordingError> {
         let kind = if discard { tag::DISCARD } else { tag::WRITE_ZEROES };
-        self.event(&[&[kind], &id.to_le_bytes(), &sector.to_le_bytes(), &sectors.to_le_bytes()])
+        let fields: [&[u8]; 4] = [&[kind], &id.to_le_bytes(), &sector.to_le_bytes(), &sectors.to_le_bytes()];
+        self.event(Event::Zero { id, sector, sectors, discard, order: 0 }, &fields)
     }
 
     pub fn flush(&mut self, id: u32) -> Result<(), RecordingError> {
-        self.event(&[&[tag::FLUSH], &id.to_le_bytes()])
+        self.event(Event::Flush { id }, &[&[tag::FLUSH], &id.to_le_bytes()])
     }
 
     pub fn complete(&mut self, id: u32) -> Result<(), RecordingError> {
-        self.event(&[&[tag::COMPLETE], &id.to_le_bytes()])
+        self.event(Event::Complete { id }, &[&[tag::COMPLETE], &id.to_le_bytes()])
     }
 
     pub fn started(&mut self, op: u32) -> Result<(), RecordingError> {
-        self.event(&[&[tag::STARTED], &op.to_le_bytes()])
+        self.event(Event::Started { op }, &[&[tag::STARTED], &op.to_le_bytes()])
     }
 
     pub fn returned(&mut self, op: u32, errno: u32) -> Result<(), RecordingError> {
-        self.event(&[&[tag::RETURNED], &op.to_le_bytes(), &errno.to_le_bytes()])
+        self.event(Event::Returned { op, errno }, &[&[tag::RETURNED], &op.to_le_bytes(), &errno.to_le_bytes()])
     }
 
     pub fn durable(&mut self) -> Result<(), RecordingError> {
-        self.event(&[&[tag::DURABLE]])
+        self.event(Event::Durable, &[&[tag::DURABLE]])
     }
 
     /// Seal the recording and put it in its place.

@@ -8,14 +8,14 @@ use postcrash_core::interval::Cursor;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
 use postcrash_core::view::Base;
 use postcrash_core::SECTOR_BYTES;
-use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 fn raise(error: RecordingError) -> PyErr {
     match error {
         RecordingError::Io { .. } => PyOSError::new_err(error.to_string()),
-        RecordingError::Malformed { .. } => PyValueError::new_err(error.to_string()),
+        RecordingError::Malformed { .. } | RecordingError::Refused { .. } => PyValueError::new_err(error.to_string()),
     }
 }
 
@@ -132,6 +132,11 @@ impl Interval {
 impl Interval {
     fn check(&self, choices: &[(u32, u32)]) -> PyResult<()> {
         let versions = |component: u32| self.0.components.get(component as usize).map_or(0, |c| c.versions.len());
+        let mut components: Vec<u32> = choices.iter().map(|choice| choice.0).collect();
+        components.sort_unstable();
+        if let Some(pair) = components.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(PyValueError::new_err(format!("component {} is chosen twice", pair[0])));
+        }
         match choices.iter().find(|&&(component, version)| version as usize >= versions(component)) {
             None => Ok(()),
             Some((component, version)) => {
@@ -178,12 +183,18 @@ fn state_bytes<'py>(
     with_cursor(recording, base_path, model, |mut cursor| {
         let found = std::iter::from_fn(|| cursor.next_interval()).find(|found| found.index == interval);
         let found = found.ok_or_else(|| PyIndexError::new_err(format!("no crash interval {interval}")))?;
+        if let Some(reason) = &found.too_large {
+            return Err(PyValueError::new_err(format!("crash interval {interval} cannot be looked at: {reason}")));
+        }
         let found = Interval(found);
         found.check(&choices)?;
         if sector.checked_add(sectors).is_none_or(|end| end > recording.0.disk_sectors()) {
             return Err(PyIndexError::new_err(format!("{sectors} sectors from sector {sector} are not on the disk")));
         }
-        let mut out = vec![0; sectors as usize * SECTOR_BYTES];
+        let mut out: Vec<u8> = Vec::new();
+        let bytes = sectors as usize * SECTOR_BYTES;
+        out.try_reserve_exact(bytes).map_err(|_| PyMemoryError::new_err(format!("no memory for {sectors} sectors")))?;
+        out.resize(bytes, 0);
         let version = |component: u32| choices.iter().find(|choice| choice.0 == component).map_or(0, |choice| choice.1);
         cursor.content().read(&found.0, sector, &mut out, &mut |component| version(component));
         Ok(PyBytes::new(py, &out))
@@ -200,10 +211,19 @@ fn device_models() -> Vec<&'static str> {
 #[pyfunction]
 fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
     let mut writer = RecordingWriter::create(&path, disk_sectors, metadata).map_err(raise)?;
-    for event in &events {
-        write_event(&mut writer, event)?;
+    for (index, event) in events.iter().enumerate() {
+        write_event(&mut writer, event).map_err(|error| bad_event(index, event, error))?;
     }
     writer.finish().map_err(raise)
+}
+
+/// `error` with the event that it is about; an input/output error as it is.
+fn bad_event(index: usize, event: &Bound<'_, PyTuple>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyOSError>(event.py()) {
+        return error;
+    }
+    let shown: String = event.to_string().chars().take(80).collect();
+    PyValueError::new_err(format!("event {index}, {shown}: {}", error.value(event.py())))
 }
 
 fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyResult<()> {

@@ -99,12 +99,14 @@ impl Request {
         if total > REQUEST_BYTES_MAX {
             return Err(invalid(format!("a block request of {total} bytes")));
         }
+        let is_sectors = total > 0 && total % SECTOR_BYTES == 0;
+        let all = |writable: bool| data.iter().all(|buffer| buffer.writable == writable);
         let kind = match u32::from_le_bytes(fields[0..4].try_into().expect("four bytes")) {
-            0 if total > 0 && total % SECTOR_BYTES == 0 => Kind::Read { sector, bytes: total },
-            1 if total > 0 && total % SECTOR_BYTES == 0 => Kind::Write { sector, data: gather(data, memory)? },
+            0 if is_sectors && all(true) => Kind::Read { sector, bytes: total },
+            1 if is_sectors && all(false) => Kind::Write { sector, data: gather(data, memory)? },
             4 => Kind::Flush,
             8 => Kind::Identify,
-            kind @ (11 | 13) if total == 16 => zero(&gather(data, memory)?, kind == 11),
+            kind @ (11 | 13) if total == 16 && all(false) => zero(&gather(data, memory)?, kind == 11),
             _ => Kind::Unsupported,
         };
         let target = data.iter().copied().filter(|b| b.writable).collect();
@@ -138,6 +140,161 @@ fn gather(buffers: &[Buffer], memory: &GuestMemory) -> io::Result<Vec<u8>> {
 /// The one segment of a discard or write-zeroes request: sector, number of sectors, flags.
 fn zero(segment: &[u8], discard: bool) -> Kind {
     let sector = u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes"));
-    let sectors = u64::from(u32::from_le_bytes(segment[8..12].try_into().expect("four bytes")));
-    Kind::Zero { sector, sectors, discard }
+    match u32::from_le_bytes(segment[8..12].try_into().expect("four bytes")) {
+        sectors @ 1..=ZERO_SECTORS_MAX => Kind::Zero { sector, sectors: u64::from(sectors), discard },
+        _ => Kind::Unsupported,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::fake::{memory, BYTES, GUEST};
+
+    const HEADER: u64 = GUEST;
+    const STATUS: u64 = GUEST + 0x100;
+    const DATA: u64 = GUEST + 0x1000;
+
+    fn buffer(address: u64, length: u32, writable: bool) -> Buffer {
+        Buffer { address, length, writable }
+    }
+
+    fn header(memory: &GuestMemory, kind: u32, sector: u64) {
+        let fields = [&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat();
+        memory.write(HEADER, &fields).expect("inside");
+    }
+
+    fn parse(memory: &GuestMemory, data: &[Buffer]) -> io::Result<Request> {
+        let all = [&[buffer(HEADER, 16, false)], data, &[buffer(STATUS, 1, true)]].concat();
+        Request::parse(Chain { head: 0, buffers: all }, memory)
+    }
+
+    fn kind(memory: &GuestMemory, kind: u32, sector: u64, data: &[Buffer]) -> Kind {
+        header(memory, kind, sector);
+        parse(memory, data).expect("a request").kind
+    }
+
+    #[test]
+    fn a_write_carries_its_data() {
+        let memory = memory();
+        memory.write(DATA, &[7; 1024]).expect("inside");
+        let data = [buffer(DATA, 100, false), buffer(DATA + 100, 924, false)];
+        assert_eq!(kind(&memory, 1, 9, &data), Kind::Write { sector: 9, data: vec![7; 1024] });
+    }
+
+    #[test]
+    fn a_read_fills_its_buffers_and_the_status() {
+        let memory = memory();
+        header(&memory, 0, 3);
+        let request = parse(&memory, &[buffer(DATA, 200, true), buffer(DATA + 4096, 312, true)]).expect("a read");
+        assert_eq!(request.kind, Kind::Read { sector: 3, bytes: 512 });
+        assert_eq!(request.answer(&memory, &[5; 512], Status::Error).expect("answered"), 513);
+        let mut out = [0; 2];
+        memory.read(DATA + 199, &mut out).expect("inside");
+        assert_eq!(out, [5, 0]);
+        memory.read(DATA + 4096 + 311, &mut out).expect("inside");
+        assert_eq!(out, [5, 0]);
+        memory.read(STATUS, &mut out[..1]).expect("inside");
+        assert_eq!(out[0], 1);
+    }
+
+    #[test]
+    fn an_answer_longer_than_the_buffers_is_cut() {
+        let memory = memory();
+        header(&memory, 8, 0);
+        let request = parse(&memory, &[buffer(DATA, 4, true)]).expect("a request");
+        assert_eq!(request.answer(&memory, b"postcrash", Status::Ok).expect("answered"), 5);
+    }
+
+    #[test]
+    fn a_request_that_moves_no_whole_sectors_is_unsupported() {
+        let memory = memory();
+        for code in [0, 1] {
+            assert_eq!(kind(&memory, code, 0, &[]), Kind::Unsupported);
+            for length in [0, 1, 511, 513] {
+                assert_eq!(kind(&memory, code, 0, &[buffer(DATA, length, code == 0)]), Kind::Unsupported);
+            }
+        }
+    }
+
+    #[test]
+    fn data_in_the_wrong_direction_is_unsupported() {
+        let memory = memory();
+        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 512, false)]), Kind::Unsupported);
+        assert_eq!(kind(&memory, 1, 0, &[buffer(DATA, 512, true)]), Kind::Unsupported);
+        assert_eq!(kind(&memory, 11, 0, &[buffer(DATA, 16, true)]), Kind::Unsupported);
+        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 256, true), buffer(DATA, 256, false)]), Kind::Unsupported);
+    }
+
+    #[test]
+    fn unknown_kinds_are_unsupported() {
+        let memory = memory();
+        for code in [2, 3, 5, 7, 10, 12, 14, u32::MAX] {
+            assert_eq!(kind(&memory, code, u64::MAX, &[buffer(DATA, 512, true)]), Kind::Unsupported);
+        }
+        assert_eq!(kind(&memory, 4, u64::MAX, &[]), Kind::Flush);
+    }
+
+    #[test]
+    fn a_discard_is_one_segment_within_the_limit() {
+        let memory = memory();
+        let discard = |sectors: u32, length: u32| {
+            let segment = [&u64::MAX.to_le_bytes()[..], &sectors.to_le_bytes(), &[0; 20]].concat();
+            memory.write(DATA, &segment).expect("inside");
+            kind(&memory, 11, 0, &[buffer(DATA, length, false)])
+        };
+        assert_eq!(discard(8, 16), Kind::Zero { sector: u64::MAX, sectors: 8, discard: true });
+        for (sectors, length) in [(0, 16), (ZERO_SECTORS_MAX + 1, 16), (u32::MAX, 16), (8, 0), (8, 15), (8, 32)] {
+            assert_eq!(discard(sectors, length), Kind::Unsupported, "{sectors} sectors in {length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_request_without_header_or_status_is_an_error() {
+        let memory = memory();
+        let (head, status) = (buffer(HEADER, 16, false), buffer(STATUS, 1, true));
+        for buffers in [
+            vec![],
+            vec![head],
+            vec![status],
+            vec![head, head],
+            vec![status, status],
+            vec![buffer(HEADER, 15, false), status],
+            vec![buffer(HEADER, 16, true), status],
+            vec![head, buffer(STATUS, 0, true)],
+            vec![head, buffer(STATUS, 2, true)],
+        ] {
+            let error = Request::parse(Chain { head: 0, buffers }, &memory).expect_err("hostile").to_string();
+            assert_eq!(error, "a block request without header or status");
+        }
+    }
+
+    #[test]
+    fn buffers_outside_the_memory_are_errors() {
+        let memory = memory();
+        for address in [0, GUEST + BYTES - 511, u64::MAX] {
+            header(&memory, 1, 0);
+            parse(&memory, &[buffer(address, 512, false)]).expect_err("data outside");
+            header(&memory, 0, 0);
+            let read = parse(&memory, &[buffer(address, 512, true)]).expect("looked at when it is answered");
+            read.answer(&memory, &[0; 512], Status::Ok).expect_err("data outside");
+            let outside = vec![buffer(address, 16, false), buffer(STATUS, 1, true)];
+            if address != GUEST + BYTES - 511 {
+                Request::parse(Chain { head: 0, buffers: outside }, &memory).expect_err("header outside");
+            }
+        }
+        let status = vec![buffer(HEADER, 16, false), buffer(0, 1, true)];
+        let request = Request::parse(Chain { head: 0, buffers: status }, &memory).expect("a request");
+        request.answer(&memory, &[], Status::Ok).expect_err("status outside");
+    }
+
+    #[test]
+    fn an_oversized_chain_is_an_error_and_takes_no_memory() {
+        let memory = memory();
+        for code in [0, 1, 11] {
+            header(&memory, code, 0);
+            let error = parse(&memory, &vec![buffer(DATA, u32::MAX, code == 0); 1022]).expect_err("hostile");
+            assert!(error.to_string().contains("a block request of 4389456575490 bytes"), "{error}");
+        }
+    }
 }

@@ -46,6 +46,9 @@ impl Mailbox {
     pub fn accept(&mut self, request: Request, connection: &mut Connection) -> io::Result<Option<Message>> {
         match &request.kind {
             Kind::Read { sector: START, .. } if self.command.is_none() || self.result.is_some() => {
+                if self.waiting() {
+                    return Err(invalid("the agent asks for a command while it waits for one".into()));
+                }
                 self.command = None;
                 self.waiting = Some(request);
                 return Ok(None);
@@ -86,7 +89,7 @@ impl Mailbox {
     }
 
     fn command_bytes(&self, sector: u64, bytes: usize) -> Vec<u8> {
-        let start = sector.checked_sub(START).map_or(usize::MAX, |s| s as usize * 512);
+        let start = sector.checked_sub(START).map_or(usize::MAX, |s| (s as usize).saturating_mul(512));
         let command = self.command.as_deref().unwrap_or_default();
         let rest = command.get(start..).unwrap_or_default();
         let mut data = rest[..rest.len().min(bytes)].to_vec();
@@ -113,4 +116,147 @@ fn complete(request: &Request, connection: &mut Connection, data: &[u8], status:
     connection.queue.complete(request.head, written);
     connection.queue.notify();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::fake::{memory, GUEST};
+    use crate::virtqueue::{Buffer, Chain};
+    use std::os::unix::net::UnixStream;
+
+    const DATA: u64 = GUEST + 0x1000;
+
+    struct Agent {
+        mailbox: Mailbox,
+        connection: Connection,
+        _guest: UnixStream,
+    }
+
+    impl Agent {
+        fn new() -> Agent {
+            let (ours, guest) = UnixStream::pair().expect("sockets");
+            let mut connection = Connection::new(ours, 0, Vec::new());
+            connection.memory = memory();
+            Agent { mailbox: Mailbox::default(), connection, _guest: guest }
+        }
+
+        /// A request of `length` bytes with what the device then does.
+        fn ask(&mut self, kind: u32, sector: u64, length: u32) -> io::Result<Option<Message>> {
+            let header = [&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat();
+            self.connection.memory.write(GUEST, &header)?;
+            let buffer = |address, length, writable| Buffer { address, length, writable };
+            let data = buffer(DATA, length, kind == 0);
+            let buffers = vec![buffer(GUEST, 16, false), data, buffer(GUEST + 0x100, 1, true)];
+            let request = Request::parse(Chain { head: 0, buffers }, &self.connection.memory)?;
+            self.mailbox.accept(request, &mut self.connection)
+        }
+
+        fn write(&mut self, sector: u64, bytes: &[u8]) -> io::Result<Option<Message>> {
+            self.connection.memory.write(DATA, bytes)?;
+            self.ask(1, sector, bytes.len() as u32)
+        }
+
+        fn read(&mut self, sector: u64, length: u32) -> io::Result<Option<Message>> {
+            self.connection.memory.write(DATA, &vec![0xee; length as usize])?;
+            self.ask(0, sector, length)
+        }
+
+        fn data(&self, length: usize) -> Vec<u8> {
+            let mut out = vec![0; length];
+            self.connection.memory.read(DATA, &mut out).expect("inside");
+            out
+        }
+    }
+
+    #[test]
+    fn a_command_goes_to_the_read_that_waits_and_the_result_comes_back() {
+        let mut agent = Agent::new();
+        agent.read(START, 4096).expect("waits");
+        assert!(agent.mailbox.waiting() && !agent.mailbox.finished());
+        agent.mailbox.send(&Command::Stop);
+        agent.mailbox.deliver(&mut agent.connection).expect("delivered");
+        assert!(!agent.mailbox.waiting());
+        assert_eq!(agent.data(4096), frame::encode(b"\"stop\""));
+        let done = Message::Done(vec![1; 5000]);
+        let bytes = frame::encode(&done.encode());
+        assert_eq!(agent.write(START, &bytes[..4096]).expect("the first half"), None);
+        assert_eq!(agent.write(START + 8, &bytes[4096..]).expect("the rest"), Some(done.clone()));
+        assert!(!agent.mailbox.finished());
+        agent.read(START, 4096).expect("waits");
+        assert!(agent.mailbox.finished());
+        assert_eq!(agent.mailbox.take_result(), done);
+    }
+
+    #[test]
+    fn a_frame_out_of_order_is_an_error() {
+        let bytes = frame::encode(&Message::Done(vec![1; 5000]).encode());
+        for sector in [0, START - 1, START + 7, START + 9, START + 16, u64::MAX] {
+            let mut agent = Agent::new();
+            agent.write(START, &bytes[..4096]).expect("the first half");
+            let error = agent.write(sector, &bytes[4096..]).expect_err("out of order").to_string();
+            assert!(error.contains(&format!("at sector {sector}, out of order")), "{error}");
+        }
+        Agent::new().write(START + 8, &bytes[4096..]).expect_err("without its start");
+    }
+
+    #[test]
+    fn a_frame_may_start_again() {
+        let mut agent = Agent::new();
+        agent.write(START, &frame::encode(&[4; 5000])[..4096]).expect("a first half");
+        let message = agent.write(START, &frame::encode(&Message::Durable.encode())).expect("another frame");
+        assert_eq!(message, Some(Message::Durable));
+    }
+
+    #[test]
+    fn a_frame_that_is_no_message_is_an_error() {
+        for payload in [&[][..], &[9], &[1, 0, 0]] {
+            let error = Agent::new().write(START, &frame::encode(payload)).expect_err("hostile").to_string();
+            assert!(error.contains("cannot be read"), "{error}");
+        }
+        let error = Agent::new().write(START, &[0xff; 512]).expect_err("hostile").to_string();
+        assert!(error.contains("announces 4294967295 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_second_read_for_a_command_is_an_error() {
+        let mut agent = Agent::new();
+        agent.read(START, 4096).expect("waits");
+        let error = agent.read(START, 4096).expect_err("twice").to_string();
+        assert!(error.contains("while it waits for one"), "{error}");
+    }
+
+    #[test]
+    fn reads_anywhere_else_are_zeros_without_end() {
+        let mut agent = Agent::new();
+        agent.mailbox.send(&Command::Stop);
+        for sector in [0, START - 1, START + 8, START + (1 << 55), u64::MAX] {
+            assert_eq!(agent.read(sector, 512).expect("answered"), None);
+            assert_eq!(agent.data(512), [0; 512], "sector {sector}");
+        }
+    }
+
+    #[test]
+    fn a_command_longer_than_its_read_is_continued() {
+        let mut agent = Agent::new();
+        let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new() };
+        let command = Command::Run(postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new() });
+        agent.mailbox.send(&command);
+        let wanted = frame::encode(&serde_json::to_vec(&command).expect("plain data"));
+        agent.read(START, 512).expect("answered");
+        assert_eq!(agent.data(512), wanted[..512]);
+        agent.read(START + 1, 8192).expect("answered");
+        assert_eq!(agent.data(8192)[..wanted.len() - 512], wanted[512..]);
+        assert_eq!(agent.data(8192)[wanted.len() - 512..], vec![0; 8192 + 512 - wanted.len()]);
+    }
+
+    #[test]
+    fn other_requests_do_nothing() {
+        let mut agent = Agent::new();
+        for kind in [4, 8, 11, 99] {
+            assert_eq!(agent.ask(kind, START, 512).expect("answered"), None);
+        }
+        assert_eq!(agent.ask(1, START, 0).expect("no data: unsupported"), None);
+        assert!(!agent.mailbox.waiting());
+    }
 }

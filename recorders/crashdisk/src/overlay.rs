@@ -18,7 +18,8 @@ pub struct Overlay {
 impl Overlay {
     /// Write whole sectors.
     pub fn write(&mut self, sector: u64, data: &[u8]) {
-        for (s, chunk) in (sector..).zip(data.chunks_exact(SECTOR_BYTES)) {
+        for (i, chunk) in (0..).zip(data.chunks_exact(SECTOR_BYTES)) {
+            let s = sector.wrapping_add(i);
             let patch = self.blocks.entry(s / BLOCK_SECTORS);
             let patch = patch.or_insert_with(|| Patch { data: Box::new([0; BLOCK_BYTES]), written: 0 });
             let at = (s % BLOCK_SECTORS) as usize;
@@ -28,7 +29,7 @@ impl Overlay {
     }
 
     pub fn zero(&mut self, sector: u64, sectors: u64) {
-        for s in sector..sector + sectors {
+        for s in sector..sector.saturating_add(sectors) {
             self.write(s, &[0; SECTOR_BYTES]);
         }
     }
@@ -41,7 +42,8 @@ impl Overlay {
 
     /// Read whole sectors; `below` fills those that were not written here.
     pub fn read(&self, sector: u64, out: &mut [u8], below: &mut dyn FnMut(u64, &mut [u8])) {
-        for (s, chunk) in (sector..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
+        for (i, chunk) in (0..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
+            let s = sector.wrapping_add(i);
             let at = (s % BLOCK_SECTORS) as usize;
             match self.blocks.get(&(s / BLOCK_SECTORS)) {
                 Some(patch) if patch.written >> at & 1 == 1 => {
@@ -50,5 +52,45 @@ impl Overlay {
                 _ => below(s, chunk),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(overlay: &Overlay, sector: u64, sectors: usize) -> Vec<u8> {
+        let mut out = vec![0; sectors * SECTOR_BYTES];
+        overlay.read(sector, &mut out, &mut |s, chunk| chunk.fill(0xb0 | (s % 8) as u8));
+        let uniform = |sector: &[u8]| {
+            assert!(sector.iter().all(|byte| *byte == sector[0]));
+            sector[0]
+        };
+        out.chunks_exact(SECTOR_BYTES).map(uniform).collect()
+    }
+
+    #[test]
+    fn what_was_written_hides_what_is_below() {
+        let mut overlay = Overlay::default();
+        overlay.write(6, &[[1; SECTOR_BYTES], [2; SECTOR_BYTES], [3; SECTOR_BYTES]].concat());
+        overlay.zero(7, 1);
+        assert_eq!(read(&overlay, 5, 5), [0xb5, 1, 0, 3, 0xb1]);
+    }
+
+    #[test]
+    fn the_last_sectors_of_all_do_not_overflow() {
+        let mut overlay = Overlay::default();
+        overlay.write(u64::MAX, &[1; SECTOR_BYTES]);
+        overlay.zero(u64::MAX - 1, 5);
+        assert_eq!(read(&overlay, u64::MAX, 2), [1, 0xb0]);
+        assert_eq!(read(&overlay, u64::MAX - 2, 2), [0xb5, 0]);
+    }
+
+    #[test]
+    fn an_incomplete_sector_is_not_written() {
+        let mut overlay = Overlay::default();
+        overlay.write(0, &[1; SECTOR_BYTES + 100]);
+        overlay.write(2, &[1; 100]);
+        assert_eq!(read(&overlay, 0, 3), [1, 0xb1, 0xb2]);
     }
 }

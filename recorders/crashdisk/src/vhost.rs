@@ -6,15 +6,17 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use crate::memory::{GuestMemory, Region};
-use crate::virtqueue::Virtqueue;
+use crate::virtqueue::{RingAddresses, Virtqueue};
 
 const VERSION: u32 = 1;
 const FLAG_REPLY: u32 = 1 << 2;
 const FLAG_NEED_REPLY: u32 = 1 << 3;
 const PAYLOAD_BYTES_MAX: usize = 4096;
-const FDS_MAX: usize = 8;
+/// The rest of a message that has begun is there at once, or never.
+const MESSAGE_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
 /// VHOST_USER_F_PROTOCOL_FEATURES.
 const F_PROTOCOL_FEATURES: u64 = 1 << 30;
@@ -41,6 +43,9 @@ mod request {
     pub const GET_CONFIG: u32 = 24;
     pub const SET_CONFIG: u32 = 25;
 }
+
+/// The part of a queue's number that is one: kick and call have a flag above it.
+const QUEUE_MASK: u32 = 0xff;
 
 struct Header {
     request: u32,
@@ -72,6 +77,14 @@ impl Connection {
 
     /// Read and answer one message. False when the guest has gone.
     pub fn serve(&mut self) -> io::Result<bool> {
+        match self.serve_message() {
+            Err(error) if is_gone(&error) => Ok(false),
+            other => other,
+        }
+    }
+
+    fn serve_message(&mut self) -> io::Result<bool> {
+        self.stream.set_read_timeout(Some(MESSAGE_TIMEOUT))?;
         let mut head = [0u8; 12];
         let (received, mut fds) = receive(&self.stream, &mut head)?;
         if received == 0 {
@@ -91,7 +104,12 @@ impl Connection {
     }
 
     fn dispatch(&mut self, header: &Header, payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<()> {
-        let index = payload.get(..4).map_or(0, |b| u32::from_le_bytes(b.try_into().expect("four bytes")));
+        if is_about_queue(header.request) {
+            let queue = u32_at(payload, 0)? & QUEUE_MASK;
+            if queue != 0 {
+                return Err(invalid(format!("vhost-user request {} is for queue {queue}", header.request)));
+            }
+        }
         let answer = match header.request {
             request::GET_FEATURES => Some(self.features.to_le_bytes().to_vec()),
             request::GET_PROTOCOL_FEATURES => Some(PROTOCOL_FEATURES.to_le_bytes().to_vec()),
@@ -99,7 +117,7 @@ impl Connection {
             request::GET_CONFIG => Some(self.config_answer(payload)?),
             request::GET_VRING_BASE => {
                 let base = self.queue.stop();
-                Some([index.to_le_bytes(), u32::from(base).to_le_bytes()].concat())
+                Some([0u32.to_le_bytes(), u32::from(base).to_le_bytes()].concat())
             }
             _ => {
                 self.configure(header.request, payload, fds)?;
@@ -115,12 +133,17 @@ impl Connection {
 
     fn configure(&mut self, request: u32, payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<()> {
         match request {
-            request::SET_MEM_TABLE => self.memory = memory_table(payload, fds)?,
+            request::SET_MEM_TABLE => {
+                let memory = memory_table(payload, fds)?;
+                self.queue.remap(&memory)?;
+                self.memory = memory;
+            }
             request::SET_VRING_NUM => self.queue.set_size(u32_at(payload, 4)?)?,
             request::SET_VRING_BASE => self.queue.set_base(u32_at(payload, 4)? as u16),
             request::SET_VRING_ADDR => {
-                let user = |at: usize| self.memory.host_of_user(u64_at(payload, at)?);
-                self.queue.set_rings(user(8)?, user(16)?, user(24)?);
+                let (desc, used) = (u64_at(payload, 8)?, u64_at(payload, 16)?);
+                let addresses = RingAddresses { desc, used, avail: u64_at(payload, 24)? };
+                self.queue.set_rings(addresses, &self.memory)?;
             }
             request::SET_VRING_KICK => self.queue.kick = fds.pop(),
             request::SET_VRING_CALL => self.queue.call = fds.pop(),
@@ -150,6 +173,19 @@ impl Connection {
         let head = [request, VERSION | FLAG_REPLY, payload.len() as u32].map(u32::to_le_bytes).concat();
         self.stream.write_all(&[head, payload.to_vec()].concat())
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+fn is_about_queue(request: u32) -> bool {
+    use request::{
+        GET_VRING_BASE, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_CALL, SET_VRING_ENABLE, SET_VRING_KICK, SET_VRING_NUM,
+    };
+    let these = [SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, GET_VRING_BASE, SET_VRING_ENABLE];
+    these.contains(&request) || [SET_VRING_KICK, SET_VRING_CALL].contains(&request)
 }
 
 fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemory> {
@@ -190,7 +226,7 @@ fn receive(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<Owned
             if (*cmsg).cmsg_level == libc::SOL_SOCKET && (*cmsg).cmsg_type == libc::SCM_RIGHTS {
                 let count = ((*cmsg).cmsg_len - libc::CMSG_LEN(0) as usize) / std::mem::size_of::<i32>();
                 let data = libc::CMSG_DATA(cmsg).cast::<i32>();
-                fds.extend((0..count.min(FDS_MAX)).map(|i| OwnedFd::from_raw_fd(data.add(i).read_unaligned())));
+                fds.extend((0..count).map(|i| OwnedFd::from_raw_fd(data.add(i).read_unaligned())));
             }
             cmsg = libc::CMSG_NXTHDR(&header, cmsg);
         }
@@ -210,4 +246,171 @@ fn u64_at(payload: &[u8], at: usize) -> io::Result<u64> {
 
 pub fn invalid(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::fake::{file, memory, BYTES, GUEST, USER};
+    use std::os::fd::AsRawFd;
+
+    fn pair() -> (UnixStream, Connection) {
+        let (guest, ours) = UnixStream::pair().expect("sockets");
+        (guest, Connection::new(ours, 1 << 9, vec![7; 8]))
+    }
+
+    fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
+        [&[request, VERSION | flags, payload.len() as u32].map(u32::to_le_bytes).concat(), payload].concat()
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn serve(request: u32, payload: &[u8]) -> io::Result<bool> {
+        let (mut guest, mut connection) = pair();
+        guest.write_all(&message(request, 0, payload)).expect("sent");
+        connection.serve()
+    }
+
+    /// Payload of SET_MEM_TABLE with one region of `size` bytes from `offset` on.
+    fn table(regions: u64, size: u64, offset: u64) -> Vec<u8> {
+        words(&[regions, GUEST, size, USER, offset])
+    }
+
+    #[test]
+    fn questions_are_answered() {
+        let (mut guest, mut connection) = pair();
+        for (request, flags, payload, wanted) in [
+            (request::GET_FEATURES, 0, vec![], words(&[1 << 30 | 1 << 9])),
+            (request::GET_QUEUE_NUM, 0, vec![], words(&[1])),
+            (request::GET_VRING_BASE, 0, words(&[0]), words(&[0])),
+            (request::SET_OWNER, FLAG_NEED_REPLY, vec![], words(&[0])),
+            (request::GET_CONFIG, 0, [6, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1].to_vec(), {
+                vec![6, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 7, 0]
+            }),
+        ] {
+            guest.write_all(&message(request, flags, &payload)).expect("sent");
+            assert!(connection.serve().expect("served"));
+            let mut answer = vec![0; 12 + wanted.len()];
+            guest.read_exact(&mut answer).expect("answered");
+            assert_eq!(answer, message(request, FLAG_REPLY, &wanted), "request {request}");
+        }
+    }
+
+    #[test]
+    fn a_guest_that_has_gone_is_no_error() {
+        let (guest, mut connection) = pair();
+        drop(guest);
+        assert!(!connection.serve().expect("gone"));
+        let whole = message(request::SET_VRING_NUM, 0, &words(&[8]));
+        for length in [1, 11, 12, 19] {
+            let (mut guest, mut connection) = pair();
+            guest.write_all(&whole[..length]).expect("sent");
+            drop(guest);
+            assert!(!connection.serve().expect("gone"), "after {length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_guest_that_stops_inside_a_message_is_not_waited_for() {
+        let (mut guest, mut connection) = pair();
+        guest.write_all(&message(request::SET_VRING_NUM, 0, &words(&[8]))[..13]).expect("sent");
+        connection.serve().expect_err("the rest does not come");
+    }
+
+    #[test]
+    fn requests_that_cannot_be_are_errors() {
+        for (request, payload, reason) in [
+            (99, vec![], "vhost-user request 99 is not known here"),
+            (request::GET_FEATURES, vec![0; 4097], "vhost-user payload of 4097 bytes"),
+            (request::SET_VRING_NUM, vec![], "payload is too short"),
+            (request::SET_VRING_NUM, vec![0; 7], "payload is too short"),
+            (request::SET_VRING_NUM, words(&[0]), "a queue of 0 entries"),
+            (request::SET_VRING_NUM, words(&[8 << 32 | 1]), "is for queue 1"),
+            (request::SET_VRING_KICK, words(&[2]), "is for queue 2"),
+            (request::SET_VRING_ADDR, vec![0; 31], "payload is too short"),
+            (request::SET_VRING_ADDR, vec![0; 40], "the rings of a queue without entries"),
+            (request::GET_CONFIG, vec![0; 7], "payload is too short"),
+            (request::GET_CONFIG, [[0xff; 4], [1, 0, 0, 0]].concat(), "configuration read of 1 bytes at 4294967295"),
+            (request::SET_MEM_TABLE, vec![], "payload is too short"),
+            (request::SET_MEM_TABLE, table(1, BYTES, 0), "1 memory regions with 0 descriptors"),
+            (request::SET_MEM_TABLE, vec![0xff; 8], "4294967295 memory regions with 0 descriptors"),
+        ] {
+            let error = serve(request, &payload).expect_err(reason).to_string();
+            assert!(error.contains(reason), "{error}, not {reason}");
+        }
+    }
+
+    #[test]
+    fn a_memory_table_that_cannot_be_is_an_error() {
+        for payload in
+            [table(2, BYTES, 0), table(1, BYTES + 4096, 0), table(1, BYTES, u64::MAX), table(1, 0, 0), words(&[1, 0])]
+        {
+            assert!(memory_table(&payload, &mut vec![file(BYTES), file(BYTES)]).is_err(), "{payload:?}");
+        }
+        let memory = memory_table(&table(1, BYTES, 0), &mut vec![file(BYTES)]).expect("mapped");
+        memory.write(GUEST, &[1]).expect("inside");
+    }
+
+    #[test]
+    fn rings_outside_the_memory_are_an_error() {
+        let (mut guest, mut connection) = pair();
+        connection.memory = memory();
+        connection.queue.set_size(256).expect("a size");
+        guest.write_all(&message(request::SET_VRING_ADDR, 0, &words(&[0, USER, USER + BYTES, USER]))).expect("sent");
+        assert!(connection.serve().expect_err("outside").to_string().contains("not inside the guest's memory"));
+    }
+
+    #[test]
+    fn new_memory_without_the_rings_of_a_running_queue_is_an_error() {
+        let (_guest, mut connection) = pair();
+        connection.memory = memory();
+        connection.queue.set_size(256).expect("a size");
+        let rings = RingAddresses { desc: USER, used: USER + 0x4000, avail: USER + 0x8000 };
+        connection.queue.set_rings(rings, &connection.memory).expect("rings");
+        let set = |connection: &mut Connection, size| {
+            connection.configure(request::SET_MEM_TABLE, &table(1, size, 0), &mut vec![file(BYTES)])
+        };
+        set(&mut connection, BYTES).expect("the same place");
+        assert!(connection.queue.take_available().expect("running").is_empty());
+        set(&mut connection, 4096).expect_err("the rings are outside");
+        assert!(connection.queue.take_available().expect("stopped").is_empty());
+    }
+
+    /// Send `bytes` with `count` copies of a descriptor.
+    fn send_with_descriptors(guest: &UnixStream, bytes: &[u8], count: usize) {
+        let fd = file(BYTES);
+        let mut control = [0u64; 32];
+        let mut iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        // SAFETY: the control buffer is large enough for `count` descriptors; the pointers live through the call.
+        let sent = unsafe {
+            let mut header: libc::msghdr = std::mem::zeroed();
+            header.msg_iov = &mut iov;
+            header.msg_iovlen = 1;
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = libc::CMSG_SPACE(4 * count as u32) as usize;
+            let cmsg = libc::CMSG_FIRSTHDR(&header);
+            (*cmsg).cmsg_level = libc::SOL_SOCKET;
+            (*cmsg).cmsg_type = libc::SCM_RIGHTS;
+            (*cmsg).cmsg_len = libc::CMSG_LEN(4 * count as u32) as usize;
+            for i in 0..count {
+                libc::CMSG_DATA(cmsg).cast::<i32>().add(i).write_unaligned(fd.as_raw_fd());
+            }
+            libc::sendmsg(guest.as_raw_fd(), &header, 0)
+        };
+        assert_eq!(sent, bytes.len() as isize);
+    }
+
+    #[test]
+    fn descriptors_come_with_their_message_and_none_is_left_open() {
+        let (guest, mut connection) = pair();
+        send_with_descriptors(&guest, &message(request::SET_MEM_TABLE, 0, &table(1, BYTES, 0)), 1);
+        assert!(connection.serve().expect("served"));
+        connection.memory.write(GUEST + BYTES - 1, &[1]).expect("inside");
+        send_with_descriptors(&guest, &message(request::SET_OWNER, 0, &[]), 20);
+        let mut head = [0; 12];
+        let (_, fds) = receive(&connection.stream, &mut head).expect("received");
+        assert_eq!(fds.len(), 20);
+    }
 }

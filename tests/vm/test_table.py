@@ -1,0 +1,61 @@
+"""The property table: every cell decided, with evidence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from postcrash.model import Verdict
+from postcrash.reports.published import published
+
+from .test_cli import postcrash
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[str, str], dict]]:
+    """The cells of a whole table, and the folder with its store."""
+    folder = tmp_path_factory.mktemp("table")
+    result = postcrash(folder, "characterize", "--json", "table.json", "--html", "table.html")
+    assert result.returncode == 1, result.stderr
+    cells = json.loads((folder / "table.json").read_text())["cells"]
+    return folder, {(cell["target"], cell["property"]): cell for cell in cells}
+
+
+def test_every_cell_is_decided_and_says_what_it_rests_on(table: tuple[Path, dict]) -> None:
+    _, cells = table
+    assert len(cells) == 5 * 6
+    for cell in cells.values():
+        assert cell["verdict"] in ("holds", "violated")
+        assert (cell["witness"] is not None) == (cell["verdict"] == "violated")
+        assert int(cell["states"]) > cell["recoveries"] > cell["workloads"] > 0
+        assert cell["relevant"] > 0
+
+
+def test_every_published_counterexample_is_found_again(table: tuple[Path, dict]) -> None:
+    _, cells = table
+    known = [place for place in cells if published(*place) is Verdict.VIOLATED]
+    assert len(known) == 7
+    for place in known:
+        assert cells[place]["verdict"] == "violated", place
+
+
+def test_every_witness_fails_again(table: tuple[Path, dict]) -> None:
+    folder, cells = table
+    for witness in {cell["witness"] for cell in cells.values() if cell["witness"]}:
+        assert postcrash(folder, "repro", witness).returncode == 1
+
+
+def test_the_page_tells_every_witness(table: tuple[Path, dict]) -> None:
+    folder, cells = table
+    page = (folder / "table.html").read_text()
+    for cell in cells.values():
+        if cell["witness"]:
+            assert f'id="{cell["witness"]}"' in page
+            assert f"postcrash repro {cell['witness']}" in page
+
+
+def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None:
+    arguments = ("characterize", "--target", "ext4-current", "--property", "P4", "--model", "lying", "--json", "-")
+    result = postcrash(tmp_path, *arguments)
+    (cell,) = json.loads(result.stdout)["cells"]
+    assert (result.returncode, cell["verdict"]) == (1, "violated")
