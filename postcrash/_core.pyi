@@ -37,7 +37,10 @@ class Interval:
     def index(self) -> int: ...
     @property
     def before_event(self) -> int:
-        """The crash comes just before this event; the number of events: after the end."""
+        """The crash comes just before this event; the number of events: after the end.
+
+        While writes with PREFLUSH are under way, several intervals may share it: one for each flush that is done.
+        """
     @property
     def started(self) -> int:
         """Operations (set-up included) that had been started."""
@@ -57,7 +60,7 @@ class Interval:
     def contents(self) -> int:
         """Number of different disk contents."""
     def covered(self, choices: Choices) -> int:
-        """Number of crash states that agree with `choices`."""
+        """Number of crash states that agree with `choices`; ValueError if a component is chosen twice."""
     def lost(self, choices: Choices) -> list[int]:
         """Pieces lost in the state `choices`, as indices into `pieces`."""
 
@@ -73,7 +76,10 @@ def state_bytes(
     sector: int,
     sectors: int,
 ) -> bytes:
-    """Content of a crash state from `sector` on; IndexError for what is not on the disk."""
+    """Content of a crash state from `sector` on.
+
+    IndexError for what is not on the disk; ValueError if the interval leaves more contents than are told apart.
+    """
 
 def device_models() -> list[str]:
     """Names of the device models."""

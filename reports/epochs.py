@@ -54,8 +54,10 @@ class RawEpoch:
 
 def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -> list[RawEpoch]:
     """The epochs up to the crash of `interval` that lost its pieces number `lost`."""
-    walk = _Walk(_fates(interval, lost))
-    for index, event in enumerate(recording.events()[: interval.before_event]):
+    events = recording.events()[: interval.before_event]
+    completed = {event[1] for event in events if event[0] == "complete"}
+    walk = _Walk(_fates(interval, lost), completed)
+    for index, event in enumerate(events):
         walk.take(index, event)
     return [RawEpoch(_merged(epoch.parts), epoch.ended) for epoch in walk.epochs if epoch.parts]
 
@@ -142,9 +144,10 @@ def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
 class _Walk:
     """Goes through a recording's events and sorts its requests into epochs."""
 
-    def __init__(self, fates: dict[int, list[_Fate]]) -> None:
+    def __init__(self, fates: dict[int, list[_Fate]], completed: set[int]) -> None:
         self.epochs = [RawEpoch()]
         self._fates = fates
+        self._completed = completed
         self._flushing: dict[int, RawEpoch] = {}
         self._is_recorded = False
         self._during = 0
@@ -156,7 +159,9 @@ class _Walk:
                 if preflush:
                     self._flush(ident)
                 flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
-                self._submit(index, "write", sector, sectors, flags)
+                # A write that still waits for its own flush is not in flight yet.
+                waits = bool(preflush) and ident not in self._completed
+                self._submit(index, "write", sector, sectors, flags, "lost" if waits else "stable")
             case ("zero", _, int(sector), int(sectors), discard):
                 self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
             case ("flush", int(ident)):
@@ -176,8 +181,10 @@ class _Walk:
             self._flushing[ident] = self.epochs[-1]
             self.epochs.append(RawEpoch())
 
-    def _submit(self, index: int, kind: str, sector: int, sectors: int, flags: str) -> None:
-        whole: list[_Fate] = [(sector, sectors, "stable")] if self._is_recorded else []
+    def _submit(
+        self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus = "stable"
+    ) -> None:
+        whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
         for start, length, status in self._fates.get(index, whole):
             origins = ((index, start - sector, length),)
             part = WritePart(origins, kind, start, length, flags, self._during, status)

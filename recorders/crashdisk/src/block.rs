@@ -66,6 +66,19 @@ pub enum Kind {
     Unsupported,
 }
 
+impl Kind {
+    /// Whether all that it is about lies on a disk of `sectors`.
+    pub fn fits(&self, sectors: u64) -> bool {
+        let (start, count) = match self {
+            Kind::Read { sector, bytes } => (*sector, (bytes / SECTOR_BYTES) as u64),
+            Kind::Write { sector, data } => (*sector, (data.len() / SECTOR_BYTES) as u64),
+            Kind::Zero { sector, sectors, .. } => (*sector, *sectors),
+            Kind::Flush | Kind::Identify | Kind::Unsupported => return true,
+        };
+        start.checked_add(count).is_some_and(|end| end <= sectors)
+    }
+}
+
 /// How a request ended, as the status byte says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {

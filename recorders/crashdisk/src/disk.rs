@@ -84,6 +84,8 @@ impl Disk for RecordingDisk<'_> {
         self.next_id += 1;
         match kind {
             _ if !self.recording => {}
+            // It will fail, so it never reaches the disk.
+            kind if !kind.fits(self.plain.base.sectors()) => return Ok(u32::MAX),
             Kind::Write { sector, data } => self.writer.write(id, *sector, data, false, false)?,
             Kind::Zero { sector, sectors, discard } => self.writer.zero(id, *sector, *sectors, *discard)?,
             Kind::Flush => self.writer.flush(id)?,

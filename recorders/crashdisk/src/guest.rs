@@ -165,7 +165,7 @@ impl Guest {
             }
             let tokens = if self.held.is_empty() { self.poll.wait(left)? } else { self.poll.ready()? };
             for &token in &tokens {
-                self.handle(token, disk)?;
+                self.handle(token, disk).map_err(|error| self.blame(error))?;
             }
             if !tokens.is_empty() {
                 self.sleep.disturb();
@@ -274,6 +274,16 @@ impl Guest {
         Ok(())
     }
 
+    /// What cannot be understood came from the guest: it has lost its mind.
+    fn blame(&mut self, error: GuestError) -> GuestError {
+        match error {
+            GuestError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                self.lose(format!("the guest broke the protocol: {error}"))
+            }
+            other => other,
+        }
+    }
+
     fn lose(&mut self, what: String) -> GuestError {
         self.gone = true;
         kill(&mut self.process);
@@ -296,26 +306,20 @@ fn take(port: &mut Port) -> io::Result<Vec<Request>> {
 }
 
 fn execute(kind: &Kind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) {
-    let fits = |sector: u64, count: u64| sector.checked_add(count).is_some_and(|end| end <= sectors);
+    let mut data = Vec::new();
     match kind {
-        Kind::Read { sector, bytes } if fits(*sector, (*bytes / 512) as u64) => {
-            let mut data = vec![0; *bytes];
+        kind if !kind.fits(sectors) => return (data, Status::Error),
+        Kind::Read { sector, bytes } => {
+            data.resize(*bytes, 0);
             disk.read(*sector, &mut data);
-            (data, Status::Ok)
         }
-        Kind::Write { sector, data } if fits(*sector, (data.len() / 512) as u64) => {
-            disk.overlay().write(*sector, data);
-            (Vec::new(), Status::Ok)
-        }
-        Kind::Zero { sector, sectors, .. } if fits(*sector, *sectors) => {
-            disk.overlay().zero(*sector, *sectors);
-            (Vec::new(), Status::Ok)
-        }
-        Kind::Flush => (Vec::new(), Status::Ok),
-        Kind::Identify => (b"postcrash".to_vec(), Status::Ok),
-        Kind::Unsupported => (Vec::new(), Status::Unsupported),
-        Kind::Read { .. } | Kind::Write { .. } | Kind::Zero { .. } => (Vec::new(), Status::Error),
+        Kind::Write { sector, data } => disk.overlay().write(*sector, data),
+        Kind::Zero { sector, sectors, .. } => disk.overlay().zero(*sector, *sectors),
+        Kind::Flush => {}
+        Kind::Identify => data.extend_from_slice(b"postcrash"),
+        Kind::Unsupported => return (data, Status::Unsupported),
     }
+    (data, Status::Ok)
 }
 
 fn launch(config: &GuestConfig) -> io::Result<Child> {

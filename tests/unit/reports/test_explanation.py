@@ -117,7 +117,7 @@ def test_preflush_ends_an_epoch(explain_events: Explain) -> None:
         *[("write", 4, 808, b"\x01" * 4096, False, False), ("complete", 4)],
         *[("write", 5, 816, b"\x01" * 4096, True, True), ("complete", 5)],
     ]
-    explanation = explain_events(events, 2)
+    explanation = explain_events(events, 3)
     assert [[write[3] for write in epoch] for epoch in writes(explanation)] == [[""], [""], ["PREFLUSH FUA"]]
     assert [epoch.ended for epoch in explanation.epochs] == ["flush", "flush", "crash"]
 
