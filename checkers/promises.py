@@ -10,7 +10,7 @@ from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings, covers, paths_ever
 from postcrash.checkers.links import parent
-from postcrash.model import Entry, EntryType, Tree, Workload, sources
+from postcrash.model import Entry, EntryType, Tree, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped
 from postcrash.properties.wording import operation_at, shown_bytes, shown_source
 
@@ -93,7 +93,7 @@ class Content:
             return f"{self.said}, but {self.path} is {entry.size} bytes long; it promised {self._shown_size()}"
         for run in self.runs:
             end = min(run.end, entry.size)
-            if run.start < end and not sources(entry, run.start, end) <= run.sources:
+            if run.start < end and not all_from(entry, run.start, end, run.sources):
                 found = shown_bytes(self.workload, self.path, entry, run.start, end)
                 meant = " or ".join(sorted(shown_source(self.workload, source) for source in run.sources))
                 return f"{self.said}, but {found}; it promised bytes {run.start} to {run.end} that are {meant}"

@@ -9,11 +9,13 @@ from typing import Any
 from postcrash._core import Recording, intervals
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
-from postcrash.model import History, Observation, ObservationError, Verdict, Workload, worst
+from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer, worst
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
 from postcrash.targets import BaseImage, Target
 
+ANSWERS_MAX = 20_000
+"""Of one judge about one outcome."""
 _CASUALTY_JUDGE = "guest"
 """Stands in a finding for the judge, where recovering a state kills or hangs every guest."""
 
@@ -81,6 +83,13 @@ class Witness:
     recover: dict[str, Any]
     observation: dict[str, Any] | None
     casualty: dict[str, str] | None
+
+    def settled(self, versions: dict[int, int]) -> "Witness":
+        """The same with `versions` of components that the recovery left open."""
+        if not versions:
+            return self
+        losses = self.losses + sum(version != 0 for version in versions.values())
+        return replace(self, choices=(*self.choices, *versions.items()), losses=losses)
 
 
 @dataclass(slots=True)
@@ -217,19 +226,38 @@ class _Examiner:
                 self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {casualty['what']}")
             return
         for judge in judges:
-            self._result.rulings[judge.name].take(_opinion(judge, history, outcome["observation"]), witness)
+            self._judge(judge, history, witness)
+
+    def _judge(self, judge: Judge, history: History, witness: Witness) -> None:
+        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it."""
+        ruling = self._result.rulings[judge.name]
+        try:
+            observation = Observation.from_wire(witness.observation)
+        except ObservationError as error:
+            ruling.undecided(f"the agent's report is broken: {error}")
+            return
+        answers = every_answer(lambda: judge.opinion(history, observation))
+        for number, (opinion, versions) in enumerate(answers):
+            if number == ANSWERS_MAX:
+                ruling.undecided(f"contents matter in more than {ANSWERS_MAX} ways to {judge.name}")
+                return
+            ruling.take(opinion, witness.settled(versions))
+            if opinion.verdict is Verdict.VIOLATED:
+                return
 
     def _confirm(self, judge: Judge) -> None:
         """A witness counts only if its state, recovered once more, is judged the same."""
         ruling = self._result.rulings[judge.name]
         confirmed = 0
         for message, witness in sorted(ruling.witnesses.items(), key=lambda item: (item[1].losses, item[0])):
-            again = self._machine.execute(self._source, witness.interval, list(witness.choices), witness.recover)
+            recover = {**witness.recover, "map": False}
+            again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
             history = History(self._plan.workload, witness.started, witness.returned)
             if again["observation"] is not None:
                 opinion = _opinion(judge, history, again["observation"])
                 if opinion.verdict is Verdict.VIOLATED and opinion.message == message:
-                    self._result.findings.append(self._finding(judge.name, message, witness))
+                    shown = replace(witness, recover=recover, observation=again["observation"])
+                    self._result.findings.append(self._finding(judge.name, message, shown))
                     confirmed += 1
             if confirmed == self._plan.findings_max:
                 break

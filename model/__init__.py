@@ -5,19 +5,22 @@ Reading order: `operation` (the table of the language), `workload` (its parser),
 """
 
 from postcrash.model.builder import WorkloadBuilder
+from postcrash.model.choices import Choice, every_answer
+from postcrash.model.content import all_from, any_from, runs, source_at, sources
 from postcrash.model.history import History
 from postcrash.model.observation import FsckResult, Observation, ObservationError
 from postcrash.model.operation import FORMS, Form, Operation
 from postcrash.model.pattern import pattern, splitmix64, stale
 from postcrash.model.segments import Segment, Segments
 from postcrash.model.simulate import SimulationError, simulate
-from postcrash.model.tree import Entry, EntryType, Tree, source_at, sources
+from postcrash.model.tree import Entry, EntryType, Tree
 from postcrash.model.verdict import Certificate, ExitCode, Verdict, worst
 from postcrash.model.workload import Workload, WorkloadError, load_workload, parse_workload
 
 __all__ = [
     "FORMS",
     "Certificate",
+    "Choice",
     "Entry",
     "EntryType",
     "ExitCode",
@@ -35,9 +38,13 @@ __all__ = [
     "Workload",
     "WorkloadBuilder",
     "WorkloadError",
+    "all_from",
+    "any_from",
+    "every_answer",
     "load_workload",
     "parse_workload",
     "pattern",
+    "runs",
     "simulate",
     "source_at",
     "sources",

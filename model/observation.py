@@ -5,16 +5,20 @@ types, numbers out of range and trees that cannot be are refused, and everything
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from postcrash.model.choices import Choice
 from postcrash.model.segments import Segment, Segments, merged
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
 
 ENTRIES_MAX = 100_000
 SEGMENTS_MAX = 1_000_000
 """Of one file."""
+COMPONENTS_MAX = 2**32 - 1
+VERSIONS_MAX = 100_000
+"""Of one choice."""
 XATTRS_MAX = 10_000
 """Of one entry."""
 PATH_CHARACTERS_MAX = 65_536
@@ -120,9 +124,9 @@ def _entry(obj: object, place: str) -> Entry:
         wire = {"mode": 0, "inode": 0, "size": 0, "segments": [], "target": "", **wire}
     is_file = kind == "file"
     size = _integer(wire.get("size"), f"{place}.size", 0, SIZE_MAX) if is_file else 0
-    segments = _segments(wire.get("segments"), f"{place}.segments") if is_file else ()
+    segments, choices = _contents(wire.get("segments"), f"{place}.segments") if is_file else ((), ())
     if not error:
-        _check_whole(segments, size, f"{place}.segments")
+        _check_whole((*segments, *choices), 0, size, f"{place}.segments")
     return Entry(
         path=path,
         type=kind,
@@ -131,6 +135,7 @@ def _entry(obj: object, place: str) -> Entry:
         inode=_integer(wire.get("inode"), f"{place}.inode", 0, SIZE_MAX),
         size=size,
         segments=segments,
+        choices=choices,
         xattrs=_xattrs(wire.get("xattrs", {}), f"{place}.xattrs"),
         target=_text(wire.get("target"), f"{place}.target", PATH_CHARACTERS_MAX) if kind == "symlink" else "",
         hash=_matching(wire["hash"], f"{place}.hash", _HASH, 16) if is_file and "hash" in wire else "",
@@ -166,17 +171,46 @@ def _xattrs(obj: object, place: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs))
 
 
-def _segments(obj: object, place: str) -> Segments:
+def _contents(obj: object, place: str) -> tuple[Segments, tuple[Choice, ...]]:
+    """The settled segments of a file, and its choices."""
     segments: list[Segment] = []
+    choices: list[Choice] = []
+    least = 0
     for i, item in enumerate(_array(obj, place, SEGMENTS_MAX)):
-        triple = _array(item, f"{place}[{i}]", 3)
-        if len(triple) != 3:
-            raise ObservationError(f"{place}[{i}]", "start, end and source", triple)
-        least = segments[-1].end if segments else 0
-        start = _integer(triple[0], f"{place}[{i}][0]", least, SIZE_MAX)
-        end = _integer(triple[1], f"{place}[{i}][1]", start + 1, SIZE_MAX)
-        segments.append(Segment(start, end, _source(triple[2], f"{place}[{i}][2]")))
-    return merged(segments)
+        if isinstance(item, dict):
+            choices.append(_choice(item, f"{place}[{i}]", least))
+            least = choices[-1].end
+        else:
+            segments.append(_segment(item, f"{place}[{i}]", least))
+            least = segments[-1].end
+    return merged(segments), tuple(choices)
+
+
+def _segment(obj: object, place: str, least: int) -> Segment:
+    triple = _array(obj, place, 3)
+    if len(triple) != 3:
+        raise ObservationError(place, "start, end and source", triple)
+    start = _integer(triple[0], f"{place}[0]", least, SIZE_MAX)
+    end = _integer(triple[1], f"{place}[1]", start + 1, SIZE_MAX)
+    return Segment(start, end, _source(triple[2], f"{place}[2]"))
+
+
+def _choice(obj: dict[object, object], place: str, least: int) -> Choice:
+    wire = _object(obj, place, ("start", "end", "component", "versions"))
+    start = _integer(wire.get("start"), f"{place}.start", least, SIZE_MAX)
+    end = _integer(wire.get("end"), f"{place}.end", start + 1, SIZE_MAX)
+    component = _integer(wire.get("component"), f"{place}.component", 0, COMPONENTS_MAX)
+    versions = []
+    for i, version in enumerate(_array(wire.get("versions"), f"{place}.versions", VERSIONS_MAX)):
+        where = f"{place}.versions[{i}]"
+        shifted = [
+            _segment(item, f"{where}[{k}]", start) for k, item in enumerate(_array(version, where, SEGMENTS_MAX))
+        ]
+        _check_whole(shifted, start, end, where)
+        versions.append(merged(shifted))
+    if not versions:
+        raise ObservationError(f"{place}.versions", "at least one version", versions)
+    return Choice(start, end, component, tuple(versions))
 
 
 def _source(obj: object, place: str) -> str:
@@ -186,15 +220,16 @@ def _source(obj: object, place: str) -> str:
     return source
 
 
-def _check_whole(segments: Segments, size: int, place: str) -> None:
-    """Refuse segments that do not cover the file from 0 to `size` without gaps."""
-    covered = 0
-    for segment in segments:
-        if segment.start != covered:
+def _check_whole(parts: Sequence[Segment | Choice], start: int, end: int, place: str) -> None:
+    """Refuse parts that do not cover the file from `start` to `end` without gaps."""
+    covered = start
+    for part in sorted(parts, key=lambda part: part.start):
+        if part.start != covered:
             break
-        covered = segment.end
-    if covered != size or (segments and segments[-1].end != size):
-        raise ObservationError(place, f"segments that cover 0 to {size} without gaps", list(map(tuple, segments)))
+        covered = part.end
+    if covered != end or any(part.end > end for part in parts):
+        shown = [(part.start, part.end) for part in parts]
+        raise ObservationError(place, f"segments that cover {start} to {end} without gaps", shown)
 
 
 def _object(obj: object, place: str, fields: Collection[str] | None = None) -> dict[str, object]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from postcrash.model.segments import Segment, Segments, clipped
+from postcrash.model.choices import Choice
+from postcrash.model.segments import Segment, Segments
 
 EntryType = Literal["file", "dir", "symlink", "other"]
 ROOT_PATH = "."
@@ -21,11 +22,12 @@ class Entry:
     nlink     number of hard links; None where it is not known (directories of simulated trees)
     inode     equal numbers in one tree are hard links of one inode
     size      bytes; of files only, else 0
-    segments  the content of a file, in order and without gaps; empty unless it is a file
+    segments  the content of a file, in order and, together with `choices`, without gaps; empty unless it is a file
     xattrs    pairs of name and value (in hexadecimal), sorted by name
     target    of a symbolic link
     hash      of a file's content as the agent saw it; empty in simulated trees
     error     errno of an entry that could not be read, else 0; what could not be read then has its default
+    choices   stretches of a file that one recovery did not settle; in order; only in observed trees
     """
 
     path: str
@@ -39,23 +41,7 @@ class Entry:
     target: str = ""
     hash: str = ""
     error: int = 0
-
-
-def source_at(entry: Entry, offset: int) -> str | None:
-    """Where the byte at `offset` comes from; None past the end and where `entry` does not say."""
-    return next((s.source for s in entry.segments if s.start <= offset < s.end), None)
-
-
-def sources(entry: Entry, start: int, end: int) -> frozenset[str | None]:
-    """Where the bytes from `start` up to `end` come from; None stands for bytes past the end or not known.
-
-    So "all of it is there, and from write 3" is `sources(entry, start, end) == {"write:3"}`.
-    """
-    runs = clipped(entry.segments, start, end)
-    found: set[str | None] = {run.source for run in runs}
-    if sum(run.end - run.start for run in runs) < end - start:
-        found.add(None)
-    return frozenset(found)
+    choices: tuple[Choice, ...] = ()
 
 
 class Tree(Mapping[str, Entry]):
@@ -115,4 +101,4 @@ def _walk_order(path: str) -> tuple[str, ...]:
     return () if path == ROOT_PATH else tuple(path.split("/"))
 
 
-__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "source_at", "sources"]
+__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree"]

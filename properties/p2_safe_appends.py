@@ -6,8 +6,8 @@ space of the base image holds filler, so a block that was allocated and never wr
 
 from abc import ABC, abstractmethod
 
-from postcrash.model import Entry, History, Tree, Workload, sources
-from postcrash.model.segments import ZERO, clipped
+from postcrash.model import Entry, History, Tree, Workload, all_from, runs
+from postcrash.model.segments import ZERO
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -62,7 +62,7 @@ class SafeAppends(_Appends):
     )
 
     def _is_fine(self, entry: Entry, append: Append) -> bool:
-        return sources(entry, append.start, entry.size) == {append.source}
+        return all_from(entry, append.start, entry.size, {append.source})
 
 
 class SafeAppendsOrNulls(_Appends):
@@ -80,8 +80,13 @@ class SafeAppendsOrNulls(_Appends):
     )
 
     def _is_fine(self, entry: Entry, append: Append) -> bool:
-        found = [run.source for run in clipped(entry.segments, append.start, entry.size)]
-        return found in ([append.source], [ZERO], [append.source, ZERO])
+        allowed = {append.source, ZERO}
+        for run in runs(entry, append.start, entry.size):
+            if run.source not in allowed:
+                return False
+            if run.source == ZERO:
+                allowed = {ZERO}
+        return True
 
 
 _FAMILY = family(

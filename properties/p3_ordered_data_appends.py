@@ -6,7 +6,7 @@ of a prefix, and any prefix but the empty one has q1. The first append must then
 
 from itertools import combinations
 
-from postcrash.model import History, Tree, Workload, source_at, sources
+from postcrash.model import History, Tree, Workload, all_from, source_at
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -44,7 +44,7 @@ class OrderedDataAppends:
                 continue
             relevant = True
             entry = tree.get(first.path)
-            if entry is None or sources(entry, first.start, first.end) != {first.source}:
+            if entry is None or not all_from(entry, first.start, first.end, {first.source}):
                 message = (
                     f"{operation_at(history.workload, second.index)} is found, "
                     f"{operation_at(history.workload, first.index)} before it is not: "

@@ -8,7 +8,7 @@ A missing A therefore breaks P5, with a message of its own: the name is durable 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from postcrash.model import Entry, History, Tree, Workload, sources
+from postcrash.model import Entry, History, Tree, Workload, all_from, any_from
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
@@ -40,7 +40,7 @@ class SafeRename:
         relevant = False
         for rename in _replacements(history):
             entry = tree.get(rename.path)
-            if entry is not None and _holds_any(entry, _written(rename.old)):
+            if entry is not None and any_from(entry, _written(rename.old)):
                 continue
             relevant = True
             broken = _missing_data(history.workload, rename, entry)
@@ -64,7 +64,7 @@ def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None)
         return f"{rename.path} is missing: neither the old file nor the new one has the name"
     for segment in rename.new.segments:
         is_data = segment.source.startswith("write:")
-        if is_data and sources(entry, segment.start, segment.end) != {segment.source}:
+        if is_data and not all_from(entry, segment.start, segment.end, {segment.source}):
             return shown_bytes(workload, rename.path, entry, segment.start, segment.end)
     return ""
 
@@ -95,10 +95,6 @@ def _is_unchanged(history: History, path: str, entry: Entry, first: int, last: i
 
 def _written(entry: Entry) -> frozenset[str]:
     return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
-
-
-def _holds_any(entry: Entry, wanted: frozenset[str]) -> bool:
-    return any(segment.source in wanted for segment in entry.segments)
 
 
 _OLD = "creat a; append a 4096"

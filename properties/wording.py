@@ -1,7 +1,7 @@
 """The words that messages share. Operations are numbered from 1, set-up included."""
 
-from postcrash.model import Entry, Workload
-from postcrash.model.segments import clipped
+from postcrash.model import Entry, Workload, runs
+from postcrash.model.segments import merged
 
 _RUNS_MAX = 4
 
@@ -20,11 +20,11 @@ def shown_bytes(workload: Workload, path: str, entry: Entry | None, start: int, 
     if entry.type != "file":
         return f"{path} is a {entry.type}"
     length = f"{path} is {entry.size} bytes long"
-    runs = clipped(entry.segments, start, end)
-    if not runs:
+    found = merged(runs(entry, start, end))
+    if not found:
         return length
-    shown = [f"{run.start} to {run.end} are {shown_source(workload, run.source)}" for run in runs[:_RUNS_MAX]]
-    more = [f"{len(runs) - _RUNS_MAX} more runs"] if len(runs) > _RUNS_MAX else []
+    shown = [f"{run.start} to {run.end} are {shown_source(workload, run.source)}" for run in found[:_RUNS_MAX]]
+    more = [f"{len(found) - _RUNS_MAX} more runs"] if len(found) > _RUNS_MAX else []
     return f"{length}; of its bytes, {', '.join([*shown, *more])}"
 
 

@@ -19,7 +19,19 @@ _HOTDEP = "HotDep'13, Table 1"
 
 def _ext(name: str, title: str, fstype: str, options: str, source: str) -> Target:
     mkfs = _EXT3 if fstype == "ext3" else _EXT4
-    return Target(name, title, fstype, mkfs, options, _E2FSCK, 24, "e2fsprogs", source)
+    return Target(
+        name=name,
+        title=title,
+        fstype=fstype,
+        mkfs=mkfs,
+        options=options,
+        fsck=_E2FSCK,
+        size_mib=24,
+        package="e2fsprogs",
+        source=source,
+        # Inode tables that are read ahead are read before the journal is replayed over them.
+        recover_options="inode_readahead_blks=0",
+    )
 
 
 TARGETS: tuple[Target, ...] = (
@@ -37,6 +49,7 @@ TARGETS: tuple[Target, ...] = (
         size_mib=128,
         package="btrfs-progs",
         source=_HOTDEP,
+        checks_data=True,
     ),
     _ext("ext4-journal", "ext4, data=journal", "ext4", "data=journal", "OSDI'14, Table 1 (ext4-dj)"),
     Target(

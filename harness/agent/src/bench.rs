@@ -17,7 +17,7 @@ pub fn spin(mailbox: &mut Mailbox, spin: &Spin) -> io::Result<()> {
     for _ in 0..spin.count {
         kernel_log::clear()?;
         mount(&spin.device, &spin.recover.mount)?;
-        let tree = walk()?;
+        let tree = walk(false)?;
         entries = tree.len();
         let json = serde_json::to_vec(&tree).map_err(io::Error::other)?;
         std::hint::black_box(json);

@@ -4,6 +4,7 @@
 
 mod bench;
 mod commit;
+mod extents;
 mod fsck;
 mod kernel_log;
 mod mailbox;

@@ -28,7 +28,7 @@ pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Re
     let mounted = mount(device, &recover.mount);
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
-        tree: tree(recover.walk, mounted.is_ok())?,
+        tree: tree(recover, mounted.is_ok())?,
         klog: Vec::new(),
         fsck: None,
     };
@@ -45,10 +45,10 @@ pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Re
     Ok(())
 }
 
-fn tree(walked: bool, mounted: bool) -> io::Result<Option<Vec<Entry>>> {
-    match (walked, mounted) {
+fn tree(recover: &Recover, mounted: bool) -> io::Result<Option<Vec<Entry>>> {
+    match (recover.walk, mounted) {
         (false, _) => Ok(None),
         (true, false) => Ok(Some(Vec::new())),
-        (true, true) => walk().map(Some),
+        (true, true) => walk(recover.map).map(Some),
     }
 }

@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use postcrash_wire::pattern::{self, Source};
+use postcrash_wire::pattern::{self, TAGS};
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
 use crate::commit::SCRATCH;
+use crate::extents::plain_extents;
 use crate::sys::{check, cstr, errno, open_at};
 use crate::MOUNT_POINT;
 
@@ -21,8 +22,6 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
 const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_MAX: usize = 4096;
-/// Every tag a workload may use.
-const TAGS: u16 = 255;
 
 /// One name of the tree, as docs/ARCHITECTURE.md describes it.
 #[derive(Serialize)]
@@ -35,6 +34,9 @@ pub struct Entry {
     size: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<Vec<(u64, u64, String)>>,
+    /// In place of segments where the data is plain: file offset, disk offset, length in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extents: Option<Vec<(u64, u64, u64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -46,14 +48,16 @@ pub struct Entry {
 }
 
 struct Walker {
+    /// Say where plain data lies instead of reading it.
+    map: bool,
     entries: Vec<Entry>,
     inodes: HashMap<u64, usize>,
 }
 
-/// Everything below the mount point, sorted, folders before what they hold.
-pub fn walk() -> io::Result<Vec<Entry>> {
+/// Everything below the mount point, sorted, folders before what they hold. With `map`, plain data is not read.
+pub fn walk(map: bool) -> io::Result<Vec<Entry>> {
     let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
-    let mut walker = Walker { entries: Vec::new(), inodes: HashMap::new() };
+    let mut walker = Walker { map, entries: Vec::new(), inodes: HashMap::new() };
     let stat = stat_at(root.as_raw_fd(), c"", libc::AT_EMPTY_PATH)?;
     let mut entry = walker.entry(".".into(), &stat);
     entry.read_xattrs(root.as_raw_fd());
@@ -94,7 +98,7 @@ impl Walker {
         let mut entry = self.entry(path, &stat);
         match entry.r#type {
             "file" => {
-                if let Err(error) = read_file(folder, name, &mut entry) {
+                if let Err(error) = read_file(folder, name, &mut entry, self.map) {
                     entry.error = Some(errno(&error));
                 }
                 self.entries.push(entry);
@@ -163,6 +167,7 @@ impl Entry {
             inode: 0,
             size: 0,
             segments: None,
+            extents: None,
             hash: None,
             xattrs: BTreeMap::new(),
             target: None,
@@ -207,9 +212,15 @@ fn names(folder: RawFd) -> io::Result<Vec<CString>> {
     }
 }
 
-fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
+fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool) -> io::Result<()> {
     let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
     entry.read_xattrs(fd.as_raw_fd());
+    if map && entry.size > 0 && entry.size as u64 <= FILE_BYTES_MAX {
+        entry.extents = plain_extents(&fd);
+        if entry.extents.is_some() {
+            return Ok(());
+        }
+    }
     let mut content = Vec::with_capacity((entry.size as u64).min(FILE_BYTES_MAX) as usize + 1);
     let mut file = File::from(fd).take(FILE_BYTES_MAX);
     let failed = if entry.size == 0 { None } else { file.read_to_end(&mut content).err() };
@@ -217,8 +228,8 @@ fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
     let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
     let mut start = 0;
     let mut segments = Vec::new();
-    for (end, source) in pattern::segments(&content, TAGS) {
-        segments.push((start, end as u64, source_name(source)));
+    for (end, source) in pattern::segments(&content, 0, TAGS) {
+        segments.push((start, end as u64, source.to_string()));
         start = end as u64;
     }
     if let Some(error) = failed {
@@ -227,15 +238,6 @@ fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
     entry.segments = Some(segments);
     entry.hash = Some(format!("{:016x}", xxh64(&content, 0)));
     Ok(())
-}
-
-fn source_name(source: Source) -> String {
-    match source {
-        Source::Zero => "zero".into(),
-        Source::Write(tag) => format!("write:{tag}"),
-        Source::Stale => "stale".into(),
-        Source::Other => "other".into(),
-    }
 }
 
 fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {

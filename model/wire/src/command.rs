@@ -57,6 +57,9 @@ pub struct Recover {
     pub mount: Mount,
     /// Report the tree.
     pub walk: bool,
+    /// Say where plain file data lies instead of reading it; only for file systems that do not check their data.
+    #[serde(default)]
+    pub map: bool,
     /// Program and arguments run on the unmounted device after recovery; empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,

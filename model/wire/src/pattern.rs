@@ -8,6 +8,9 @@
 pub const STALE: &[u8; 5] = b"stale";
 /// Shorter runs inside a file are chance.
 const STALE_RUN_BYTES_MIN: usize = 8;
+const SECTOR_BYTES: usize = 512;
+/// Every tag that a workload may use.
+pub const TAGS: u16 = 255;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 fn splitmix64(x: u64) -> u64 {
@@ -54,35 +57,51 @@ pub enum Source {
     Other,
 }
 
-/// Split file content that starts at file offset 0 into maximal runs; `tags` is how many tags exist.
-///
-/// At each position the source that explains the longest run wins, so a chance match of a byte or two
-/// inside foreign data does not count. Returns `(end offset, source)`; a run starts where the one before ends.
-pub fn segments(content: &[u8], tags: u16) -> Vec<(usize, Source)> {
-    let mut found: Vec<(usize, Source)> = Vec::new();
-    let mut decoder = Decoder::new(content, tags);
-    let mut at = 0;
-    while at < content.len() {
-        let (end, source) = decoder.longest_run(at);
-        match found.last_mut() {
-            Some(last) if last.1 == source => last.0 = end,
-            _ => found.push((end, source)),
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Zero => f.write_str("zero"),
+            Source::Write(tag) => write!(f, "write:{tag}"),
+            Source::Stale => f.write_str("stale"),
+            Source::Other => f.write_str("other"),
         }
-        at = end;
+    }
+}
+
+/// Split file content that starts at file offset `offset` (a multiple of 512) into maximal runs; `tags` is how many tags
+/// exist. Returns `(end, source)` with ends counted from the start of `content`; a run starts where the one before ends.
+///
+/// Each sector is looked at by itself, as a crash never mixes contents within one. At each position the source that
+/// explains the longest run wins, so a chance match of a byte or two inside foreign data does not count.
+pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, Source)> {
+    let mut found: Vec<(usize, Source)> = Vec::new();
+    for (i, sector) in content.chunks(SECTOR_BYTES).enumerate() {
+        let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags);
+        let mut at = 0;
+        while at < sector.len() {
+            let (end, source) = decoder.longest_run(at);
+            match found.last_mut() {
+                Some(last) if last.1 == source => last.0 = i * SECTOR_BYTES + end,
+                _ => found.push((i * SECTOR_BYTES + end, source)),
+            }
+            at = end;
+        }
     }
     found
 }
 
 struct Decoder<'a> {
     content: &'a [u8],
+    /// File offset of the content, in words.
+    first_word: u64,
     tags: u16,
     word: usize,
     hash: [u8; 8],
 }
 
 impl<'a> Decoder<'a> {
-    fn new(content: &'a [u8], tags: u16) -> Self {
-        Decoder { content, tags, word: usize::MAX, hash: [0; 8] }
+    fn new(content: &'a [u8], offset: u64, tags: u16) -> Self {
+        Decoder { content, first_word: offset / 8, tags, word: usize::MAX, hash: [0; 8] }
     }
 
     fn tag_at(&mut self, at: usize) -> Option<u8> {
@@ -92,7 +111,7 @@ impl<'a> Decoder<'a> {
         }
         if at / 8 != self.word {
             self.word = at / 8;
-            self.hash = splitmix64((at / 8) as u64).to_le_bytes();
+            self.hash = splitmix64(self.first_word + (at / 8) as u64).to_le_bytes();
         }
         let tag = (u16::from(byte) - 1 + 510 - u16::from(self.hash[at % 8])) % 255;
         (tag < self.tags).then_some(tag as u8)
@@ -153,7 +172,7 @@ mod tests {
         fill_stale(77, &mut stale);
         let content = [written(3, 0, 100), written(4, 100, 900), vec![0; 24], stale[1024..2048].to_vec()].concat();
         assert_eq!(
-            segments(&content, 5),
+            segments(&content, 0, 5),
             [(100, Source::Write(3)), (1000, Source::Write(4)), (1024, Source::Zero), (2048, Source::Stale)]
         );
     }
@@ -161,9 +180,14 @@ mod tests {
     #[test]
     fn bytes_of_another_offset_are_not_mistaken_for_a_write() {
         let moved = written(0, 4096, 4096);
-        assert!(segments(&moved, 1).iter().all(|(_, source)| *source != Source::Stale));
-        let explained: usize = lengths(&segments(&moved, 1), Source::Write(0));
+        assert!(segments(&moved, 0, 1).iter().all(|(_, source)| *source != Source::Stale));
+        let explained: usize = lengths(&segments(&moved, 0, 1), Source::Write(0));
         assert!(explained < 100, "{explained} bytes of a moved block look as if they were in place");
+    }
+
+    #[test]
+    fn content_that_starts_later_in_the_file_is_recognised() {
+        assert_eq!(segments(&written(9, 8192, 700), 8192, 10), [(700, Source::Write(9))]);
     }
 
     fn lengths(runs: &[(usize, Source)], wanted: Source) -> usize {

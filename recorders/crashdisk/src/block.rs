@@ -8,6 +8,8 @@ use crate::virtqueue::{Buffer, Chain};
 
 const SECTOR_BYTES: usize = 512;
 const HEADER_BYTES: u32 = 16;
+/// Largest request of a volatile disk: a block, so that a read is about one choice. The kernel splits what is larger.
+pub const SPLIT_BYTES: usize = 4096;
 /// Largest request in bytes that the queue can describe.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
@@ -27,12 +29,11 @@ pub fn features(volatile: bool) -> u64 {
     F_VERSION_1 | F_SEG_MAX | F_BLK_SIZE | cache
 }
 
-/// Configuration space of a disk of `sectors`; requests of a `volatile` one are at most a block, so that a read is
-/// about one choice.
+/// Configuration space of a disk of `sectors`.
 pub fn config(sectors: u64, volatile: bool) -> Vec<u8> {
     let mut config = vec![0; 60];
     config[0..8].copy_from_slice(&sectors.to_le_bytes());
-    config[8..12].copy_from_slice(&4096u32.to_le_bytes());
+    config[8..12].copy_from_slice(&(SPLIT_BYTES as u32).to_le_bytes());
     let segments = if volatile { 1 } else { SEGMENTS_MAX };
     config[12..16].copy_from_slice(&segments.to_le_bytes());
     config[20..24].copy_from_slice(&(SECTOR_BYTES as u32).to_le_bytes());

@@ -1,22 +1,28 @@
 //! What the guest's test disk is at the moment: nothing but a base image, a recording run, or a crash state.
 
+use std::collections::HashMap;
+
 use postcrash_core::explore::Explorer;
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::{RecordingError, RecordingWriter};
 use postcrash_core::view::{Base, Content};
+use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::Message;
 
-use crate::block::Kind;
+use crate::block::{Kind, SPLIT_BYTES};
+use crate::contents::Resolver;
 use crate::overlay::Overlay;
 
+/// Id of requests that are not recorded.
+const UNRECORDED: u32 = u32::MAX;
 /// With so few choices, running them all is cheaper than waiting for the guest to fall asleep.
-const HELD_COMPONENTS_MIN: usize = 4;
+pub const HELD_COMPONENTS_MIN: usize = 4;
 
 /// A disk that serves one guest. Requests come in submission order.
 pub trait Disk {
-    /// A request was submitted; the number is handed to `completed`.
-    fn submitted(&mut self, _kind: &Kind) -> Result<u32, RecordingError> {
-        Ok(0)
+    /// Requests were submitted together; the numbers are handed to `completed`, one for each.
+    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+        Ok(vec![0; requests.len()])
     }
     fn completed(&mut self, _id: u32) -> Result<(), RecordingError> {
         Ok(())
@@ -68,37 +74,89 @@ pub struct RecordingDisk<'a> {
     pub plain: PlainDisk<'a>,
     pub writer: RecordingWriter,
     next_id: u32,
+    /// How many requests that were recorded as one are not completed yet.
+    outstanding: HashMap<u32, usize>,
     /// Off once the run is done: unmounting is not part of the recording.
     recording: bool,
 }
 
 impl<'a> RecordingDisk<'a> {
     pub fn new(base: &'a Base, writer: RecordingWriter) -> Self {
-        RecordingDisk { plain: PlainDisk { base, overlay: Overlay::default() }, writer, next_id: 0, recording: true }
+        RecordingDisk {
+            plain: PlainDisk { base, overlay: Overlay::default() },
+            writer,
+            next_id: 0,
+            outstanding: HashMap::new(),
+            recording: true,
+        }
     }
 }
 
-impl Disk for RecordingDisk<'_> {
-    fn submitted(&mut self, kind: &Kind) -> Result<u32, RecordingError> {
+impl RecordingDisk<'_> {
+    /// Record one request, or a write that came in parts. Returns its id.
+    fn record(&mut self, parts: &[&Kind]) -> Result<u32, RecordingError> {
+        let sectors = self.plain.base.sectors();
+        // What does not fit will fail, so it never reaches the disk.
+        if !self.recording || parts.iter().any(|part| !part.fits(sectors)) {
+            return Ok(UNRECORDED);
+        }
         let id = self.next_id;
-        self.next_id += 1;
-        match kind {
-            _ if !self.recording => {}
-            // It will fail, so it never reaches the disk.
-            kind if !kind.fits(self.plain.base.sectors()) => return Ok(u32::MAX),
-            Kind::Write { sector, data } => self.writer.write(id, *sector, data, false, false)?,
+        match parts[0] {
+            Kind::Write { sector, .. } => self.writer.write(id, *sector, &joined(parts), false, false)?,
             Kind::Zero { sector, sectors, discard } => self.writer.zero(id, *sector, *sectors, *discard)?,
             Kind::Flush => self.writer.flush(id)?,
-            Kind::Read { .. } | Kind::Identify | Kind::Unsupported => return Ok(u32::MAX),
+            Kind::Read { .. } | Kind::Identify | Kind::Unsupported => return Ok(UNRECORDED),
         }
+        self.next_id += 1;
         Ok(id)
+    }
+}
+
+/// How many of `requests`, from the first on, are one write that the limit of our own on requests has split: full
+/// requests, each followed by the next sectors.
+fn split_parts(requests: &[&Kind]) -> usize {
+    let continues = |pair: &[&Kind]| match pair {
+        [Kind::Write { sector, data }, Kind::Write { sector: next, .. }] => {
+            data.len() == SPLIT_BYTES && sector + (data.len() / SECTOR_BYTES) as u64 == *next
+        }
+        _ => false,
+    };
+    1 + requests.windows(2).take_while(|pair| continues(pair)).count()
+}
+
+fn joined(parts: &[&Kind]) -> Vec<u8> {
+    let data = parts.iter().filter_map(|part| match part {
+        Kind::Write { data, .. } => Some(data.as_slice()),
+        _ => None,
+    });
+    data.collect::<Vec<_>>().concat()
+}
+
+impl Disk for RecordingDisk<'_> {
+    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+        let mut ids = Vec::new();
+        while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
+            let parts = split_parts(rest);
+            let id = self.record(&rest[..parts])?;
+            if id != UNRECORDED {
+                self.outstanding.insert(id, parts);
+            }
+            ids.extend(std::iter::repeat_n(id, parts));
+        }
+        Ok(ids)
     }
 
     fn completed(&mut self, id: u32) -> Result<(), RecordingError> {
-        match id {
-            u32::MAX => Ok(()),
-            _ if !self.recording => Ok(()),
-            id => self.writer.complete(id),
+        let Some(parts) = self.outstanding.get_mut(&id) else { return Ok(()) };
+        *parts -= 1;
+        if *parts > 0 {
+            return Ok(());
+        }
+        self.outstanding.remove(&id);
+        if self.recording {
+            self.writer.complete(id)
+        } else {
+            Ok(())
         }
     }
 
@@ -125,25 +183,36 @@ impl Disk for RecordingDisk<'_> {
 
 /// A crash state, chosen by an explorer as the guest reads it.
 pub struct StateDisk<'a> {
-    pub content: Content<'a>,
-    pub interval: &'a Interval,
-    pub explorer: &'a mut dyn Explorer,
-    pub overlay: Overlay,
-    /// The observation has been reported: what is read now has influenced nothing.
-    reported: bool,
+    content: Content<'a>,
+    interval: &'a Interval,
+    explorer: &'a mut dyn Explorer,
+    overlay: Overlay,
+    /// Hold back reads that would decide something.
     hold: bool,
+    /// What the agent reported, contents resolved. What is read from then on has influenced nothing.
+    pub report: Option<Vec<u8>>,
 }
 
 impl<'a> StateDisk<'a> {
     pub fn new(content: Content<'a>, interval: &'a Interval, explorer: &'a mut dyn Explorer) -> Self {
         let hold = interval.components.len() > HELD_COMPONENTS_MIN;
-        StateDisk { content, interval, explorer, overlay: Overlay::default(), reported: false, hold }
+        StateDisk { content, interval, explorer, overlay: Overlay::default(), hold, report: None }
+    }
+
+    fn resolved(&self, report: &[u8]) -> Vec<u8> {
+        let Ok(mut observation) = serde_json::from_slice(report) else { return report.to_vec() };
+        let chosen = self.explorer.choices().into_iter().collect();
+        let (content, interval, overlay) = (self.content, self.interval, &self.overlay);
+        Resolver { content, interval, overlay, chosen }.resolve(&mut observation);
+        serde_json::to_vec(&observation).expect("it was JSON")
     }
 }
 
 impl Disk for StateDisk<'_> {
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
-        self.reported |= matches!(message, Message::Done(_));
+        if let Message::Done(report) = message {
+            self.report = Some(self.resolved(report));
+        }
         Ok(())
     }
 
@@ -152,17 +221,17 @@ impl Disk for StateDisk<'_> {
             let component = self.interval.component_at(s);
             component.is_some_and(|c| self.explorer.chosen(c).is_none()) && !self.overlay.has(s)
         };
-        self.hold && !self.reported && (sector..sector.saturating_add(sectors)).any(open)
+        self.hold && self.report.is_none() && (sector..sector.saturating_add(sectors)).any(open)
     }
 
     fn read(&mut self, sector: u64, out: &mut [u8]) {
-        let StateDisk { content, interval, explorer, overlay, reported, .. } = self;
+        let StateDisk { content, interval, explorer, overlay, report, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
             content.read(interval, s, chunk, &mut |component| {
                 let versions = interval.components[component as usize].versions.len() as u32;
-                match reported {
-                    false => explorer.choose(component, versions),
-                    true => explorer.chosen(component).unwrap_or(0),
+                match report {
+                    None => explorer.choose(component, versions),
+                    Some(_) => explorer.chosen(component).unwrap_or(0),
                 }
             });
         });

@@ -11,8 +11,9 @@ use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::contents::settle;
 use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome};
-use crate::disk::StateDisk;
+use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
 use crate::guest::GuestError;
 use crate::machine::Machine;
 use crate::random::Random;
@@ -90,7 +91,7 @@ fn run_state(
         trust.establish(machine)?;
         let mut disk = StateDisk::new(content, interval, explorer);
         match machine.guest()?.run(&command, &mut disk) {
-            Ok(bytes) => return Ok(Ok(bytes)),
+            Ok(bytes) => return Ok(Ok(disk.report.take().unwrap_or(bytes))),
             Err(GuestError::Lost { what, console }) => {
                 let choices = explorer.choices();
                 let (index, copy) = (interval.index, Casualty { what: what.clone(), console: console.clone() });
@@ -138,6 +139,9 @@ impl Campaign<'_> {
         let mut sample = Sample::new(self.job, interval.index);
         let mut left_out = interval.too_large.as_ref().map(ToString::to_string);
         let mut explorer = self.explorer(interval);
+        if left_out.is_none() {
+            self.warm_up(interval, content)?;
+        }
         while left_out.is_none() && explorer.next_execution() {
             left_out = self.budget_left_out();
             if left_out.is_some() {
@@ -160,6 +164,18 @@ impl Campaign<'_> {
             return Box::new(BruteForce::new(versions.collect()));
         }
         Box::new(DepthFirst::default())
+    }
+
+    /// Where reads are held back, run one state to learn which of them the guest waits for.
+    fn warm_up(&mut self, interval: &Interval, content: Content<'_>) -> Result<(), GuestError> {
+        if interval.components.len() <= HELD_COMPONENTS_MIN || self.job.brute_force {
+            return Ok(());
+        }
+        let mut explorer = Fixed::new(Vec::new(), |_, _| 0);
+        explorer.next_execution();
+        let _unjudged = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
+        self.count();
+        Ok(())
     }
 
     fn count(&mut self) {
@@ -185,8 +201,11 @@ impl Campaign<'_> {
             let mut explorer = Fixed::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
             explorer.next_execution();
             let second = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
-            if second.as_ref().ok() != Some(&first) {
-                let (first, second) = (parse(&first), report(second).0);
+            let (mut first, mut second) = (parse(&first), report(second).0);
+            // One may have settled what the other left open: compare under the choices of both.
+            settle(&mut first, &explorer.choices().into_iter().collect());
+            settle(&mut second, &choices.iter().copied().collect());
+            if first != second {
                 Event::Nondeterministic { interval: interval.index, choices, first, second }.emit();
             }
         }

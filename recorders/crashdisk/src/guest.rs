@@ -169,13 +169,14 @@ impl Guest {
             }
             if !tokens.is_empty() {
                 self.sleep.disturb();
+                self.held.awaited();
             } else if !self.held.is_empty() && self.sleep.is_sound() {
-                let request = self.held.oldest();
+                let request = self.held.next();
                 self.answer(request.into_iter().collect(), disk)?;
                 self.sleep.disturb();
             }
         }
-        let rest = std::iter::from_fn(|| self.held.oldest()).collect();
+        let rest = self.held.take_all();
         self.answer(rest, disk)
     }
 
@@ -234,7 +235,7 @@ impl Guest {
 
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let requests = take(&mut self.ports[Device::Test as usize])?;
-        let ids: Vec<u32> = requests.iter().map(|r| disk.submitted(&r.kind)).collect::<Result<_, _>>()?;
+        let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
             match request.kind {
                 Kind::Read { sector, bytes } if disk.undecided(sector, (bytes / 512) as u64) => {

@@ -1,11 +1,14 @@
 //! Reads that are held back until the guest stands still for one.
 //!
 //! Kernels read ahead: jbd2 fetches eight journal blocks that it may never look at. A read that nobody waits for
-//! should not decide anything, so a read of an undecided block is kept until the guest sleeps; then the oldest is
-//! answered. What is still held when the observation arrives has influenced nothing. Answering one too early costs
-//! time, never truth: a decision more, with the same outcome on both sides.
+//! should not decide anything, so a read of an undecided block is kept until the guest sleeps; then one is answered.
+//! What is still held when the observation arrives has influenced nothing. Answering one too early costs time, never
+//! truth: a decision more, with the same outcome on both sides.
+//!
+//! Which one? The oldest, but those last that were answered before and the guest just slept on: ext4 reads ahead inode
+//! tables before it asks for the block that it waits for. One execution of a crash interval is run to learn that.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,6 +24,10 @@ const IDLE_SYSCALL: &[u8] = b"130 ";
 #[derive(Default)]
 pub struct HeldReads {
     reads: VecDeque<Request>,
+    /// Start sectors of reads that the guest did not wait for.
+    unawaited: HashSet<u64>,
+    /// Start sector of the last read that was answered, until the guest does something.
+    answered: Option<u64>,
 }
 
 impl HeldReads {
@@ -32,9 +39,25 @@ impl HeldReads {
         self.reads.push_back(request);
     }
 
-    /// The read that has waited longest.
-    pub fn oldest(&mut self) -> Option<Request> {
-        self.reads.pop_front()
+    /// The guest did something: it had waited for the read that was answered last.
+    pub fn awaited(&mut self) {
+        self.answered = None;
+    }
+
+    /// The read that the guest is most likely to stand still for.
+    pub fn next(&mut self) -> Option<Request> {
+        self.unawaited.extend(self.answered.take());
+        let awaited = |request: &Request| !start(request).is_some_and(|sector| self.unawaited.contains(&sector));
+        let position = self.reads.iter().position(awaited).unwrap_or(0);
+        let request = self.reads.remove(position)?;
+        self.answered = start(&request);
+        Some(request)
+    }
+
+    /// All reads, oldest first.
+    pub fn take_all(&mut self) -> Vec<Request> {
+        self.answered = None;
+        self.reads.drain(..).collect()
     }
 
     /// Reads of any of `sectors` from `sector` on: they must be answered before these change.
@@ -46,6 +69,13 @@ impl HeldReads {
         let (now, later) = self.reads.drain(..).partition(overlaps);
         self.reads = later;
         Vec::from(now)
+    }
+}
+
+fn start(request: &Request) -> Option<u64> {
+    match request.kind {
+        Kind::Read { sector, .. } => Some(sector),
+        _ => None,
     }
 }
 

@@ -1,0 +1,61 @@
+//! Where a file's data lies, for the crash disk to read it by itself.
+//!
+//! Only plain data: mapped one to one, block by block, and not checked by the file system. Everything else (inline,
+//! compressed, encrypted, not yet allocated) has to be read through the kernel. The file is written back first
+//! (FIEMAP_FLAG_SYNC), so that the page cache holds nothing newer than the disk.
+//! Source: Linux, Documentation/filesystems/fiemap.rst.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const FS_IOC_FIEMAP: u64 = 0xc020_660b;
+const FIEMAP_FLAG_SYNC: u32 = 1;
+const EXTENT_LAST: u32 = 0x1;
+const EXTENT_UNWRITTEN: u32 = 0x800;
+const EXTENT_MERGED: u32 = 0x1000;
+/// More extents than this and the file is read.
+const EXTENTS_MAX: usize = 512;
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct FiemapExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [FiemapExtent; EXTENTS_MAX],
+}
+
+/// Extents of the file as (file offset, disk offset, length) in bytes, without unwritten ones, which read as zeros
+/// like holes; none if any of its data is not plain.
+pub fn plain_extents(file: &OwnedFd) -> Option<Vec<(u64, u64, u64)>> {
+    let mut map = Box::new(Fiemap {
+        start: 0,
+        length: u64::MAX,
+        flags: FIEMAP_FLAG_SYNC,
+        mapped_extents: 0,
+        extent_count: EXTENTS_MAX as u32,
+        reserved: 0,
+        extents: [FiemapExtent::default(); EXTENTS_MAX],
+    });
+    // SAFETY: the structure is the one that this call fills, with room for as many extents as it says.
+    if unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &mut *map) } < 0 {
+        return None;
+    }
+    let extents = &map.extents[..(map.mapped_extents as usize).min(EXTENTS_MAX)];
+    let complete = extents.last().is_none_or(|last| last.flags & EXTENT_LAST != 0);
+    let plain = extents.iter().all(|e| e.flags & !(EXTENT_LAST | EXTENT_UNWRITTEN | EXTENT_MERGED) == 0);
+    let written = extents.iter().filter(|e| e.flags & EXTENT_UNWRITTEN == 0);
+    (complete && plain).then(|| written.map(|e| (e.logical, e.physical, e.length)).collect())
+}

@@ -1,0 +1,60 @@
+"""What a file of a tree holds. Judges look at contents through these functions only, settled or not."""
+
+from collections.abc import Collection, Iterator
+
+from postcrash.model.choices import Choice, settle
+from postcrash.model.segments import Segment, Segments, clipped
+from postcrash.model.tree import Entry
+
+
+def runs(entry: Entry, start: int, end: int) -> Iterator[Segment]:
+    """What stands from `start` up to `end`, in order, as far as the file reaches. Choices are settled one by one."""
+    for part in _parts(entry, start, end):
+        if isinstance(part, Choice):
+            yield from settle(part, lambda version: version)
+        else:
+            yield part
+
+
+def source_at(entry: Entry, offset: int) -> str | None:
+    """Where the byte at `offset` comes from; None past the end and where `entry` does not say."""
+    return next((run.source for run in runs(entry, offset, offset + 1)), None)
+
+
+def sources(entry: Entry, start: int, end: int) -> frozenset[str | None]:
+    """Where the bytes from `start` up to `end` come from; None stands for bytes past the end or not known."""
+    found = list(runs(entry, start, end))
+    beyond = {None} if sum(run.end - run.start for run in found) < end - start else set()
+    return frozenset[str | None](run.source for run in found) | beyond
+
+
+def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]) -> bool:
+    """Whether every byte from `start` up to `end` is there and comes from one of `allowed`.
+
+    None among `allowed` stands for bytes past the end or not known.
+    """
+
+    def fine(version: Segments) -> bool:
+        return all(run.source in allowed for run in version)
+
+    parts = _parts(entry, start, end)
+    if None not in allowed and sum(part.end - part.start for part in parts) < end - start:
+        return False
+    settled = tuple(part for part in parts if isinstance(part, Segment))
+    return fine(settled) and all(settle(part, fine) for part in parts if isinstance(part, Choice))
+
+
+def any_from(entry: Entry, wanted: Collection[str]) -> bool:
+    """Whether any byte of the file comes from one of `wanted`."""
+
+    def found(version: Segments) -> bool:
+        return any(run.source in wanted for run in version)
+
+    return found(entry.segments) or any(settle(choice, found) for choice in entry.choices)
+
+
+def _parts(entry: Entry, start: int, end: int) -> list[Segment | Choice]:
+    choices = [choice.within(start, end) for choice in entry.choices if choice.start < end and choice.end > start]
+    if not choices:
+        return list(clipped(entry.segments, start, end))
+    return sorted([*clipped(entry.segments, start, end), *choices], key=lambda part: part.start)

@@ -1,0 +1,175 @@
+//! File contents resolved on the host.
+//!
+//! Where a file system does not check its data, reading it changes nothing that the kernel does: a block of data in flight
+//! is not a decision but one of several contents. The agent reports where plain data lies, and here its bytes are looked
+//! up. Content that no decision has settled becomes a *choice*: `{"start", "end", "component", "versions"}` among the
+//! file's segments, with the segments of each version of the component. One recovery then stands for all of them.
+
+use std::collections::HashMap;
+
+use postcrash_core::interval::Interval;
+use postcrash_core::view::Content;
+use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::pattern::{segments, TAGS};
+use serde_json::{json, Value};
+
+use crate::overlay::Overlay;
+
+/// File bytes from one place.
+enum Run {
+    Bytes(Vec<u8>),
+    /// Sectors of an undecided component, so many of them from this one of the disk on.
+    Choice {
+        component: u32,
+        sector: u64,
+        sectors: u64,
+    },
+}
+
+/// A crash state as a guest left it: what was decided, and what the guest wrote.
+pub struct Resolver<'a> {
+    pub content: Content<'a>,
+    pub interval: &'a Interval,
+    pub overlay: &'a Overlay,
+    /// Version of each component that was decided.
+    pub chosen: HashMap<u32, u32>,
+}
+
+impl Resolver<'_> {
+    /// Put segments in place of the extents of every file of an observation.
+    pub fn resolve(&self, observation: &mut Value) {
+        let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return };
+        for entry in tree.iter_mut().filter_map(Value::as_object_mut) {
+            let size = entry.get("size").and_then(Value::as_u64).unwrap_or(0);
+            if let Some(extents) = entry.remove("extents") {
+                let extents: Vec<(u64, u64, u64)> = serde_json::from_value(extents).unwrap_or_default();
+                entry.insert("segments".into(), self.file(&extents, size).into());
+            }
+        }
+    }
+
+    /// Segments and choices of a file of `size` bytes.
+    fn file(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<Value> {
+        let mut shown = Vec::new();
+        let mut at = 0;
+        for run in self.runs(extents, size) {
+            let end = match &run {
+                Run::Bytes(bytes) => size.min(at + bytes.len() as u64),
+                Run::Choice { sectors, .. } => size.min(at + sectors * SECTOR_BYTES as u64),
+            };
+            match run {
+                Run::Bytes(bytes) => append(&mut shown, decoded(&bytes[..(end - at) as usize], at)),
+                Run::Choice { component, sector, sectors } => {
+                    self.append_choice(&mut shown, component, sector, sectors, at, end);
+                }
+            }
+            at = end;
+        }
+        shown
+    }
+
+    /// The file's bytes, sector by sector, joined where they come from one place.
+    fn runs(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut extents = extents.iter().peekable();
+        let mut offset = 0;
+        while offset < size {
+            while extents.peek().is_some_and(|(logical, _, length)| logical + length <= offset) {
+                extents.next();
+            }
+            let sector = match extents.peek() {
+                Some((logical, physical, _)) if *logical <= offset => Some((physical + offset - logical) / 512),
+                _ => None,
+            };
+            self.push(&mut runs, sector);
+            offset += SECTOR_BYTES as u64;
+        }
+        runs
+    }
+
+    fn push(&self, runs: &mut Vec<Run>, sector: Option<u64>) {
+        let mut bytes = [0; SECTOR_BYTES];
+        let Some(sector) = sector else { return push_bytes(runs, &bytes) };
+        let open = self.interval.component_at(sector).filter(|component| !self.chosen.contains_key(component));
+        match (open, runs.last_mut()) {
+            _ if self.overlay.has(sector) => self.overlay.read(sector, &mut bytes, &mut |_, _| {}),
+            (None, _) => self.content.read(self.interval, sector, &mut bytes, &mut |component| self.chosen[&component]),
+            (Some(now), Some(Run::Choice { component, sector: start, sectors }))
+                if *component == now && *start + *sectors == sector =>
+            {
+                *sectors += 1;
+                return;
+            }
+            (Some(component), _) => {
+                runs.push(Run::Choice { component, sector, sectors: 1 });
+                return;
+            }
+        }
+        push_bytes(runs, &bytes);
+    }
+
+    fn append_choice(&self, shown: &mut Vec<Value>, component: u32, sector: u64, sectors: u64, at: u64, end: u64) {
+        let versions = 0..self.interval.components[component as usize].versions.len() as u32;
+        let mut bytes = vec![0; sectors as usize * SECTOR_BYTES];
+        let mut contents: Vec<Vec<u8>> = Vec::new();
+        for version in versions {
+            self.content.read(self.interval, sector, &mut bytes, &mut |_| version);
+            contents.push(bytes[..(end - at) as usize].to_vec());
+        }
+        if contents.iter().all(|content| content == &contents[0]) {
+            return append(shown, decoded(&contents[0], at));
+        }
+        let versions: Vec<Vec<Value>> = contents.iter().map(|content| decoded(content, at)).collect();
+        shown.push(json!({"start": at, "end": end, "component": component, "versions": versions}));
+    }
+}
+
+fn push_bytes(runs: &mut Vec<Run>, bytes: &[u8]) {
+    match runs.last_mut() {
+        Some(Run::Bytes(known)) => known.extend_from_slice(bytes),
+        _ => runs.push(Run::Bytes(bytes.to_vec())),
+    }
+}
+
+/// Segments of `content`, which stands at `offset` of its file.
+fn decoded(content: &[u8], offset: u64) -> Vec<Value> {
+    let mut start = offset;
+    let mut shown = Vec::new();
+    for (end, source) in segments(content, offset, TAGS) {
+        shown.push(json!([start, offset + end as u64, source.to_string()]));
+        start = offset + end as u64;
+    }
+    shown
+}
+
+/// Add segments, the first one joined to the last one there if they have the same source.
+fn append(shown: &mut Vec<Value>, more: Vec<Value>) {
+    for segment in more {
+        match shown.last_mut() {
+            Some(last) if last.is_array() && segment.is_array() && last[2] == segment[2] => {
+                last[1] = segment[1].clone()
+            }
+            _ => shown.push(segment),
+        }
+    }
+}
+
+/// The observation with the versions that `chosen` names in place of choices.
+pub fn settle(observation: &mut Value, chosen: &HashMap<u32, u32>) {
+    let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return };
+    for entry in tree.iter_mut() {
+        let Some(segments) = entry.get_mut("segments").and_then(Value::as_array_mut) else { continue };
+        let mut settled = Vec::new();
+        for segment in segments.drain(..) {
+            let component = segment.get("component").and_then(Value::as_u64).map(|c| c as u32);
+            match component.and_then(|component| chosen.get(&component)) {
+                Some(&version) => {
+                    let version = segment["versions"][version as usize].as_array().cloned();
+                    append(&mut settled, version.unwrap_or_default());
+                }
+                None => append(&mut settled, vec![segment]),
+            }
+        }
+        *segments = settled;
+    }
+}

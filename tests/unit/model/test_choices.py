@@ -1,0 +1,87 @@
+"""A question about contents that are not settled gets every answer that it can have, and few times more."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postcrash.model import Choice, Entry, Segment, all_from, any_from, every_answer, runs, source_at
+from postcrash.model.choices import UndecidedContentError
+
+BLOCK = 4096
+
+
+def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None) -> Entry:
+    """A file of one block for each argument, which is the sources of the block's versions; one version: settled."""
+    numbers = components or tuple(range(len(versions)))
+    segments, choices = [], []
+    for i, (number, sources) in enumerate(zip(numbers, versions, strict=True)):
+        start, end = i * BLOCK, (i + 1) * BLOCK
+        if len(sources) == 1:
+            segments.append(Segment(start, end, sources[0]))
+        else:
+            shown = tuple((Segment(start, end, source),) for source in sources)
+            choices.append(Choice(start, end, number, shown))
+    return Entry("a", "file", size=len(versions) * BLOCK, segments=tuple(segments), choices=tuple(choices))
+
+
+def settled(file: Entry, chosen: dict[int, int]) -> Entry:
+    """The file with the versions of `chosen`, 0 for the others."""
+    extra = [run for choice in file.choices for run in choice.versions[chosen.get(choice.component, 0)]]
+    return Entry("a", "file", size=file.size, segments=tuple(sorted([*file.segments, *extra])))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["write:1", "zero", "stale"]), min_size=1, max_size=3).map(tuple), max_size=4),
+    st.integers(0, 5),
+)
+def test_every_answer_is_that_of_brute_force(versions: list[tuple[str, ...]], number: int) -> None:
+    file = entry(*versions)
+    ranges = [range(len(choice.versions)) for choice in file.choices]
+    ways = [dict(zip((c.component for c in file.choices), way, strict=True)) for way in product(*ranges)]
+    brute = {ask(settled(file, way), number) for way in ways}
+    lazy = list(every_answer(lambda: ask(file, number)))
+    assert {answer for answer, _ in lazy} == brute
+    for answer, chosen in lazy:
+        assert ask(settled(file, chosen), number) == answer
+
+
+def ask(file: Entry, number: int) -> bool | tuple[str, ...]:
+    """What judges ask."""
+    if number == 0:
+        return all_from(file, 0, file.size, {"write:1"})
+    if number == 1:
+        return all_from(file, 0, file.size, {"write:1", "zero"})
+    if number == 2:
+        return any_from(file, {"stale"})
+    if number == 3:
+        return all_from(file, 0, file.size + 1, {"write:1"})
+    if number == 4:
+        return source_at(file, 0) == "write:1"
+    return tuple(run.source for run in runs(file, 0, file.size))
+
+
+@pytest.mark.parametrize(
+    ("question", "answers_max"),
+    [
+        (lambda file: all_from(file, 0, file.size, {"write:1"}), 201),
+        (lambda file: any_from(file, {"other"}), 1),
+        (lambda file: any_from(file, {"stale"}), 201),
+        (lambda file: (source_at(file, 0), source_at(file, 7 * BLOCK)), 4),
+    ],
+)
+def test_two_hundred_blocks_are_no_product(question, answers_max: int) -> None:
+    file = entry(*[("write:1", "stale")] * 200)
+    assert 1 <= len(list(every_answer(lambda: question(file)))) <= answers_max
+
+
+def test_a_component_in_two_places_has_one_version() -> None:
+    file = entry(("write:1", "stale"), ("write:1", "stale"), components=(5, 5))
+    answers = {answer for answer, _ in every_answer(lambda: (source_at(file, 0), source_at(file, BLOCK)))}
+    assert answers == {("write:1", "write:1"), ("stale", "stale")}
+
+
+def test_contents_that_are_not_settled_cannot_be_looked_at_by_chance() -> None:
+    with pytest.raises(UndecidedContentError, match="bytes 0 to 1 "):
+        source_at(entry(("write:1", "stale")), 0)
