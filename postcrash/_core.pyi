@@ -86,3 +86,31 @@ def device_models() -> list[str]:
 
 def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]) -> None:
     """Write a recording of `events`, where a write is ("write", id, sector, data, fua, preflush)."""
+
+def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict[str, Any]:
+    """What the log of a disk with `disk_sectors` (512 B) holds.
+
+    ValueError, with the entry and the byte, for a damaged log, one that does not fit the disk, and what is no file.
+    Counts: log_sector_bytes, entries, writes, fua_writes (of these), flushes, discards, metadata_flags, marks_left_out,
+    padded_writes (their data was shorter than their sectors). `marks`: (number of events before it in the recording,
+    text). `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
+    flight in the largest crash interval (`interval_pieces_max`) and summed over all (`interval_pieces`), and requests
+    in flight, summed over all requests (`requests_in_flight`).
+    """
+
+def count_states(recording: Recording, base_path: str | PathLike[str], model: str) -> tuple[int, int]:
+    """Number of crash intervals, and of crash states in all of them: what `intervals` says, in less memory."""
+
+def import_dm_log_writes(
+    log_path: str | PathLike[str], disk_sectors: int, out_path: str | PathLike[str], metadata: str
+) -> None:
+    """Write the recording of a log to `out_path`, whole or not at all. Errors as of `scan_dm_log_writes`."""
+
+def export_dm_log_writes(
+    recording: Recording, out_path: str | PathLike[str], marks: Sequence[tuple[int, str]]
+) -> dict[str, int]:
+    """Write a recording as a log, whole or not at all. A mark is (number of events before it, text), in order.
+
+    Counts: entries; unfinished (never completed, not in the log); overtaken (completed after a later write over the
+    same sectors); fua_behind_flush (FUA writes that stand behind a flush that was under way).
+    """

@@ -16,6 +16,7 @@ from .conftest import Record, explored, intervals_of
 
 MAPPED = ("ext3-ordered", "ext3-writeback", "ext4-current", "ext4-journal", "xfs")
 LOOSE_BLOCKS = 25
+FILES = 200
 
 WORKLOADS = [
     WorkloadBuilder()
@@ -115,17 +116,17 @@ def test_loose_blocks_cost_next_to_nothing(machine: Machine, record: Record, tar
     assert answers == {(False, False), (False, True), (True, False), (True, True)}
 
 
-@pytest.mark.parametrize("target", ["ext4-current", "btrfs", "xfs"])
-def test_a_spool_of_two_hundred_files_is_explored_whole(machine: Machine, record: Record, target: str) -> None:
+@pytest.mark.parametrize(("target", "blocks"), [("ext4-current", 200), ("btrfs", 100), ("xfs", 190)])
+def test_a_spool_of_hundreds_of_files_is_explored_whole(machine: Machine, record: Record, target, blocks) -> None:
     builder = WorkloadBuilder().mkdir("spool").begin()
-    for number in range(200):
+    for number in range(FILES):
         builder.creat(f"spool/{number}").write(f"spool/{number}", 0, 4096)
     recorded = record(target, builder.sync().build("spool"))
     recover = recorded.target.recover_wire(walk=True, fsck=False)
     intervals = intervals_of(explored(machine, recorded, recover=recover))
-    assert max(interval["components"] for interval in intervals) >= 150
+    assert max(interval["components"] for interval in intervals) >= blocks
     assert all(interval["left_out"] is None for interval in intervals)
-    assert sum(interval["recoveries"] for interval in intervals) <= 400
+    assert sum(interval["recoveries"] for interval in intervals) <= 1000
 
 
 def test_reading_ahead_less_changes_no_outcome(machine: Machine, record: Record) -> None:

@@ -1,5 +1,7 @@
 //! `postcrash._core`: recordings and crash intervals for Python. The types are described in postcrash/_core.pyi.
 
+mod dm_log_writes;
+
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
@@ -255,5 +257,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(state_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(device_models, module)?)?;
     module.add_function(wrap_pyfunction!(write_recording, module)?)?;
+    dm_log_writes::register(module)?;
     Ok(())
 }

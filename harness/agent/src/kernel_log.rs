@@ -24,7 +24,8 @@ pub fn take_warnings() -> io::Result<Vec<String>> {
     Ok(text.lines().filter_map(warning).collect())
 }
 
-/// `<4>[    1.234567] text` as `<4>text`, if the level is bad enough.
+/// `<4>[    1.234567] text` as `<4>text`, if the level is bad enough. That the kernel has suppressed messages (of any
+/// level, because they came too fast) says nothing of the disk.
 fn warning(line: &str) -> Option<String> {
     let (level, rest) = line.strip_prefix('<')?.split_once('>')?;
     let level: u32 = level.parse().ok()?;
@@ -32,7 +33,7 @@ fn warning(line: &str) -> Option<String> {
         Some((_, text)) => text,
         None => rest,
     };
-    (level & 7 < LEVEL_NOTICE).then(|| format!("<{}>{text}", level & 7))
+    (level & 7 < LEVEL_NOTICE && !text.ends_with("callbacks suppressed")).then(|| format!("<{}>{text}", level & 7))
 }
 
 #[cfg(test)]
@@ -45,5 +46,6 @@ mod tests {
         assert_eq!(warning("<3>JBD2: bad"), Some("<3>JBD2: bad".into()));
         assert_eq!(warning("<5>[    1.5] XFS (vda): Ending recovery"), None);
         assert_eq!(warning("continuation"), None);
+        assert_eq!(warning("<4>[    1.5] _btrfs_printk: 1511 callbacks suppressed"), None);
     }
 }

@@ -137,7 +137,7 @@ impl Campaign<'_> {
         let before = self.recoveries;
         let mut tallies = Tallies::default();
         let mut sample = Sample::new(self.job, interval.index);
-        let mut left_out = interval.too_large.as_ref().map(ToString::to_string);
+        let mut left_out = interval.too_large.as_ref().map(ToString::to_string).or_else(|| self.budget_left_out());
         let mut explorer = self.explorer(interval);
         if left_out.is_none() {
             self.warm_up(interval, content)?;
