@@ -12,7 +12,8 @@ from typing import Protocol
 
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
-from postcrash.harness.examine import Examination, Plan, examine
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.reports.store import Store
 
@@ -95,11 +96,8 @@ def _examine_all(
             if isinstance(result, BaseException):
                 raise result
             index, plan, examination, recording = result
-            if examination.findings:
-                store.keep_base(plan.base.path, plan.base.id)
-                store.adopt_recording(recording, examination.recording)
-            else:
-                recording.unlink()
+            store.keep_base(plan.base.path, plan.base.id)
+            store.adopt_recording(recording, examination.recording)
             yield index, plan, examination
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from postcrash.reports.store import Store
-
 from postcrash.harness.campaign import Crew, Progress, run_campaign
-from postcrash.harness.examine import Examination, Plan
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan
 from postcrash.harness.judges import PropertyJudge
 from postcrash.harness.machine import Budget
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.reports.records import Cell, Finding
+from postcrash.reports.store import Store
 from postcrash.targets import BaseImage, Target
 
 

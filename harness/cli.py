@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 import postcrash
+from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
 from postcrash.harness.commands.doctor import doctor
@@ -53,7 +54,7 @@ def cli(context: click.Context, store: Path) -> None:
     context.obj = Session(store)
 
 
-for command in (doctor, characterize, check, repro, explain, import_log, export_log):
+for command in (doctor, characterize, check, repro, explain, certify, import_log, export_log):
     cli.add_command(command)
 
 

@@ -2,14 +2,15 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, intervals
+from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
-from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer, worst
+from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
 from postcrash.targets import BaseImage, Target
@@ -44,107 +45,6 @@ class Plan:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-@dataclass(slots=True)
-class Ruling:
-    """What one judge says of a whole exploration, and the best witness if it is VIOLATED."""
-
-    verdict: Verdict = Verdict.HOLDS
-    relevant: bool = False
-    reason: str = ""
-    witnesses: dict[str, "Witness"] = field(default_factory=dict)
-    """By message: the state with the fewest losses."""
-
-    def take(self, opinion: Opinion, witness: "Witness") -> None:
-        """Count in the opinion on one observation."""
-        self.relevant |= opinion.relevant
-        if opinion.verdict > self.verdict:
-            self.verdict = opinion.verdict
-            self.reason = opinion.message
-        if opinion.verdict is Verdict.VIOLATED:
-            known = self.witnesses.get(opinion.message)
-            if known is None or witness.losses < known.losses:
-                self.witnesses[opinion.message] = witness
-
-    def undecided(self, reason: str) -> None:
-        """Something was not looked at."""
-        if self.verdict < Verdict.UNDECIDED:
-            self.verdict, self.reason = Verdict.UNDECIDED, reason
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A crash state and what it showed."""
-
-    interval: int
-    choices: tuple[tuple[int, int], ...]
-    started: int
-    returned: int
-    losses: int
-    recover: dict[str, Any]
-    observation: dict[str, Any] | None
-    casualty: dict[str, str] | None
-
-    def settled(self, versions: dict[int, int]) -> "Witness":
-        """The same with `versions` of components that the recovery left open."""
-        if not versions:
-            return self
-        losses = self.losses + sum(version != 0 for version in versions.values())
-        return replace(self, choices=(*self.choices, *versions.items()), losses=losses)
-
-
-@dataclass(slots=True)
-class Examination:
-    """The result of a plan: counts summed over crash intervals and kinds of recovery, a ruling for each judge."""
-
-    recording: str = ""
-    states: int = 0
-    covered: int = 0
-    recoveries: int = 0
-    rechecks: int = 0
-    outcomes: int = 0
-    intervals: int = 0
-    rulings: dict[str, Ruling] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of all rulings."""
-        return worst(ruling.verdict for ruling in self.rulings.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """For the store."""
-        rulings = {
-            name: {"verdict": ruling.verdict.name, "relevant": ruling.relevant, "reason": ruling.reason}
-            for name, ruling in self.rulings.items()
-        }
-        counts = {name: getattr(self, name) for name in ("recoveries", "rechecks", "outcomes", "intervals")}
-        return {
-            **counts,
-            "recording": self.recording,
-            "states": str(self.states),
-            "covered": str(self.covered),
-            "rulings": rulings,
-            "notes": self.notes,
-            "findings": [finding.id for finding in self.findings],
-        }
-
-    @staticmethod
-    def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
-        """What `to_json` gave; `finding` fetches a finding by its id."""
-        examination = Examination(
-            recording=obj["recording"],
-            states=int(obj["states"]),
-            covered=int(obj["covered"]),
-            notes=list(obj["notes"]),
-            findings=[finding(known) for known in obj["findings"]],
-            **{name: obj[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
-        )
-        for name, ruling in obj["rulings"].items():
-            examination.rulings[name] = Ruling(Verdict[ruling["verdict"]], ruling["relevant"], ruling["reason"])
-        return examination
-
-
 def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
     """Record `plan.workload` into the file `recording`, explore every crash state, judge, confirm each witness.
 
@@ -163,7 +63,7 @@ class _Examiner:
     def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
-        self._result = Examination(recording=recording_id(self._recording.digest))
+        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model)
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
 
     def run(self) -> Examination:
@@ -202,6 +102,7 @@ class _Examiner:
         result.recoveries += event["recoveries"]
         result.rechecks += event["rechecks"]
         result.outcomes += len(event["outcomes"])
+        result.certificates.append(_certificate(event, recover))
         history = History(self._plan.workload, event["started"], event["returned"])
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
         for outcome in event["outcomes"]:
@@ -290,6 +191,13 @@ class _Examiner:
             explanation=None,
         )
         return replace(finding, explanation=explain(finding, self._recording, plan.base.path))
+
+
+def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
+    """What has to be known to predict the outcome of any crash state of the interval."""
+    kept = ("index", "started", "returned", "states", "covered", "recoveries", "executions", "left_out")
+    outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
+    return {"recover": recover, **{name: event[name] for name in kept}, "outcomes": outcomes}
 
 
 def _opinion(judge: Judge, history: History, observation: object) -> Opinion:

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from postcrash.harness.examine import Examination, Plan
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan
 
 
 class TerminalProgress:

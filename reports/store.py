@@ -1,4 +1,4 @@
-"""The result store: a folder with a SQLite file, `verdicts.db`, and the recordings and base images of its findings.
+"""The result store: a folder with a SQLite file, `verdicts.db`, and the recordings of its runs with their base images.
 
 The file is made beside its place and renamed into it; every result is committed in one transaction, and a recording is
 moved in only when it is whole. So whatever interrupts us, what is in the store is complete. Several processes may use
@@ -86,6 +86,11 @@ class Store:
         """The value that was put under `key`."""
         rows = self._rows("SELECT value FROM run WHERE key = ?", key)
         return self._object(rows[0], f"run {key}") if rows else None
+
+    def runs(self) -> Iterator[Json]:
+        """The values of all runs, oldest first."""
+        for row in self._rows("SELECT value FROM run ORDER BY rowid"):
+            yield self._object(row, "run")
 
     def put_run(self, key: str, run_json: Json, findings: Iterable[Finding] = ()) -> None:
         """Keep the finished exploration of one workload on one target, with its findings: all of it or nothing.

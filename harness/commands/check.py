@@ -8,7 +8,8 @@ from rich.console import Console
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.options import exploration_options, json_option
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examine import Examination, Plan
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan
 from postcrash.harness.judges import Judge, all_judges, judges_named
 from postcrash.harness.machine import Budget
 from postcrash.harness.output import write_json

@@ -93,6 +93,8 @@ pub struct IntervalReport {
     pub recoveries: u64,
     pub rechecks: u64,
     pub outcomes: Vec<Outcome>,
+    /// Every execution: its choices, and the number of its outcome. A state that agrees with the choices has that outcome.
+    pub executions: Vec<(Vec<(u32, u32)>, usize)>,
     /// Why the interval is not covered whole.
     pub left_out: Option<String>,
 }

@@ -239,6 +239,7 @@ impl Sample {
 struct Tallies {
     by_digest: HashMap<Vec<u8>, usize>,
     all: Vec<Tally>,
+    executions: Vec<(Choices, usize)>,
     covered: BigUint,
 }
 
@@ -251,13 +252,13 @@ impl Tallies {
             Ok(bytes) => Sha256::digest(bytes).to_vec(),
             Err(casualty) => casualty.what.clone().into_bytes(),
         };
-        match self.by_digest.get(&digest) {
+        let number = *self.by_digest.entry(digest).or_insert(self.all.len());
+        self.executions.push((choices.clone(), number));
+        match self.all.get_mut(number) {
             None => {
-                self.by_digest.insert(digest, self.all.len());
                 self.all.push(Tally { result, states, recoveries: 1, choices, lost });
             }
-            Some(&at) => {
-                let known = &mut self.all[at];
+            Some(known) => {
                 known.states += states;
                 known.recoveries += 1;
                 if (lost.len(), &lost) < (known.lost.len(), &known.lost) {
@@ -286,6 +287,7 @@ impl Tallies {
             recoveries,
             rechecks,
             outcomes: self.all.into_iter().map(outcome).collect(),
+            executions: self.executions,
             left_out,
         }
     }

@@ -1,0 +1,65 @@
+"""`postcrash certify`: put certificates to the test."""
+
+import random
+from typing import Any
+
+import click
+from rich.console import Console
+
+from postcrash.harness.certify import Trial
+from postcrash.harness.certify import certify as run
+from postcrash.harness.commands.options import json_option
+from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.machine import Machine, Source
+from postcrash.harness.output import write_json
+from postcrash.harness.session import Session
+from postcrash.model import ExitCode
+from postcrash.reports.records import state_id
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option("--samples", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="States to run.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed draws the same states.")
+@json_option
+@click.pass_obj
+def certify(session: Session, id: str | None, samples: int, seed: int, json_file: str | None) -> int:
+    """Draw random crash states of recording ID, run each for real, and compare with what its certificate predicts.
+
+    \b
+    ID is a recording, such as r-0123456789, as `check --json` shows it. Without ID, the samples are spread over all
+    recordings in the store. Exit code 0 if every prediction was right, 3 otherwise.
+    """
+    runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
+    if not runs:
+        if id is None:
+            raise NothingSelectedError("the store has no certificates yet: run `check` or `characterize`")
+        raise UsageError(f"the store has no certificate of a recording {id!r}")
+    trials = list(_trials(session, runs, samples, seed))
+    wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
+    shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
+    write_json(json_file, {"samples": len(trials), "confirmed": len(trials) - len(wrong), "wrong": shown})
+    if json_file != "-":
+        console = Console(soft_wrap=True)
+        recordings = len({recording for recording, _ in trials})
+        count = f"{len(trials) - len(wrong)} of {len(trials)}"
+        console.print(f"{count} predicted crash states confirmed, from {recordings} recordings", highlight=False)
+        for (_, trial), state in zip(wrong, shown, strict=True):
+            console.print(f"{state}: predicted {trial.predicted}, observed {trial.observed}", markup=False)
+    return ExitCode.INFRASTRUCTURE if wrong else ExitCode.HOLDS
+
+
+def _trials(session: Session, runs: list[dict[str, Any]], samples: int, seed: int) -> list[tuple[str, Trial]]:
+    chance = random.Random(seed)
+    shares = [0] * len(runs)
+    for _ in range(samples):
+        shares[chance.randrange(len(runs))] += 1
+    trials: list[tuple[str, Trial]] = []
+    with Machine(session.settings) as machine:
+        for known, share in zip(runs, shares, strict=True):
+            source = Source(
+                session.store.recording_path(known["recording"]), session.store.base_path(known["base"]), known["model"]
+            )
+            found = run(machine, source, known["certificates"], share, chance.randrange(2**32))
+            trials.extend((known["recording"], trial) for trial in found)
+    return trials

@@ -1,0 +1,53 @@
+"""Certificates predict what random crash states show."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.certify import certify
+from postcrash.harness.machine import Machine, Source
+from postcrash.reports.store import Store
+
+from .test_cli import ROOT, postcrash
+
+SAMPLES = 50
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose store has the rollback journal example on three file systems."""
+    folder = tmp_path_factory.mktemp("certify")
+    for target in ("ext4-current", "btrfs", "xfs"):
+        result = postcrash(folder, "check", str(ROOT / "examples/journal.ops"), "--target", target, "--json", "-")
+        report = json.loads(result.stdout)
+        assert report["states"] == report["states_total"]
+        (folder / target).write_text(report["recording"])
+    return folder
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "btrfs", "xfs"])
+def test_every_prediction_is_confirmed(checked: Path, target: str) -> None:
+    recording = (checked / target).read_text()
+    result = postcrash(checked, "certify", recording, "--samples", str(SAMPLES), "--json", "-")
+    assert result.returncode == 0, result.stdout
+    assert json.loads(result.stdout) == {"samples": SAMPLES, "confirmed": SAMPLES, "wrong": []}
+
+
+def test_a_certificate_that_mixes_up_two_outcomes_is_caught(machine: Machine, checked: Path) -> None:
+    store = Store(checked / ".postcrash")
+    recording = (checked / "ext4-current").read_text()
+    (run,) = (run for run in store.runs() if run["recording"] == recording)
+    certificates = copy.deepcopy([c for c in run["certificates"] if len(c["outcomes"]) > 1])
+    assert certificates
+    for certificate in certificates:
+        certificate["outcomes"].reverse()
+    source = Source(store.recording_path(recording), store.base_path(run["base"]), run["model"])
+    assert not all(trial.confirmed for trial in certify(machine, source, certificates, SAMPLES, seed=1))
+
+
+def test_an_unknown_recording_is_one_clear_line(checked: Path) -> None:
+    result = postcrash(checked, "certify", "r-0000000000")
+    assert result.returncode == 4
+    assert result.stderr.strip() == "postcrash: the store has no certificate of a recording 'r-0000000000'"
