@@ -24,6 +24,7 @@ class Question:
     kernel: str
     model: str
     budget: Budget
+    held: int | None = None
 
 
 def characterize(
@@ -61,6 +62,7 @@ def make_plans(question: Question) -> list[Plan]:
             judges=tuple(judges),
             recoveries=(target.recover_wire(walk=True, fsck=False),),
             budget=question.budget,
+            held=question.held,
         )
         for target, base in question.targets
         for workload, judges in families.items()

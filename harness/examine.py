@@ -35,12 +35,19 @@ class Plan:
     budget: Budget
     findings_max: int = 1
     """For each judge."""
+    held: int | None = None
+    """Seed of the order of completions that are held back while recording; None: each write completes at once."""
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""
         parts = (
             *(tool, self.target.digest(), self.base.id, self.kernel, self.model, self.workload.to_text()),
-            *(repr(self.recoveries), repr(self.budget), str(self.findings_max), *(judge.name for judge in self.judges)),
+            *(
+                repr(self.recoveries),
+                repr(self.budget),
+                str((self.findings_max, self.held)),
+                *(judge.name for judge in self.judges),
+            ),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -53,8 +60,9 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     metadata = {
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         **{"text": plan.workload.to_text(), "device": "crash disk over virtio-blk (no FUA: FUA is write + flush)"},
+        "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
     }
-    machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata)
+    machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
     return examiner.run()
 

@@ -114,14 +114,26 @@ class Machine:
         )
         return float(booted["seconds"])
 
-    def record(self, base: Path, mount: dict[str, Any], workload: Workload, out: Path, metadata: Event) -> None:
-        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails."""
+    def record(
+        self,
+        base: Path,
+        mount: dict[str, Any],
+        workload: Workload,
+        out: Path,
+        metadata: Event,
+        held: int | None = None,
+    ) -> None:
+        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
+
+        With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
+        """
         recorded = self._ask(
             "record",
             base=str(base.resolve()),
             out=str(out.resolve()),
             run={"mount": mount, **workload.to_wire()},
             metadata=json.dumps(metadata),
+            held=held,
         )
         if recorded["failed"] is not None:
             operation, errno = recorded["failed"]

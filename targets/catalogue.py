@@ -51,6 +51,7 @@ TARGETS: tuple[Target, ...] = (
         source=_HOTDEP,
         checks_data=True,
     ),
+    _ext("ext4-writeback", "ext4, data=writeback", "ext4", "data=writeback", "OSDI'14, Table 1 (ext4-wb)"),
     _ext("ext4-journal", "ext4, data=journal", "ext4", "data=journal", "OSDI'14, Table 1 (ext4-dj)"),
     Target(
         name="xfs",

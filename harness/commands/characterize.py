@@ -38,6 +38,7 @@ def characterize(
     recoveries: int,
     seconds: float,
     fresh: bool,
+    held: int | None,
     markdown: str | None,
     html: str | None,
     json_file: str | None,
@@ -62,6 +63,7 @@ def characterize(
         kernel=session.kernel.label,
         model=model,
         budget=Budget(recoveries, seconds),
+        held=held,
     )
     with TerminalProgress(len(make_plans(question))) as progress:
         cells, findings = run(question, session.crew(guests), session.store, progress, fresh=fresh)

@@ -41,6 +41,7 @@ def check(
     recoveries: int,
     seconds: float,
     fresh: bool,
+    held: int | None,
     json_file: str | None,
 ) -> int:
     """Run the workload FILE and judge every crash state that it can leave.
@@ -72,6 +73,7 @@ def check(
         judges=chosen,
         recoveries=tuple(wanted),
         budget=Budget(recoveries, seconds),
+        held=held,
         findings_max=FINDINGS_MAX,
     )
     with TerminalProgress(1) as progress:

@@ -18,9 +18,15 @@ def json_option(command: _Command) -> _Command:
 
 
 def exploration_options(command: _Command) -> _Command:
-    """`--model`, `--guests`, `--recoveries`, `--seconds` and `--fresh`."""
+    """`--model`, `--guests`, `--recoveries`, `--seconds`, `--fresh` and `--held`."""
     budget = Budget()
     options = (
+        click.option(
+            "--held",
+            type=click.IntRange(0),
+            metavar="SEED",
+            help="Complete writes only when the kernel stands still, in an order drawn from SEED.",
+        ),
         click.option("--fresh", is_flag=True, help="Run again what the store has a result for."),
         click.option(
             "--seconds",

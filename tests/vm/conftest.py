@@ -42,18 +42,18 @@ def machine(settings: MachineSettings) -> Iterator[Machine]:
         yield booted
 
 
-Record = Callable[[str | Target, Workload], Recorded]
+Record = Callable[..., Recorded]
 
 
 @pytest.fixture
 def record(machine: Machine, tmp_path: Path) -> Record:
     """Records a workload on the target of that name."""
 
-    def run(on: str | Target, workload: Workload, model: str = "cache") -> Recorded:
+    def run(on: str | Target, workload: Workload, model: str = "cache", held: int | None = None) -> Recorded:
         target = target_named(on) if isinstance(on, str) else on
         base = base_image(target, cache_folder() / "bases")
         out = tmp_path / f"{target.name}-{workload.name}.pcr"
-        machine.record(base.path, target.mount_wire(), workload, out, {})
+        machine.record(base.path, target.mount_wire(), workload, out, {}, held)
         return Recorded(target, workload, Source(out, base.path, model))
 
     return run

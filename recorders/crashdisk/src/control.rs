@@ -13,8 +13,16 @@ use crate::guest::GuestConfig;
 pub enum Request {
     /// Start the guest. Answered by `booted`.
     Boot(GuestConfig),
-    /// Run a workload on `base` and write the recording `out`. Answered by `recorded`.
-    Record { base: PathBuf, out: PathBuf, run: Run, metadata: String },
+    /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back.
+    /// Answered by `recorded`.
+    Record {
+        base: PathBuf,
+        out: PathBuf,
+        run: Run,
+        metadata: String,
+        #[serde(default)]
+        held: Option<u64>,
+    },
     /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
     Explore(Explore),
     /// Recover one crash state. Answered by `executed`.

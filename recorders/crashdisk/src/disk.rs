@@ -12,6 +12,7 @@ use postcrash_wire::Message;
 use crate::block::{Kind, SPLIT_BYTES};
 use crate::contents::Resolver;
 use crate::overlay::Overlay;
+use crate::random::Random;
 
 /// Id of requests that are not recorded.
 const UNRECORDED: u32 = u32::MAX;
@@ -26,6 +27,10 @@ pub trait Disk {
     }
     fn completed(&mut self, _id: u32) -> Result<(), RecordingError> {
         Ok(())
+    }
+    /// Which of `count` finished writes is completed next; none: each at once, in order.
+    fn next_completion(&mut self, _count: usize) -> Option<usize> {
+        None
     }
     /// The agent said something, at this place in the order of requests.
     fn message(&mut self, _message: &Message) -> Result<(), RecordingError> {
@@ -76,17 +81,21 @@ pub struct RecordingDisk<'a> {
     next_id: u32,
     /// How many requests that were recorded as one are not completed yet.
     outstanding: HashMap<u32, usize>,
+    /// Draws the order of completions that are held back until the guest stands still.
+    order: Option<Random>,
     /// Off once the run is done: unmounting is not part of the recording.
     recording: bool,
 }
 
 impl<'a> RecordingDisk<'a> {
-    pub fn new(base: &'a Base, writer: RecordingWriter) -> Self {
+    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
+    pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
         RecordingDisk {
             plain: PlainDisk { base, overlay: Overlay::default() },
             writer,
             next_id: 0,
             outstanding: HashMap::new(),
+            order: held.map(Random::new),
             recording: true,
         }
     }
@@ -158,6 +167,11 @@ impl Disk for RecordingDisk<'_> {
         } else {
             Ok(())
         }
+    }
+
+    fn next_completion(&mut self, count: usize) -> Option<usize> {
+        let order = self.order.as_mut().filter(|_| self.recording)?;
+        Some(order.below(count as u64) as usize)
     }
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {

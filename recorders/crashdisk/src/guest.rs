@@ -95,6 +95,8 @@ pub struct Guest {
     ports: [Port; 2],
     mailbox: Mailbox,
     held: HeldReads,
+    /// Requests of the test disk that are done and not completed yet, with the disk's number of each.
+    uncompleted: Vec<(Request, u32)>,
     sleep: Sleep,
     gone: bool,
 }
@@ -117,8 +119,17 @@ impl Guest {
             poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
         }
         let sleep = Sleep::of(process.id())?;
-        let (mailbox, held) = (Mailbox::default(), HeldReads::default());
-        let mut guest = Guest { config: config.clone(), process, poll, ports, mailbox, held, sleep, gone: false };
+        let mut guest = Guest {
+            config: config.clone(),
+            process,
+            poll,
+            ports,
+            mailbox: Mailbox::default(),
+            held: HeldReads::default(),
+            uncompleted: Vec::new(),
+            sleep,
+            gone: false,
+        };
         let deadline = Instant::now() + Duration::from_secs_f64(config.boot_timeout_s);
         guest.pump(disk, deadline, "boot", |mailbox| mailbox.waiting())?;
         Ok(guest)
@@ -163,21 +174,44 @@ impl Guest {
                 let limit = if what == "boot" { self.config.boot_timeout_s } else { self.config.command_timeout_s };
                 return Err(self.lose(format!("the guest hangs: no {what} within {limit} s")));
             }
-            let tokens = if self.held.is_empty() { self.poll.wait(left)? } else { self.poll.ready()? };
+            let idle = self.held.is_empty() && self.uncompleted.is_empty();
+            let tokens = if idle { self.poll.wait(left)? } else { self.poll.ready()? };
             for &token in &tokens {
                 self.handle(token, disk).map_err(|error| self.blame(error))?;
             }
             if !tokens.is_empty() {
                 self.sleep.disturb();
                 self.held.awaited();
-            } else if !self.held.is_empty() && self.sleep.is_sound() {
-                let request = self.held.next();
-                self.answer(request.into_iter().collect(), disk)?;
+            } else if !idle && self.sleep.is_sound() {
+                self.let_go(disk)?;
                 self.sleep.disturb();
             }
         }
         let rest = self.held.take_all();
-        self.answer(rest, disk)
+        self.answer(rest, disk)?;
+        while !self.uncompleted.is_empty() {
+            self.complete(0, disk)?;
+        }
+        Ok(())
+    }
+
+    /// The guest stands still: answer a read or complete a request that it may be waiting for.
+    fn let_go(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        if let Some(request) = self.held.next() {
+            return self.answer(vec![request], disk);
+        }
+        let position = disk.next_completion(self.uncompleted.len()).unwrap_or(0);
+        self.complete(position, disk)
+    }
+
+    fn complete(&mut self, position: usize, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let (request, id) = self.uncompleted.remove(position);
+        disk.completed(id)?;
+        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
+        let written = request.answer(&connection.memory, &[], Status::Ok)?;
+        connection.queue.complete(request.head, written);
+        connection.queue.notify();
+        Ok(())
     }
 
     fn handle(&mut self, token: Token, disk: &mut dyn Disk) -> Result<(), GuestError> {
@@ -245,6 +279,12 @@ impl Guest {
                 Kind::Write { sector, ref data } => self.release(sector, (data.len() / 512) as u64, disk)?,
                 Kind::Zero { sector, sectors, .. } => self.release(sector, sectors, disk)?,
                 _ => {}
+            }
+            let is_write = matches!(request.kind, Kind::Write { .. } | Kind::Zero { .. });
+            if is_write && request.kind.fits(self.config.disk_sectors) && disk.next_completion(1).is_some() {
+                execute(&request.kind, disk, self.config.disk_sectors);
+                self.uncompleted.push((request, id));
+                continue;
             }
             self.answer(vec![request], disk)?;
             disk.completed(id)?;

@@ -58,7 +58,9 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
     let machine = machine.as_mut().ok_or_else(|| GuestError::Input("the first request must be boot".into()))?;
     match request {
         Request::Boot(_) => unreachable!("handled above"),
-        Request::Record { base, out, run, metadata } => record::record(machine.guest()?, &base, &out, run, &metadata),
+        Request::Record { base, out, run, metadata, held } => {
+            record::record(machine.guest()?, &base, &out, run, &metadata, held)
+        }
         Request::Explore(job) => explore::explore(machine, &job),
         Request::Execute { recording, base, model, interval, choices, recover } => {
             let source = Source::open(&recording, &base, &model)?;

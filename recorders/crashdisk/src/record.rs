@@ -10,11 +10,18 @@ use crate::control::Event;
 use crate::disk::RecordingDisk;
 use crate::guest::{Guest, GuestError};
 
-/// Run `run` on `base` and write the recording to `out`.
-pub fn record(guest: &mut Guest, base: &Path, out: &Path, run: Run, metadata: &str) -> Result<(), GuestError> {
+/// Run `run` on `base` and write the recording to `out`; `held` is the seed of completions that are held back.
+pub fn record(
+    guest: &mut Guest,
+    base: &Path,
+    out: &Path,
+    run: Run,
+    metadata: &str,
+    held: Option<u64>,
+) -> Result<(), GuestError> {
     let base = Base::open(base)?;
     let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
-    let mut disk = RecordingDisk::new(&base, writer);
+    let mut disk = RecordingDisk::new(&base, writer, held);
     guest.run(&Command::Run(run), &mut disk)?;
     disk.writer.finish()?;
     let recording = Recording::open(out)?;

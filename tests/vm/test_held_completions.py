@@ -1,0 +1,51 @@
+"""A disk that takes its time shows waits that are missing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording, intervals
+from postcrash.model import WorkloadBuilder
+
+from .conftest import Record, Recorded
+from .test_cli import EXAMPLE, postcrash
+
+SEED = 1
+SEEDS = range(1, 9)
+REPLACE = (
+    WorkloadBuilder()
+    .creat("A")
+    .append("A", 4096)
+    .begin()
+    .creat("B")
+    .write("B", 0, 65536)
+    .rename("B", "A")
+    .creat("C")
+    .fsync("C")
+    .build("replace")
+    .with_tail()
+)
+
+
+def states(recorded: Recorded) -> int:
+    """Crash states of all intervals."""
+    source = recorded.source
+    return sum(found.states for found in intervals(Recording(source.recording), source.base, source.model))
+
+
+def test_a_commit_that_does_not_wait_for_data_shows(record: Record) -> None:
+    at_once = states(record("ext4-writeback", REPLACE))
+    held = [states(record("ext4-writeback", REPLACE, held=seed)) for seed in SEEDS]
+    assert max(held) > at_once
+
+
+@pytest.mark.parametrize("target", ["ext4-writeback", "ext4-current"])
+def test_replacing_by_rename_is_safe_only_on_a_disk_that_completes_at_once(tmp_path: Path, target: str) -> None:
+    arguments = ("check", str(EXAMPLE), "--target", target, "--judge", "P5", "--json", "-")
+    at_once = postcrash(tmp_path, *arguments)
+    assert (at_once.returncode, json.loads(at_once.stdout)["verdict"]) == (0, "holds")
+    held = postcrash(tmp_path, *arguments, "--held", str(SEED))
+    (finding,) = json.loads(held.stdout)["findings"]
+    assert held.returncode == 1
+    assert postcrash(tmp_path, "repro", finding["id"], "--times", "3").returncode == 1
