@@ -20,6 +20,7 @@ test: setup
 
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)
+	$(VENV)/bin/python bench/growth.py
 
 setup:
 	@tools/setup all

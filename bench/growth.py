@@ -1,0 +1,87 @@
+"""`make bench`, second part: how recoveries grow with the number of blocks in flight.
+
+Three families of workloads, each with more and more blocks in one epoch, every crash state of the whole recording
+explored: blocks overwritten in place and never synced, a mail spool (files created and written, then sync), and
+SQLite's rollback journal.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from postcrash.harness.guest_root import guest_root
+from postcrash.harness.kernel import find_kernel
+from postcrash.harness.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.places import cache_folder
+from postcrash.model import Workload, WorkloadBuilder
+from postcrash.targets import base_image, target_named
+
+TARGETS = ("ext4-current", "btrfs", "xfs")
+BLOCKS = (25, 50, 100, 200)
+BLOCK_BYTES = 4096
+
+
+def loose(blocks: int) -> Workload:
+    """Every second block of a file overwritten in place."""
+    builder = WorkloadBuilder().creat("A").write("A", 0, 2 * BLOCK_BYTES * blocks).begin()
+    for block in range(blocks):
+        builder.write("A", 2 * BLOCK_BYTES * block, BLOCK_BYTES)
+    return builder.build("loose").with_tail()
+
+
+def spool(blocks: int) -> Workload:
+    """Small files, then sync."""
+    builder = WorkloadBuilder().mkdir("spool").begin()
+    for number in range(blocks):
+        builder.creat(f"spool/{number}").write(f"spool/{number}", 0, BLOCK_BYTES)
+    return builder.sync().build("spool")
+
+
+def rollback_journal(blocks: int) -> Workload:
+    """Copy old blocks to a journal, sync it, overwrite the blocks in the database, sync it, remove the journal."""
+    builder = WorkloadBuilder().creat("db").write("db", 0, 2 * BLOCK_BYTES * blocks).begin()
+    builder.creat("db-journal").append("db-journal", BLOCK_BYTES * blocks).fsync("db-journal")
+    for block in range(blocks):
+        builder.write("db", 2 * BLOCK_BYTES * block, BLOCK_BYTES)
+    return builder.fsync("db").unlink("db-journal").build("rollback-journal").with_tail()
+
+
+FAMILIES: tuple[Callable[[int], Workload], ...] = (loose, spool, rollback_journal)
+
+
+def measured(machine: Machine, workload: Workload, name: str, recording: Path) -> tuple[str, str, str, str]:
+    """Blocks in flight in the largest epoch, crash states covered, recoveries and seconds."""
+    target = target_named(name)
+    base = base_image(target, cache_folder() / "bases")
+    machine.record(base.path, target.mount_wire(), workload, recording, {})
+    started = time.monotonic()
+    recover = target.recover_wire(walk=True, fsck=False)
+    *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120))
+    intervals = [event for event in events if event["event"] == "interval"]
+    largest = max(interval["components"] for interval in intervals)
+    states = sum(int(interval["covered"]) for interval in intervals)
+    left_out = " (not all)" if any(interval["left_out"] for interval in intervals) else ""
+    seconds = time.monotonic() - started
+    return str(largest), f"{float(states):.0e}{left_out}", str(last["recoveries"]), f"{seconds:.1f}"
+
+
+def main() -> None:
+    """Explore every family on every target and print one table."""
+    kernel = find_kernel()
+    settings = MachineSettings(kernel.path, guest_root(kernel, cache_folder()))
+    table = Table("workload", "target", "blocks", "in flight, most", "crash states", "recoveries", "seconds")
+    with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder, Machine(settings, 0) as machine:
+        for family, name, blocks in product(FAMILIES, TARGETS, BLOCKS):
+            workload = family(blocks)
+            figures = measured(machine, workload, name, Path(folder) / "growth.pcr")
+            table.add_row(workload.name, name, str(blocks), *figures)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
