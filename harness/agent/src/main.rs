@@ -35,6 +35,8 @@ fn main() {
 }
 
 fn serve() -> io::Result<()> {
+    // fsck programs look there for whether the disk is mounted.
+    mount::mount_proc()?;
     sys::load_module(MODULE)?;
     let mut mailbox = Mailbox::open(MAILBOX)?;
     loop {

@@ -34,6 +34,13 @@ pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
     check(result).map(|_| ())
 }
 
+/// Mount /proc.
+pub fn mount_proc() -> io::Result<()> {
+    // SAFETY: C strings, and no data.
+    let result = unsafe { libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null()) };
+    check(result).map(|_| ())
+}
+
 pub fn unmount() -> io::Result<()> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.

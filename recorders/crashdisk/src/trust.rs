@@ -1,7 +1,8 @@
 //! Whether a guest can be believed.
 //!
 //! A guest whose driver or agent is broken finds every state alike, and so looks perfectly pruned. Before a guest counts,
-//! the base image as mkfs made it must mount in it; every guest must show it the same, at the start and at the end.
+//! the base image as mkfs made it must mount in it, and pass fsck where that is asked for; every guest must show it the
+//! same, at the start and at the end.
 
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
@@ -53,13 +54,23 @@ impl<'a> Trust<'a> {
         let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
         let bytes = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk)?;
         let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        match observation.get("mount_errno").and_then(Value::as_u64) {
-            Some(0) => Ok(bytes),
-            errno => {
-                let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
-                let errno = errno.map_or("?".into(), |e| e.to_string());
-                Err(GuestError::Input(format!("the base image does not mount (errno {errno}); kernel log: {log}")))
-            }
+        match objection(&observation) {
+            None => Ok(bytes),
+            Some(objection) => Err(GuestError::Input(objection)),
         }
     }
+}
+
+/// Why the base image as it was made is not in order.
+fn objection(observation: &Value) -> Option<String> {
+    let mount_errno = observation.get("mount_errno").and_then(Value::as_u64);
+    if mount_errno != Some(0) {
+        let log = observation.get("klog").map(Value::to_string).unwrap_or_default();
+        let errno = mount_errno.map_or("?".into(), |e| e.to_string());
+        return Some(format!("the base image does not mount (errno {errno}); kernel log: {log}"));
+    }
+    let status = observation.pointer("/fsck/status").and_then(Value::as_i64);
+    let output = observation.pointer("/fsck/output").and_then(Value::as_str).unwrap_or_default();
+    let refused = status.filter(|&status| status != 0);
+    refused.map(|status| format!("fsck of the base image exits with status {status}: {}", output.replace('\n', " | ")))
 }

@@ -1,0 +1,43 @@
+"""The general checkers raise no false alarm on honest drives, and do raise one on a lying drive."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording, intervals
+from postcrash.checkers import CHECKERS, checker_named
+from postcrash.harness.machine import Machine
+from postcrash.model import History, Observation, WorkloadBuilder
+from postcrash.targets import TARGETS
+
+from .conftest import Record
+from .test_cli import ROOT, postcrash
+
+GENERAL = tuple(argument for checker in CHECKERS for argument in ("--judge", checker.name))
+EXAMPLE = str(ROOT / "examples/create-fsync.ops")
+
+
+@pytest.mark.parametrize("target", [target.name for target in TARGETS])
+def test_no_false_alarm(tmp_path: Path, target: str) -> None:
+    result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--json", "-")
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["verdict"], report["findings"]) == (0, "holds", []), result.stderr
+    assert set(report["judges"]) == {checker.name for checker in CHECKERS}
+
+
+def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) -> None:
+    workload = (
+        WorkloadBuilder().begin().mkdir("D").creat("D/a").write("D/a", 0, 12_288).fsync("D/a").build("w").with_tail()
+    )
+    recorded = record("ext4-current", workload, "lying")
+    (interval,) = intervals(Recording(recorded.source.recording), recorded.source.base, "lying")
+    recover = recorded.target.recover_wire(walk=False, fsck=True)
+    history, chance, messages = History(workload, interval.started, interval.returned), random.Random(1), []
+    for _ in range(40):
+        state = [(number, chance.randrange(len(found[2]))) for number, found in enumerate(interval.components)]
+        observation = machine.execute(recorded.source, interval.index, state, recover)["observation"]
+        finding = checker_named("fsck").check(history, Observation.from_wire(observation))
+        messages.extend([finding.message] if finding else [])
+    assert any("fsck exits with status 4" in message for message in messages)
