@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from postcrash.model import Verdict
 from postcrash.properties import PROPERTIES
-from postcrash.reports.published import KERNEL, SOURCE, published
+from postcrash.reports.published import KERNEL, SOURCE, published, why_otherwise
 from postcrash.reports.records import Cell
 
 DIFFERS_MARK = "†"
@@ -93,9 +93,14 @@ def note(cell: Cell) -> str:
 
 
 def published_notes(grid: Grid) -> list[str]:
-    """One line for each cell that differs from the published table: `btrfs P1: published ✗ (Linux 3.2)`."""
+    """One line for each cell that differs from the published table: `btrfs P1: published ✗ (Linux 3.2)`, and why."""
     pairs = [(cell, otherwise_published(cell)) for cell in grid.in_order]
-    return [f"{c.target} {c.property}: published {said.symbol} ({KERNEL})" for c, said in pairs if said is not None]
+    return [_published_note(cell, said) for cell, said in pairs if said is not None]
+
+
+def _published_note(cell: Cell, said: Verdict) -> str:
+    why = why_otherwise(cell.target, cell.property) if cell.verdict is Verdict.VIOLATED else ""
+    return f"{cell.target} {cell.property}: published {said.symbol} ({KERNEL})" + (f"; {why}" if why else "")
 
 
 def published_heading() -> str:

@@ -71,7 +71,7 @@ def _footnotes(grid: Grid) -> list[str]:
     """What stands below a table on the terminal."""
     lines = [f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
     notes = published_notes(grid)
-    lines += [f"{published_heading()}: {'; '.join(notes)}"] if notes else []
+    lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
     return [*lines, *(f"{cell.verdict.symbol} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
 
 
