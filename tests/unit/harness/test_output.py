@@ -1,0 +1,50 @@
+"""Output files are whole or absent, and nothing but a file is ever replaced."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.output import write_json, write_text
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "out.txt"
+    write_text(str(place), "one")
+    write_text(str(place), "two")
+    assert place.read_text() == "two"
+    assert list(place.parent.iterdir()) == [place]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_text(str(tmp_path / "link"), "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_json(str(pipe), {"a": 1})
+    reader.join()
+    assert read == ['{\n  "a": 1\n}\n']
+    assert pipe.is_fifo()
+
+
+def test_a_device_stays_a_device() -> None:
+    write_text("/dev/null", "text")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InfrastructureError, match=r"cannot write .*file/out"):
+        write_text(str(tmp_path / "file" / "out"), "text")
+    with pytest.raises(InfrastructureError, match="cannot write"):
+        write_text(str(tmp_path), "text")
