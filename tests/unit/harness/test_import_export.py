@@ -159,3 +159,10 @@ def test_export_refuses_in_one_line(folder: Path) -> None:
         assert expected in one_line(postcrash(folder, "export", source, out), code)
     assert not (folder / "out").exists()
     assert leftovers(folder) == []
+
+
+def test_export_never_replaces_a_device_or_a_pipe(folder: Path) -> None:
+    write_recording(folder / "x.pcr", 8, "{}", [("durable",)])
+    os.mkfifo(folder / "pipe")
+    assert "pipe: it is there already and is not a file" in one_line(postcrash(folder, "export", "x.pcr", "pipe"), 4)
+    assert (folder / "pipe").is_fifo()
