@@ -86,8 +86,8 @@ def test_the_same_check_again_comes_from_the_store(replaced: tuple[Path, dict]) 
     assert json.loads(again.stdout) == report
 
 
-def test_ext4_current_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
-    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-current", "--json", "-")
+def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
+    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-journal", "--json", "-")
     report = json.loads(result.stdout)
     assert (result.returncode, report["verdict"]) == (0, "holds"), report["findings"]
     assert report["judges"]["P5"] == {"verdict": "holds", "relevant": True, "reason": ""}

@@ -41,11 +41,9 @@ def test_a_commit_that_does_not_wait_for_data_shows(record: Record) -> None:
 
 
 @pytest.mark.parametrize("target", ["ext4-writeback", "ext4-current"])
-def test_replacing_by_rename_is_safe_only_on_a_disk_that_completes_at_once(tmp_path: Path, target: str) -> None:
-    arguments = ("check", str(EXAMPLE), "--target", target, "--judge", "P5", "--json", "-")
-    at_once = postcrash(tmp_path, *arguments)
-    assert (at_once.returncode, json.loads(at_once.stdout)["verdict"]) == (0, "holds")
-    held = postcrash(tmp_path, *arguments, "--held", str(SEED))
+def test_replacing_by_rename_is_not_safe_on_a_disk_that_takes_its_time(tmp_path: Path, target: str) -> None:
+    arguments = ("check", str(EXAMPLE), "--target", target, "--judge", "P5", "--held", str(SEED), "--json", "-")
+    held = postcrash(tmp_path, *arguments)
     (finding,) = json.loads(held.stdout)["findings"]
     assert held.returncode == 1
     assert postcrash(tmp_path, "repro", finding["id"], "--times", "3").returncode == 1

@@ -32,6 +32,10 @@ pub trait Disk {
     fn next_completion(&mut self, _count: usize) -> Option<usize> {
         None
     }
+    /// Whether the guest's kernel is to come to rest before a message of the agent is handled.
+    fn wants_rest(&self) -> bool {
+        false
+    }
     /// The agent said something, at this place in the order of requests.
     fn message(&mut self, _message: &Message) -> Result<(), RecordingError> {
         Ok(())
@@ -172,6 +176,10 @@ impl Disk for RecordingDisk<'_> {
     fn next_completion(&mut self, count: usize) -> Option<usize> {
         let order = self.order.as_mut().filter(|_| self.recording)?;
         Some(order.below(count as u64) as usize)
+    }
+
+    fn wants_rest(&self) -> bool {
+        self.recording && self.order.is_none()
     }
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {

@@ -24,6 +24,8 @@ use crate::poll::Poll;
 use crate::termination;
 use crate::vhost::Connection;
 
+/// A kernel that is never at rest is not waited for longer than this.
+const REST_MAX: Duration = Duration::from_secs(1);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 /// How a guest is started.
@@ -257,6 +259,9 @@ impl Guest {
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let taken = take(&mut self.ports[Device::Mailbox as usize])?;
         self.serve_disk(disk)?;
+        if !taken.is_empty() && disk.wants_rest() {
+            self.rest(disk)?;
+        }
         let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
         for request in taken {
             if let Some(message) = self.mailbox.accept(request, connection)? {
@@ -264,6 +269,20 @@ impl Guest {
             }
         }
         self.mailbox.deliver(connection)?;
+        Ok(())
+    }
+
+    /// Serve the guest's disk until its kernel has come to rest: what it does after an operation has returned, such as
+    /// handling completed I/O, is then done before the next operation, however busy the host is.
+    fn rest(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let deadline = Instant::now() + REST_MAX;
+        self.sleep.disturb();
+        while !self.sleep.is_sound() && Instant::now() < deadline {
+            for token in self.poll.ready()? {
+                self.sleep.disturb();
+                self.handle(token, disk)?;
+            }
+        }
         Ok(())
     }
 
