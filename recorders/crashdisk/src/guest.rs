@@ -25,7 +25,7 @@ use crate::termination;
 use crate::vhost::Connection;
 
 /// A kernel that is never at rest is not waited for longer than this.
-const REST_MAX: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 /// How a guest is started.
