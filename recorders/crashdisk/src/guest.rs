@@ -278,16 +278,17 @@ impl Guest {
         let deadline = Instant::now() + REST_MAX;
         self.sleep.disturb();
         while !self.sleep.is_sound() && Instant::now() < deadline {
-            for token in self.poll.ready()? {
+            if self.serve_disk(disk)? {
                 self.sleep.disturb();
-                self.handle(token, disk)?;
             }
         }
         Ok(())
     }
 
-    fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+    /// Serve the requests in the disk's ring; tells whether there were any.
+    fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         let requests = take(&mut self.ports[Device::Test as usize])?;
+        let found = !requests.is_empty();
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
             match request.kind {
@@ -308,7 +309,7 @@ impl Guest {
             self.answer(vec![request], disk)?;
             disk.completed(id)?;
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Answer held reads of sectors that are about to change.
