@@ -49,13 +49,19 @@ class Interval:
         """Operations (set-up included) that had returned."""
     @property
     def pieces(self) -> list[tuple[int, int, int]]:
-        """In-flight pieces in submission order: (event that submitted it, sector, sectors)."""
+        """In-flight pieces in submission order: (event that submitted it, sector, sectors).
+
+        On the device model `prefix` they are whole writes in the order of completion.
+        """
     @property
     def components(self) -> list[tuple[int, int, list[int]]]:
-        """Independent choices: (sector, sectors, weight of each version)."""
+        """Independent choices: (first sector, number of sectors, weight of each version).
+
+        The sectors are neighbours, except on `ordered` and `prefix`: there is one choice, how much was kept.
+        """
     @property
     def states(self) -> int:
-        """Number of crash states: assignments of keep or lose to the pieces."""
+        """Number of crash states: 2 ** len(pieces); on `ordered` and `prefix` len(pieces) + 1."""
     @property
     def contents(self) -> int:
         """Number of different disk contents."""
@@ -82,7 +88,10 @@ def state_bytes(
     """
 
 def device_models() -> list[str]:
-    """Names of the device models."""
+    """Names of the device models, without those of other atomic units (such as cache:16384)."""
+
+def check_device_model(name: str) -> str:
+    """The shortest name of a device model (`torn` for cache:512); ValueError where there is none of that name."""
 
 def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]) -> None:
     """Write a recording of `events`, where a write is ("write", id, sector, data, fua, preflush)."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from postcrash._core import device_models
+from postcrash._core import check_device_model, device_models
 from postcrash.harness.machine import Budget
 
 _Command = Callable[..., Any]
@@ -15,6 +15,13 @@ def json_option(command: _Command) -> _Command:
     """`--json FILE`."""
     help_text = "Write the result as JSON; - is standard output."
     return click.option("--json", "json_file", metavar="FILE", help=help_text)(command)
+
+
+def _device_model(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
+    try:
+        return check_device_model(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def exploration_options(command: _Command) -> _Command:
@@ -44,7 +51,12 @@ def exploration_options(command: _Command) -> _Command:
         ),
         click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; one a CPU by default."),
         click.option(
-            "--model", type=click.Choice(device_models()), default="cache", show_default=True, help="Device model."
+            "--model",
+            metavar="MODEL",
+            callback=_device_model,
+            default="cache",
+            show_default=True,
+            help=f"Device model: {', '.join(device_models())}; cache:16384 is cache with an atomic unit of 16 KiB.",
         ),
     )
     for option in options:

@@ -6,15 +6,17 @@
 //! The flush in a PREFLUSH write ends at a moment that the recording does not show: before its write starts. While such
 //! writes are under way, one crash interval is handed out for each stage: none of those flushes is done, the first is,
 //! the first two are, and so on. Each covers what the one before it covers, so no other combination adds a state.
+//! Where pieces are kept in order there is one stage: a PREFLUSH write stands behind all that its flush covers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
 
 use crate::component::{group, Component, TooManyVersions};
-use crate::device::DeviceModel;
+use crate::device::{DeviceModel, Order};
+use crate::history::in_order;
 use crate::recording::{Event, Recording};
 use crate::view::{Base, Content, Stable};
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
@@ -63,11 +65,15 @@ impl Piece {
         self.sector + self.sectors
     }
 
+    /// Its sectors, each with its source.
+    pub fn sources(&self) -> impl Iterator<Item = (u64, Source)> + '_ {
+        (0..self.sectors).map(|i| (self.sector + i, self.source.sector(i)))
+    }
+
     /// Put the piece into `sources` (from sector `start` on) wherever nothing submitted later is stable.
     pub fn show(&self, sources: &mut [Source], stable: &[Source], start: u64) {
-        for i in 0..self.sectors {
-            let at = (self.sector + i - start) as usize;
-            let source = self.source.sector(i);
+        for (sector, source) in self.sources() {
+            let at = (sector - start) as usize;
             if source > stable[at] {
                 sources[at] = source;
             }
@@ -84,30 +90,32 @@ pub struct Interval {
     /// Operations (set-up included) that had been started, and that had returned.
     pub started: u32,
     pub returned: u32,
+    /// What is in flight, in submission order; where pieces are kept in another order, in that one.
     pub pieces: Vec<Piece>,
     /// Components with more than one version. The others decide nothing.
     pub components: Vec<Component>,
     /// Why the interval cannot be explored, if so.
     pub too_large: Option<TooManyVersions>,
+    states: BigUint,
     by_sector: HashMap<u64, u32>,
 }
 
 impl Interval {
-    /// How many crash states there are: assignments of keep or lose to the pieces.
+    /// How many crash states there are: choices of which pieces are kept.
     pub fn states(&self) -> BigUint {
-        BigUint::one() << self.pieces.len()
+        self.states.clone()
     }
 
     /// How many crash states agree with `choices` (component, version).
     pub fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
-        let mut free = self.pieces.len();
+        let mut free = self.states.clone();
         let mut count = BigUint::one();
         for &(component, version) in choices {
             let component = &self.components[component as usize];
-            free -= component.pieces as usize;
+            free /= &component.states;
             count *= &component.versions[version as usize].weight;
         }
-        count << free
+        count * free
     }
 
     /// How many different disk contents there are.
@@ -122,9 +130,7 @@ impl Interval {
     /// Pieces that a state with `choices` has lost; components without a choice keep all they can.
     pub fn lost(&self, choices: &[(u32, u32)]) -> Vec<u32> {
         let chosen: HashMap<u32, u32> = choices.iter().copied().collect();
-        let version = |(i, component): (usize, &Component)| {
-            component.versions[chosen.get(&(i as u32)).map_or(0, |&v| v as usize)].lost.clone()
-        };
+        let version = |(i, component): (usize, &Component)| component.lost(chosen.get(&(i as u32)).map_or(0, |&v| v));
         let mut lost: Vec<u32> = self.components.iter().enumerate().flat_map(version).collect();
         lost.sort_unstable();
         lost
@@ -133,21 +139,19 @@ impl Interval {
 
 struct InFlight {
     id: u32,
-    completed: bool,
+    /// The event that completed it.
+    completed: Option<usize>,
     fua: bool,
     pieces: Vec<Piece>,
 }
 
 impl InFlight {
-    /// Put the write into `stable`, but not over what was submitted later.
-    fn stabilise(&self, stable: &mut Stable) {
-        for piece in &self.pieces {
-            for i in 0..piece.sectors {
-                let sector = piece.sector + i;
-                let block = stable.entry(sector / BLOCK_SECTORS).or_insert([Source::BASE; 8]);
-                let known = &mut block[(sector % BLOCK_SECTORS) as usize];
-                *known = (*known).max(piece.source.sector(i));
-            }
+    /// Put the write into `stable`: over everything if it is `last` to persist, else not over what was submitted later.
+    fn stabilise(&self, stable: &mut Stable, last: bool) {
+        for (sector, source) in self.pieces.iter().flat_map(Piece::sources) {
+            let block = stable.entry(sector / BLOCK_SECTORS).or_insert([Source::BASE; 8]);
+            let known = &mut block[(sector % BLOCK_SECTORS) as usize];
+            *known = if last { source } else { (*known).max(source) };
         }
     }
 }
@@ -219,7 +223,7 @@ impl<'a> Cursor<'a> {
         self.stages_done += 1;
         self.stage_stable = (!covered.is_empty()).then(|| {
             let mut stable = self.stable.clone();
-            self.in_flight.iter().filter(|w| covered.contains(&w.id)).for_each(|w| w.stabilise(&mut stable));
+            self.in_flight.iter().filter(|w| covered.contains(&w.id)).for_each(|w| w.stabilise(&mut stable, false));
             stable
         });
         self.index += 1;
@@ -229,6 +233,9 @@ impl<'a> Cursor<'a> {
     /// For each stage of the PREFLUSH writes under way, the ids of the requests that their flushes have made stable.
     fn stages(&self) -> Vec<Vec<u32>> {
         let mut stages = vec![Vec::new()];
+        if self.model.order() != Order::Free {
+            return stages;
+        }
         for write in &self.in_flight {
             let covered = self.covered(write.id);
             if covered.len() > stages[stages.len() - 1].len() {
@@ -243,7 +250,17 @@ impl<'a> Cursor<'a> {
         self.flushes.get(&id).filter(|_| self.model.honours_flush()).map_or(&[], |ids| ids)
     }
 
-    /// Ids of the in-flight requests that `event` makes stable.
+    /// Writes in flight in the order in which they persist, those that can. In no order: as they were submitted.
+    fn in_order(&self) -> Vec<&InFlight> {
+        let mut writes: Vec<&InFlight> = self.in_flight.iter().collect();
+        if self.model.order() == Order::Completion {
+            writes.retain(|write| write.completed.is_some());
+            writes.sort_by_key(|write| write.completed);
+        }
+        writes
+    }
+
+    /// Ids of the in-flight requests that `event` makes stable; if pieces are kept in order, more may become so with them.
     fn made_stable(&self, event: &Event) -> Vec<u32> {
         let Event::Complete { id } = *event else { return Vec::new() };
         let covered = self.covered(id);
@@ -287,65 +304,82 @@ impl<'a> Cursor<'a> {
                 event: self.at,
             })
             .collect();
-        self.in_flight.push(InFlight { id, completed: false, fua, pieces });
+        self.in_flight.push(InFlight { id, completed: None, fua, pieces });
     }
 
     fn completed(&self) -> Vec<u32> {
-        self.in_flight.iter().filter(|w| w.completed).map(|w| w.id).collect()
+        self.in_flight.iter().filter(|w| w.completed.is_some()).map(|w| w.id).collect()
     }
 
     fn complete(&mut self, id: u32, event: &Event) {
         let stable = self.made_stable(event);
         if let Some(write) = self.in_flight.iter_mut().find(|w| w.id == id) {
-            write.completed = true;
+            write.completed = Some(self.at);
         }
         self.flushes.remove(&id);
         self.stabilise(&stable);
     }
 
+    /// Make the writes `ids` stable, and where writes persist in order, all that come before one of them.
     fn stabilise(&mut self, ids: &[u32]) {
-        let stable = &mut self.stable;
-        self.in_flight.retain(|write| {
-            let stays = !ids.contains(&write.id);
-            if !stays {
-                write.stabilise(stable);
-            }
-            stays
-        });
+        if ids.is_empty() {
+            return;
+        }
+        let ordered = self.model.order() != Order::Free;
+        let mut stable = std::mem::take(&mut self.stable);
+        let writes = self.in_order();
+        let count = writes.iter().rposition(|write| ids.contains(&write.id)).map_or(0, |last| last + 1);
+        let kept = |write: &&&InFlight| ordered || ids.contains(&write.id);
+        let kept: Vec<&InFlight> = writes[..count].iter().filter(kept).copied().collect();
+        kept.iter().for_each(|write| write.stabilise(&mut stable, ordered));
+        let ids: HashSet<u32> = kept.iter().map(|write| write.id).collect();
+        self.stable = stable;
+        self.in_flight.retain(|write| !ids.contains(&write.id));
         for covered in self.flushes.values_mut() {
             covered.retain(|id| !ids.contains(id));
         }
     }
 
-    /// The crash states of the stage in which the flushes of PREFLUSH writes have made `covered` stable.
-    fn build(&self, index: u32, covered: &[u32]) -> Interval {
+    /// Pieces in flight in the stage in which the flushes of PREFLUSH writes have made `covered` stable.
+    fn pieces(&self, covered: &[u32]) -> Vec<Piece> {
         let started = |write: &&InFlight| self.covered(write.id).len() <= covered.len();
-        let in_flight = self.in_flight.iter().filter(|write| !covered.contains(&write.id)).filter(started);
-        let pieces: Vec<Piece> = in_flight.flat_map(|write| write.pieces.iter().cloned()).collect();
+        let open = |write: &&InFlight| !covered.contains(&write.id) && started(write);
+        let in_order = self.in_order();
+        let ordered = self.model.order() != Order::Free;
+        let writes = in_order.into_iter().filter(|write| ordered || open(write));
+        writes.flat_map(|write| write.pieces.iter().cloned()).collect()
+    }
+
+    /// The crash states of that stage.
+    fn build(&self, index: u32, covered: &[u32]) -> Interval {
         let content = self.content();
+        let pieces = self.pieces(covered);
+        let (built, states): (Vec<_>, BigUint) = match self.model.order() {
+            Order::Free => {
+                let build = |members: &Vec<u32>| Component::build(members, &pieces, &content);
+                (group(&pieces).iter().map(build).collect(), BigUint::one() << pieces.len())
+            }
+            Order::Submission | Order::Completion => {
+                (vec![Ok(in_order(&pieces, &content))], BigUint::from(pieces.len() + 1))
+            }
+        };
         let mut components = Vec::new();
         let mut too_large = None;
-        for members in group(&pieces) {
-            match Component::build(&members, &pieces, &content) {
+        for component in built {
+            match component {
                 Ok(component) if component.versions.len() > 1 => components.push(component),
                 Ok(_) => {}
                 Err(error) => too_large = Some(error),
             }
         }
         let mut by_sector = HashMap::new();
-        for (i, component) in components.iter().enumerate() {
-            by_sector.extend((component.sector..component.sector + component.sectors).map(|s| (s, i as u32)));
+        for (i, component) in (0..).zip(&components) {
+            component.each_sector(|sector| {
+                by_sector.insert(sector, i);
+            });
         }
-        Interval {
-            index,
-            event: self.at,
-            started: self.started,
-            returned: self.returned,
-            pieces,
-            components,
-            too_large,
-            by_sector,
-        }
+        let (event, started, returned) = (self.at, self.started, self.returned);
+        Interval { index, event, started, returned, pieces, components, too_large, states, by_sector }
     }
 }
 

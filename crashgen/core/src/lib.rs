@@ -7,6 +7,7 @@
 pub mod component;
 pub mod device;
 pub mod explore;
+mod history;
 pub mod interval;
 pub mod recording;
 pub mod view;

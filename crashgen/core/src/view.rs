@@ -77,7 +77,7 @@ impl Content<'_> {
                 None => self.stable_source(s),
                 Some(index) => {
                     let component = &interval.components[index as usize];
-                    component.versions[choose(index) as usize].sources[(s - component.sector) as usize]
+                    component.source(choose(index), s)
                 }
             };
             self.read_source(source, s, chunk);

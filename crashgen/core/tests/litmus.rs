@@ -1,4 +1,4 @@
-//! Litmus tables of the device model: one row is a log (see `common`), and for each of its crash intervals the number of
+//! Litmus tables of the device models: one row is a log (see `common`), and for each of its crash intervals the number of
 //! crash states and every disk content that they show, `*n` for one that n of them show.
 
 mod common;
@@ -154,6 +154,112 @@ const LYING: &[Row] = &[
     row("the set-up is stable all the same", "w0=A; durable; flush; w1=B", &["2: A. AB"]),
 ];
 
+const LYING_HALVES: &[Row] =
+    &[row("a unit of 2 KiB, and still no FUA", "w.3-4=A+fua", &["4: .. [...A....]. [....A...]. [...AA...]."])];
+
+const TORN: &[Row] = &[
+    row("a block tears between sectors", "w.0-1=A", &["4: .. [A.......]. [.A......]. [AA......]."]),
+    row(
+        "an overlap tears too",
+        "w.0-1=A; w.1-2=B",
+        &["16: .. [A.......]. [.A......]. [AA......]. [.B......].*2 [AB......].*2 \
+           [..B.....]. [A.B.....]. [.AB.....]. [AAB.....]. [.BB.....].*2 [ABB.....].*2"],
+    ),
+    row("a discard tears", "w.0-1=A; durable; discard .0-1", &["4: [AA......]. [0A......]. [A0......]. [00......]."]),
+    row(
+        "a flush keeps every sector",
+        "w.0-1=A; flush; w.0=B",
+        &["4: .. [A.......]. [.A......]. [AA......].", "2: [AA......]. [BA......]."],
+    ),
+    row("FUA too", "w.0-1=A+fua", &["4: .. [A.......]. [.A......]. [AA......].", "1: [AA......]."]),
+    row(
+        "PREFLUSH is a flush, then a write that tears",
+        "w.0=A; w.1-2=B+pre+fua",
+        &["2: .. [A.......].", "4: [A.......]. [AB......]. [A.B.....]. [ABB.....].", "1: [ABB.....]."],
+    ),
+    row(
+        "no sector runs backwards",
+        "a<w.0-1=A; w.1=B+fua; a>",
+        &["8: .. [A.......]. [.A......]. [AA......]. [.B......].*2 [AB......].*2", "4: [.B......].*2 [AB......].*2"],
+    ),
+    row(
+        "a write that never completed may be kept in part",
+        "a<w.0-1=A",
+        &["4: .. [A.......]. [.A......]. [AA......]."],
+    ),
+];
+
+const TWO_BLOCKS: &[Row] = &[
+    row("a unit of two blocks persists whole", "w.0-15=A", &["2: .. AA"]),
+    row("also what starts inside of it", "w.6-9=ABCD", &["2: .. [......AB][CD......]"]),
+    row("two writes to one unit are independent", "w0=A; w1=B", &["4: .. A. .B AB"]),
+    row("a discard is whole too", "w.0-15=A; durable; discard .7-8", &["2: AA [AAAAAAA0][0AAAAAAA]"]),
+    row("content never runs backwards", "a<w.0-15=A; w0=B+fua; a>", &["4: .. AA B. BA", "2: B. BA"]),
+];
+
+const HALF_A_BLOCK: &[Row] = &[
+    row("a block is two units", "w0=A", &["4: .. [AAAA....]. [....AAAA]. A."]),
+    row("they end at multiples of 2 KiB", "w.2-5=A", &["4: .. [..AA....]. [....AA..]. [..AAAA..]."]),
+    row("no unit is cut", "w.4-7=A", &["2: .. [....AAAA]."]),
+];
+
+const ORDERED: &[Row] = &[
+    row("a crash keeps a prefix of the writes", "w0=A; w1=B; w0=C", &["4: .. A. AB CB"]),
+    row("in the order of submission, not of completion", "a<w0=A; b<w1=B; b>; a>", &["3: .. A. AB"]),
+    row("a write that never completed is kept if a later one is", "a<w0=A; w1=B", &["3: .. A. AB"]),
+    row("a write is kept from its first sector on", "w.0-15=A", &["3: .. A. AA"]),
+    row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
+    row("nothing that completes after its submission", "a<w0=A; f<flush; a>; f>; w1=B", &["3: .. A. AB"]),
+    row(
+        "but what was submitted before the last that it covers",
+        "a<w0=A; w1=B; flush; w0=C",
+        &["3: .. A. AB", "2: AB CB"],
+    ),
+    row("which then ends no interval of its own", "a<w0=A; w1=B; flush; a>; flush", &["3: .. A. AB", "1: AB"]),
+    row("FUA keeps its own write and all before", "w0=A; w1=B+fua; w0=C", &["3: .. A. AB", "2: AB CB"]),
+    row("none behind it", "w0=A; b<w1=B+fua; w0=C; b>", &["4: .. A. AB CB", "2: AB CB"]),
+    row("PREFLUSH comes behind what it covers", "w0=A; b<w1=B+pre", &["3: .. A. AB"]),
+    row("and keeps it", "w0=A; w1=B+pre", &["3: .. A. AB", "2: A. AB"]),
+    row("with FUA its own write too", "w0=A; w1=B+pre+fua", &["3: .. A. AB", "1: AB"]),
+    row("a discard stands in its place", "w0=A; discard 0; w0=B", &["4: .. A. 0. B."]),
+    row("content never runs backwards", "a<w0=A; w0=B+fua; a>", &["3: .. A. B.", "1: B."]),
+    row("512 bytes over a block", "w0=A; w.3=B", &["3: .. A. [AAABAAAA]."]),
+    row("the same content twice is one content", "w0=A; w0=A", &["3: .. A.*2"]),
+    row("also with another in between", "w0=A; durable; w0=B; w0=A; w1=C", &["4: A.*2 B. AC"]),
+    row("the same on one block is not the same disk", "w0=A; w1=B; w0=.; w1=.", &["5: ..*2 A. AB .B"]),
+    row("what the set-up left under way is in flight", "w0=A; a<w1=B; durable; a>; w0=C", &["3: A. AB CB"]),
+    row("unless it stands before what is stable", "a<w0=A; w1=B; durable", &["1: AB"]),
+];
+
+const ORDERED_SECTORS: &[Row] = &[row(
+    "a block is kept from its first sector on",
+    "w.0-1=A; w.3=B",
+    &["4: .. [A.......]. [AA......]. [AA.B....]."],
+)];
+
+const PREFIX: &[Row] = &[
+    row("a crash keeps a prefix of the log", "w0=A; w1=B; w0=C", &["4: .. A. AB CB"]),
+    row("in the order of completion, not of submission", "a<w0=A; b<w1=B; b>; a>", &["3: .. .B AB"]),
+    row("what never completed is in no log", "a<w0=A; w1=B", &["2: .. .B"]),
+    row("an entry is never cut", "w.0-15=A", &["2: .. AA"]),
+    row("what completed last shows, also if it is older", "a<w0=A; w0=B; a>", &["3: .. B. A."]),
+    row("and once it is stable", "a<w0=A; w0=B; a>; flush; w1=C", &["3: .. B. A.", "2: A. AC"]),
+    row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
+    row(
+        "nothing that completes after its submission",
+        "w0=A; f<flush; w1=B; f>; w0=C",
+        &["3: .. A. AB", "3: A. AB CB"],
+    ),
+    row("FUA keeps all that had completed", "w0=A; w1=B+fua; w0=C", &["2: .. A.", "2: AB CB"]),
+    row("and not what had not", "a<w0=A; w1=B+fua; a>", &["1: ..", "2: .B AB"]),
+    row("PREFLUSH is a flush", "w0=A; w1=B+pre", &["2: .. A.", "2: A. AB"]),
+    row("with FUA it keeps its own write", "w0=A; w1=B+pre+fua", &["2: .. A.", "1: AB"]),
+    row("a discard is an entry", "w0=A; discard .0-8", &["3: .. A. 0[0.......]"]),
+    row("the same content twice is one content", "w0=A; w1=B; w1=.; w1=B", &["5: .. A.*2 AB*2"]),
+    row("what the set-up left under way is in flight", "w0=A; a<w1=B; durable; a>; w0=C", &["3: A. AB CB"]),
+    row("also if it was submitted first", "a<w0=A; w1=B; durable; a>", &["2: .B AB"]),
+];
+
 /// An interval as the tables write it: number of states, and contents with how many states show each.
 type Expected = (BigUint, BTreeMap<String, BigUint>);
 
@@ -224,6 +330,53 @@ fn equal_contents_are_one_version_that_counts_for_all() {
 #[test]
 fn a_lying_drive_makes_nothing_stable() {
     check(LYING, "lying");
+    check(LYING_HALVES, "lying:2048");
+}
+
+#[test]
+fn a_torn_write_leaves_any_of_its_sectors() {
+    check(TORN, "torn");
+    check(TORN, "cache:512");
+}
+
+#[test]
+fn the_atomic_unit_persists_whole_or_not_at_all() {
+    check(PIECES, "cache:4096");
+    check(TWO_BLOCKS, "cache:8192");
+    check(HALF_A_BLOCK, "cache:2048");
+}
+
+#[test]
+fn an_ordered_drive_keeps_a_prefix_of_what_was_submitted() {
+    check(ORDERED, "ordered");
+    check(ORDERED_SECTORS, "ordered:512");
+}
+
+#[test]
+fn a_replayed_log_is_a_prefix_of_what_was_completed() {
+    check(PREFIX, "prefix");
+}
+
+#[test]
+fn the_blocks_of_one_torn_write_count_as_sectors() {
+    Recorded::new(&parse("w.0-15=A")).each_interval("torn", |interval, _| {
+        assert_eq!(interval.components.len(), 16);
+        assert_eq!((interval.states(), interval.contents()), (BigUint::from(1u32 << 16), BigUint::from(1u32 << 16)));
+    });
+}
+
+#[test]
+fn a_prefix_may_be_as_long_as_the_recording() {
+    let letters = |i: usize| [b'A' + (i % 26) as u8, b'A' + (i / 26 % 26) as u8, b'A' + (i / 676) as u8];
+    let write = |i: usize| format!("w.{}-{}={}", i % 8, i % 8 + 2, String::from_utf8_lossy(&letters(i)));
+    let log: Vec<String> = (0..6000).map(write).collect();
+    for model in ["ordered:2048", "prefix"] {
+        Recorded::new(&parse(&log.join("; "))).each_interval(model, |interval, content| {
+            assert!(interval.too_large.is_none() && interval.components.len() == 1);
+            assert_eq!(interval.states(), BigUint::from(interval.pieces.len() + 1));
+            assert_eq!(contents(interval, content).values().sum::<BigUint>(), interval.states());
+        });
+    }
 }
 
 #[test]

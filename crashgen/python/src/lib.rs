@@ -5,7 +5,7 @@ mod dm_log_writes;
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
-use postcrash_core::device;
+use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::interval::Cursor;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
 use postcrash_core::view::Base;
@@ -148,15 +148,17 @@ impl Interval {
     }
 }
 
+fn find_model(name: &str) -> PyResult<&'static dyn DeviceModel> {
+    device::find(name).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 fn with_cursor<R>(
     recording: &Recording,
     base_path: PathBuf,
     model: &str,
     act: impl FnOnce(Cursor<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
-    let known = || device::names().collect::<Vec<_>>().join(", ");
-    let model = device::named(model)
-        .ok_or_else(|| PyValueError::new_err(format!("unknown device model '{model}'; known: {}", known())))?;
+    let model = find_model(model)?;
     let base = Base::open(&base_path).map_err(raise)?;
     act(Cursor::new(&recording.0, &base, model))
 }
@@ -209,6 +211,12 @@ fn device_models() -> Vec<&'static str> {
     device::names().collect()
 }
 
+/// The shortest name of a device model.
+#[pyfunction]
+fn check_device_model(name: &str) -> PyResult<String> {
+    find_model(name).map(DeviceModel::name)
+}
+
 /// Write a recording made of the tuples that `Recording.events` gives, with a write's data in place of its length.
 #[pyfunction]
 fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
@@ -256,6 +264,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals, module)?)?;
     module.add_function(wrap_pyfunction!(state_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(device_models, module)?)?;
+    module.add_function(wrap_pyfunction!(check_device_model, module)?)?;
     module.add_function(wrap_pyfunction!(write_recording, module)?)?;
     dm_log_writes::register(module)?;
     Ok(())

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from postcrash._core import Interval, Recording, device_models, intervals, state_bytes, write_recording
+from postcrash._core import (
+    Interval,
+    Recording,
+    check_device_model,
+    device_models,
+    intervals,
+    state_bytes,
+    write_recording,
+)
 
 Event = tuple[Any, ...]
 SECTOR_BYTES = 512
@@ -168,8 +176,39 @@ def test_numbers_have_no_limit(tmp_path: Path, base: Path) -> None:
     assert interval.lost(all_lost) == list(range(200))
 
 
+def test_pieces_kept_in_order_are_one_choice(tmp_path: Path, base: Path) -> None:
+    events: list[Event] = [DURABLE, write(0, 9, "A"), write(1, 2, "BB"), write(2, 9, "A"), write(3, 9, "C")]
+    [interval] = intervals(recorded(tmp_path, events), base, "ordered")
+    assert (interval.states, interval.contents) == (5, 4)
+    assert interval.components == [(2, 3, [1, 2, 1, 1])]
+    assert [interval.covered([]), interval.covered([(0, 1)])] == [5, 2]
+    assert [interval.lost([(0, version)]) for version in range(4)] == [[], [3], [1, 2, 3], [0, 1, 2, 3]]
+
+
 def test_the_device_models() -> None:
-    assert {"cache", "lying"} <= set(device_models())
+    assert device_models() == ["cache", "torn", "ordered", "lying", "prefix"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shortest"), [("cache:4096", "cache"), ("cache:512", "torn"), ("ordered:16384", "ordered:16384")]
+)
+def test_a_device_model_has_one_shortest_name(name: str, shortest: str) -> None:
+    assert check_device_model(name) == shortest
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "unknown device model ''; known: cache, "),
+        ("cash:512", "unknown device model 'cash:512'; known: cache, "),
+        ("cache:", "device model 'cache:': the atomic unit is a power of two of at least 512 bytes, not ''"),
+        ("lying:4095", "the atomic unit is a power of two of at least 512 bytes, not '4095'"),
+        ("torn:512", "device model 'torn:512': torn takes no atomic unit"),
+    ],
+)
+def test_what_is_no_device_model_is_a_value_error(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_device_model(name)
 
 
 def test_a_file_that_cannot_be_read_is_an_os_error(tmp_path: Path, base: Path) -> None:

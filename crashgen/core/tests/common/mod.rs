@@ -8,6 +8,8 @@
 
 #![allow(dead_code)] // each test program uses its own part
 
+pub mod reference;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

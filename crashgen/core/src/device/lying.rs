@@ -1,0 +1,29 @@
+//! `lying`: a volatile write cache whose flush and FUA do nothing.
+//!
+//! As `cache`, but nothing becomes stable after the set-up: a flush completes and covers nothing, a PREFLUSH write waits
+//! for nothing. So there is one crash interval, the whole recording, in which any piece may be lost.
+
+use super::{name_with_unit, DeviceModel};
+
+/// A drive with its write cache on and no barriers.
+pub struct Lying {
+    pub unit_sectors: u64,
+}
+
+impl DeviceModel for Lying {
+    fn name(&self) -> String {
+        name_with_unit("lying", self.unit_sectors)
+    }
+
+    fn atomic_unit_sectors(&self) -> u64 {
+        self.unit_sectors
+    }
+
+    fn honours_flush(&self) -> bool {
+        false
+    }
+
+    fn honours_fua(&self) -> bool {
+        false
+    }
+}

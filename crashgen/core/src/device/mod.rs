@@ -1,0 +1,178 @@
+//! Device models: what a power cut may do to writes that the drive had taken.
+//!
+//! Words of all models. A write is cut into *pieces* at multiples of the atomic unit; a piece persists whole or not at all.
+//! A piece is *in flight* from its submission until it is *stable*, which no crash takes back. A flush makes stable
+//! exactly the writes that had completed when it was submitted, from the moment it completes. FUA makes stable its own
+//! write when it completes. A PREFLUSH write is a flush, submitted with it, and a write that starts when that flush
+//! is done (Linux, Documentation/block/writeback_cache_control.rst): if any of it is kept, nothing that the flush covers is
+//! lost. Discard and write-zeroes are in flight like a write of zeros. What had completed when the set-up ended is stable.
+//! A write that is never completed is in flight to the end.
+//!
+//! The models differ in which pieces a crash may keep: see [`cache`], [`ordered`], [`lying`] and [`prefix`].
+//!
+//! The atomic unit is 4096 bytes unless the name of the model says otherwise: `cache:16384` is a drive whose units of
+//! 16 KiB, at multiples of 16 KiB, persist whole. An NVMe namespace of that NAWUPF (AWUPF of its controller) promises so for
+//! writes that lie within one unit; for longer ones and those that cross a multiple only in multiple atomicity mode with
+//! that NABSPF, and otherwise nothing at all (NVM Command Set specification 1.1, section 2.1.4): take `torn` for them.
+//!
+//! Not modelled: bit rot, misdirected writes, pieces smaller than a sector, and what a drive may return for a
+//! discarded sector other than zeros or the old content.
+
+pub mod cache;
+pub mod lying;
+pub mod ordered;
+pub mod prefix;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use thiserror::Error;
+
+use crate::{BLOCK_SECTORS, SECTOR_BYTES};
+use cache::Cache;
+use lying::Lying;
+use ordered::Ordered;
+use prefix::Prefix;
+
+/// In which order the pieces in flight persist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// In none: each is kept or lost on its own, and a sector shows the last one kept in submission order.
+    Free,
+    /// As they were submitted: a crash keeps a prefix. Of one write, from its first sector on.
+    Submission,
+    /// As their requests completed: a crash keeps a prefix. What has not completed is lost.
+    Completion,
+}
+
+/// One drive. [`named`] finds it by name.
+pub trait DeviceModel: Send + Sync {
+    /// The name that it is found by; the shortest, where there are several.
+    fn name(&self) -> String;
+    /// Sectors (512 B) of the unit that persists whole or not at all; writes are cut at multiples of it.
+    fn atomic_unit_sectors(&self) -> u64;
+    fn order(&self) -> Order {
+        Order::Free
+    }
+    /// Whether a completed flush makes anything stable.
+    fn honours_flush(&self) -> bool {
+        true
+    }
+    /// Whether a completed FUA write is stable.
+    fn honours_fua(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ModelError {
+    #[error("unknown device model '{0}'; known: {known}", known = known())]
+    Unknown(String),
+    #[error("device model '{name}': the atomic unit is a power of two of at least {SECTOR_BYTES} bytes, not '{unit}'")]
+    Unit { name: String, unit: String },
+    #[error("device model '{name}': {family} takes no atomic unit")]
+    NoUnit { name: String, family: String },
+}
+
+fn known() -> String {
+    let names: Vec<&str> = names().collect();
+    format!("{}; cache, ordered and lying take an atomic unit in bytes, as in cache:16384", names.join(", "))
+}
+
+/// Names of all models, with their usual atomic unit.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ["cache", "torn", "ordered", "lying", "prefix"].into_iter()
+}
+
+/// The model of that name.
+pub fn named(name: &str) -> Option<&'static dyn DeviceModel> {
+    find(name).ok()
+}
+
+/// The model of that name, or why there is none. One name gives one model, for as long as the program runs.
+pub fn find(name: &str) -> Result<&'static dyn DeviceModel, ModelError> {
+    static FOUND: Mutex<BTreeMap<String, &'static dyn DeviceModel>> = Mutex::new(BTreeMap::new());
+    let model = make(name)?;
+    let mut found = FOUND.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(*found.entry(model.name()).or_insert_with(|| Box::leak(model)))
+}
+
+fn make(name: &str) -> Result<Box<dyn DeviceModel>, ModelError> {
+    let (family, unit) = match name.split_once(':') {
+        Some((family, unit)) => (family, Some(unit)),
+        None => (name, None),
+    };
+    if !names().any(|known| known == family) {
+        return Err(ModelError::Unknown(name.to_owned()));
+    }
+    if unit.is_some() && ["torn", "prefix"].contains(&family) {
+        return Err(ModelError::NoUnit { name: name.to_owned(), family: family.to_owned() });
+    }
+    let unit_sectors = match unit {
+        None => BLOCK_SECTORS,
+        Some(unit) => {
+            unit_sectors(unit).ok_or_else(|| ModelError::Unit { name: name.to_owned(), unit: unit.to_owned() })?
+        }
+    };
+    Ok(match family {
+        "cache" => Box::new(Cache { unit_sectors }),
+        "torn" => Box::new(Cache { unit_sectors: 1 }),
+        "ordered" => Box::new(Ordered { unit_sectors }),
+        "lying" => Box::new(Lying { unit_sectors }),
+        _ => Box::new(Prefix),
+    })
+}
+
+/// Sectors of a unit in bytes.
+fn unit_sectors(bytes: &str) -> Option<u64> {
+    let digits = bytes.bytes().all(|byte| byte.is_ascii_digit());
+    let bytes: u64 = bytes.parse().ok().filter(|_| digits)?;
+    let sectors = bytes / SECTOR_BYTES as u64;
+    (bytes.is_power_of_two() && sectors > 0).then_some(sectors)
+}
+
+/// `family`, with the unit where that is not the usual one.
+fn name_with_unit(family: &str, unit_sectors: u64) -> String {
+    match unit_sectors {
+        BLOCK_SECTORS => family.to_owned(),
+        sectors => format!("{family}:{}", sectors * SECTOR_BYTES as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_found_by_each_of_its_names() {
+        for name in names() {
+            assert_eq!(find(name).map(|model| model.name()), Ok(name.to_owned()));
+        }
+        let names = [
+            ("cache:4096", "cache"),
+            ("cache:512", "torn"),
+            ("cache:016384", "cache:16384"),
+            ("lying:512", "lying:512"),
+            ("ordered:4096", "ordered"),
+            ("cache:9223372036854775808", "cache:9223372036854775808"),
+        ];
+        for (name, shortest) in names {
+            assert_eq!(find(name).map(|model| model.name()), Ok(shortest.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_model_is_told() {
+        let message = |name: &str| find(name).map(|model| model.name()).expect_err("no model").to_string();
+        for name in ["cash", "", ":512", "Cache", "cash:512", " cache"] {
+            let known = "cache, torn, ordered, lying, prefix; cache, ordered and lying take";
+            assert!(message(name).starts_with(&format!("unknown device model '{name}'; known: {known}")));
+        }
+        for unit in ["", "0", "256", "511", "4095", "6144", "+512", "512:1", "x", "18446744073709551616"] {
+            let wanted = "the atomic unit is a power of two of at least 512 bytes, not";
+            assert_eq!(message(&format!("cache:{unit}")), format!("device model 'cache:{unit}': {wanted} '{unit}'"));
+        }
+        assert_eq!(message("torn:512"), "device model 'torn:512': torn takes no atomic unit");
+        assert_eq!(message("prefix:x"), "device model 'prefix:x': prefix takes no atomic unit");
+    }
+}
