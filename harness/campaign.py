@@ -97,7 +97,8 @@ def _examine_all(
                 raise result
             index, plan, examination, recording = result
             store.keep_base(plan.base.path, plan.base.id)
-            store.adopt_recording(recording, examination.recording)
+            for id, path in {examination.recording: recording, **examination.recoveries_kept}.items():
+                store.adopt_recording(path, id)
             yield index, plan, examination
 
 
@@ -106,7 +107,8 @@ def _remove_unclaimed(done: "queue.SimpleQueue[_Done]") -> None:
     while not done.empty():
         result = done.get()
         if not isinstance(result, BaseException):
-            result[3].unlink(missing_ok=True)
+            for path in (result[3], *result[2].recoveries_kept.values()):
+                path.unlink(missing_ok=True)
 
 
 def _next(done: "queue.SimpleQueue[_Done]") -> _Done:

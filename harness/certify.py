@@ -35,7 +35,7 @@ def certify(
     """
     chance = random.Random(seed)
     known = {interval.index: interval for interval in intervals(Recording(source.recording), source.base, source.model)}
-    covered = [certificate for certificate in certificates if certificate["executions"]]
+    covered = [certificate for certificate in certificates if certificate.get("executions")]
     for _ in range(samples):
         certificate = chance.choice(covered)
         interval = known[certificate["index"]]

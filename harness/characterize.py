@@ -24,6 +24,7 @@ class Question:
     kernel: str
     model: str
     budget: Budget
+    depth: int = 1
     held: int | None = None
 
 
@@ -62,6 +63,7 @@ def make_plans(question: Question) -> list[Plan]:
             judges=tuple(judges),
             recoveries=(target.recover_wire(walk=True, fsck=False),),
             budget=question.budget,
+            depth=question.depth,
             held=question.held,
         )
         for target, base in question.targets

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from postcrash.harness.judges import Opinion
+from postcrash.harness.recovery import Crashed
 from postcrash.model import Verdict, worst
 from postcrash.reports.records import Finding
 
@@ -27,7 +29,7 @@ class Ruling:
             self.reason = opinion.message
         if opinion.verdict is Verdict.VIOLATED:
             known = self.witnesses.get(opinion.message)
-            if known is None or witness.losses < known.losses:
+            if known is None or witness.simplicity < known.simplicity:
                 self.witnesses[opinion.message] = witness
 
     def undecided(self, reason: str) -> None:
@@ -48,6 +50,13 @@ class Witness:
     recover: dict[str, Any]
     observation: dict[str, Any] | None
     casualty: dict[str, str] | None
+    crashed: Crashed | None = None
+    """The state that was being recovered, if the crash came within its recovery."""
+
+    @property
+    def simplicity(self) -> tuple[bool, int]:
+        """One crash is simpler than two; then fewer losses are."""
+        return self.crashed is not None, self.losses
 
     def settled(self, versions: dict[int, int]) -> "Witness":
         """The same with `versions` of components that the recovery left open."""
@@ -70,11 +79,30 @@ class Examination:
     rechecks: int = 0
     outcomes: int = 0
     intervals: int = 0
+    states_within: int = 0
+    """Crash states within the recovery of crash states."""
+    covered_within: int = 0
     rulings: dict[str, Ruling] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
+    recoveries_kept: dict[str, Path] = field(default_factory=dict)
+    """Recordings of the recoveries within which a finding's crash comes, by their id."""
+
+    def count(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+        """Count in a crash interval of the run, or of a recovery."""
+        states, covered = int(event["states"]), int(event["covered"])
+        if within_recovery:
+            self.states_within += states
+            self.covered_within += covered
+        else:
+            self.intervals += 1
+            self.states += states
+            self.covered += covered
+            self.outcomes += len(event["outcomes"])
+        self.recoveries += event["recoveries"]
+        self.rechecks += event["rechecks"]
 
     @property
     def verdict(self) -> Verdict:
@@ -93,6 +121,8 @@ class Examination:
             **{"recording": self.recording, "base": self.base, "model": self.model},
             "states": str(self.states),
             "covered": str(self.covered),
+            "states_within": str(self.states_within),
+            "covered_within": str(self.covered_within),
             "rulings": rulings,
             "notes": self.notes,
             "findings": [finding.id for finding in self.findings],
@@ -106,6 +136,8 @@ class Examination:
             **{name: obj[name] for name in ("recording", "base", "model")},
             states=int(obj["states"]),
             covered=int(obj["covered"]),
+            states_within=int(obj["states_within"]),
+            covered_within=int(obj["covered_within"]),
             notes=list(obj["notes"]),
             findings=[finding(known) for known in obj["findings"]],
             certificates=list(obj["certificates"]),

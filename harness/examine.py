@@ -1,7 +1,7 @@
 """One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from postcrash._core import Recording, intervals
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
+from postcrash.harness.recovery import MESSAGE, Crashed, SameRecovery, first_observation, record_recovery
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
@@ -35,6 +36,8 @@ class Plan:
     budget: Budget
     findings_max: int = 1
     """For each judge."""
+    depth: int = 1
+    """2: crashes within the recovery of each crash state too."""
     held: int | None = None
     """Seed of the order of completions that are held back while recording; None: each write completes at once."""
 
@@ -45,7 +48,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.budget),
-                str((self.findings_max, self.held)),
+                str((self.findings_max, self.depth, self.held)),
                 *(judge.name for judge in self.judges),
             ),
         )
@@ -67,23 +70,37 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     return examiner.run()
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a finding's crash states are: a recording, and the base image that it was made on."""
+
+    recording: Recording
+    base: Path
+    base_id: str
+
+
 class _Examiner:
     def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model)
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
+        if plan.depth > 1:
+            self._result.rulings[SameRecovery.name] = Ruling()
 
     def run(self) -> Examination:
         for recover in self._plan.recoveries:
             before = self._result.recoveries
-            for event in self._machine.explore(self._source, recover, self._plan.budget):
+            # What fsck says of a file system is asked of the states of the run: it takes far longer than recovery.
+            depth = self._plan.depth if recover["walk"] else 1
+            for event in self._machine.explore(self._source, recover, self._plan.budget, depth=depth):
                 self._event(event, recover, before)
-        for judge in self._plan.judges:
-            self._confirm(judge)
+        for name in [judge.name for judge in self._plan.judges] + [SameRecovery.name] * (self._plan.depth > 1):
+            self._confirm(name)
         if casualties := self._result.rulings.get(_CASUALTY_JUDGE):
             for message, witness in casualties.witnesses.items():
-                self._result.findings.append(self._finding(_CASUALTY_JUDGE, message, witness))
+                place = Place(self._recording, self._plan.base.path, self._plan.base.id)
+                self._result.findings.append(self._finding(_CASUALTY_JUDGE, message, witness, place))
         return self._result
 
     def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
@@ -103,43 +120,53 @@ class _Examiner:
                     ruling.undecided(reason)
 
     def _interval(self, event: Event, recover: dict[str, Any]) -> None:
-        result = self._result
-        result.intervals += 1
-        result.states += int(event["states"])
-        result.covered += int(event["covered"])
-        result.recoveries += event["recoveries"]
-        result.rechecks += event["rechecks"]
-        result.outcomes += len(event["outcomes"])
-        result.certificates.append(_certificate(event, recover))
+        crashed = Crashed.of(event)
+        self._result.count(event, within_recovery=crashed is not None)
+        self._result.certificates.append(_certificate(event, recover))
         history = History(self._plan.workload, event["started"], event["returned"])
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
         for outcome in event["outcomes"]:
-            self._outcome(event["index"], outcome, history, recover, judges)
+            self._outcome(event["index"], outcome, history, recover, judges, crashed)
+        if crashed is not None:
+            self._same_recovery(event, crashed, history, recover)
         if event["left_out"] is not None:
-            for judge in judges:
-                result.rulings[judge.name].undecided(f"crash interval {event['index']}: {event['left_out']}")
+            place = f"crash interval {event['index']}"
+            if crashed is not None:
+                place += f" of the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}"
+            for name in [judge.name for judge in judges] + [SameRecovery.name] * (crashed is not None):
+                self._result.rulings[name].undecided(f"{place}: {event['left_out']}")
+
+    def _same_recovery(self, event: Event, crashed: Crashed, history: History, recover: dict[str, Any]) -> None:
+        """Compare every recovery after a crash within the one that `event` is about with what that one showed."""
+        for choices, number in event["executions"]:
+            outcome = {**event["outcomes"][number], "choices": choices}
+            if outcome["observation"] is not None:
+                judge = SameRecovery(first_observation(event, choices))
+                self._outcome(event["index"], outcome, history, recover, [judge], crashed)
 
     def _outcome(
-        self, interval: int, outcome: Event, history: History, recover: dict[str, Any], judges: list[Judge]
+        self,
+        interval: int,
+        outcome: Event,
+        history: History,
+        recover: dict[str, Any],
+        judges: Sequence[Judge],
+        crashed: Crashed | None,
     ) -> None:
-        choices = tuple((component, version) for component, version in outcome["choices"])
-        casualty = outcome.get("casualty")
-        witness = Witness(
-            *(interval, choices, history.started, history.returned, len(outcome["lost"])),
-            *(recover, outcome["observation"], casualty),
-        )
-        if casualty is not None:
-            ruling = self._result.rulings.setdefault(_CASUALTY_JUDGE, Ruling())
-            ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {casualty['what']}"), witness)
+        witness = _witness(interval, outcome, history, recover, crashed)
+        if witness.casualty is not None:
+            what = witness.casualty["what"]
+            if crashed is None:
+                ruling = self._result.rulings.setdefault(_CASUALTY_JUDGE, Ruling())
+                ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"), witness)
             for judge in judges:
-                self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {casualty['what']}")
+                self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {what}")
             return
         for judge in judges:
-            self._judge(judge, history, witness)
+            self._judge(judge, history, witness, self._result.rulings[judge.name])
 
-    def _judge(self, judge: Judge, history: History, witness: Witness) -> None:
+    def _judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling) -> None:
         """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it."""
-        ruling = self._result.rulings[judge.name]
         try:
             observation = Observation.from_wire(witness.observation)
         except ObservationError as error:
@@ -154,29 +181,84 @@ class _Examiner:
             if opinion.verdict is Verdict.VIOLATED:
                 return
 
-    def _confirm(self, judge: Judge) -> None:
-        """A witness counts only if its state, recovered once more, is judged the same."""
-        ruling = self._result.rulings[judge.name]
+    def _confirm(self, name: str) -> None:
+        """A witness counts only if its state, recovered once more, is judged the same.
+
+        Crashes within recovery are followed up where the same judge objects to no other state.
+        """
+        ruling = self._result.rulings[name]
+        found = sorted(ruling.witnesses.items(), key=lambda item: (*item[1].simplicity, item[0]))
+        if any(witness.crashed is None for _, witness in found):
+            found = [(message, witness) for message, witness in found if witness.crashed is None]
         confirmed = 0
-        for message, witness in sorted(ruling.witnesses.items(), key=lambda item: (item[1].losses, item[0])):
-            recover = {**witness.recover, "map": False}
-            again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
-            history = History(self._plan.workload, witness.started, witness.returned)
-            if again["observation"] is not None:
-                opinion = _opinion(judge, history, again["observation"])
-                if opinion.verdict is Verdict.VIOLATED and opinion.message == message:
-                    shown = replace(witness, recover=recover, observation=again["observation"])
-                    self._result.findings.append(self._finding(judge.name, message, shown))
-                    confirmed += 1
+        for message, witness in found:
+            confirm = self._confirm_state if witness.crashed is None else self._confirm_within
+            confirmed += confirm(name, message, witness)
             if confirmed == self._plan.findings_max:
                 break
         if ruling.witnesses and not confirmed:
             ruling.verdict = Verdict.UNDECIDED
             ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
 
-    def _finding(self, judge: str, message: str, witness: Witness) -> Finding:
-        plan, recording = self._plan, self._result.recording
-        interval = intervals(self._recording, plan.base.path, plan.model)[witness.interval]
+    def _confirm_state(self, name: str, message: str, witness: Witness) -> bool:
+        judge = next(judge for judge in self._plan.judges if judge.name == name)
+        shown = self._shown_again(judge, message, witness, self._source)
+        if shown is not None:
+            place = Place(self._recording, self._plan.base.path, self._plan.base.id)
+            self._result.findings.append(self._finding(name, message, shown, place))
+        return shown is not None
+
+    def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
+        """Recover the state below for real, and look for the violation among the crashes within that recovery."""
+        assert witness.crashed is not None
+        history = History(self._plan.workload, witness.started, witness.returned)
+        out = self._source.recording.with_name(f"{self._source.recording.name}.{len(self._result.recoveries_kept)}")
+        crashed, recover = witness.crashed, witness.recover
+        source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
+        try:
+            base = state_id(self._result.recording, crashed.interval, crashed.settled(witness.choices))
+            judge = self._judge_within(name, crashed.settled(witness.choices), witness)
+            ruling = Ruling()
+            for event in self._machine.explore(source, recover, self._plan.budget, intervals=[witness.interval]):
+                for outcome in event.get("outcomes", ()):
+                    self._judge(judge, history, _witness(event["index"], outcome, history, recover, None), ruling)
+            found = ruling.witnesses.get(message)
+            shown = found and self._shown_again(judge, message, found, source)
+            if not shown:
+                out.unlink()
+                return False
+            recording = Recording(out)
+            self._result.recoveries_kept[recording_id(recording.digest)] = out
+            if name != SameRecovery.name:
+                message = MESSAGE + message
+            self._result.findings.append(self._finding(name, message, shown, Place(recording, source.base, base)))
+            return True
+        finally:
+            source.base.unlink()
+
+    def _judge_within(self, name: str, choices: list[tuple[int, int]], witness: Witness) -> Judge:
+        if name != SameRecovery.name:
+            return next(judge for judge in self._plan.judges if judge.name == name)
+        assert witness.crashed is not None
+        recover = {**witness.recover, "map": False}
+        first = self._machine.execute(self._source, witness.crashed.interval, choices, recover)
+        return SameRecovery(Observation.from_wire(first["observation"]))
+
+    def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
+        """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""
+        recover = {**witness.recover, "map": False}
+        again = self._machine.execute(source, witness.interval, list(witness.choices), recover)
+        if again["observation"] is None:
+            return None
+        history = History(self._plan.workload, witness.started, witness.returned)
+        opinion = _opinion(judge, history, again["observation"])
+        if opinion.verdict is not Verdict.VIOLATED or opinion.message != message:
+            return None
+        return replace(witness, recover=recover, observation=again["observation"])
+
+    def _finding(self, judge: str, message: str, witness: Witness, place: "Place") -> Finding:
+        plan, recording = self._plan, recording_id(place.recording.digest)
+        interval = intervals(place.recording, place.base, plan.model)[witness.interval]
         finding = Finding(
             id=finding_id(plan.target.name, plan.workload.to_text(), plan.model, judge, message),
             checker=judge,
@@ -187,7 +269,7 @@ class _Examiner:
             workload_name=plan.workload.name,
             workload_text=plan.workload.to_text(),
             recording=recording,
-            base=plan.base.id,
+            base=place.base_id,
             state=state_id(recording, interval.index, witness.choices),
             interval=witness.interval,
             choices=witness.choices,
@@ -198,14 +280,27 @@ class _Examiner:
             recover=witness.recover,
             explanation=None,
         )
-        return replace(finding, explanation=explain(finding, self._recording, plan.base.path))
+        return replace(finding, explanation=explain(finding, place.recording, place.base))
+
+
+def _witness(
+    interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: Crashed | None
+) -> Witness:
+    choices = tuple((component, version) for component, version in outcome["choices"])
+    return Witness(
+        *(interval, choices, history.started, history.returned, len(outcome["lost"])),
+        *(recover, outcome["observation"], outcome.get("casualty"), crashed),
+    )
 
 
 def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
-    """What has to be known to predict the outcome of any crash state of the interval."""
-    kept = ("index", "started", "returned", "states", "covered", "recoveries", "executions", "left_out")
+    """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
+    counts = ("index", "started", "returned", "states", "covered", "recoveries", "left_out")
+    certificate = {"recover": recover, **{name: event[name] for name in counts}}
+    if crashed := Crashed.of(event):
+        return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}
     outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
-    return {"recover": recover, **{name: event[name] for name in kept}, "outcomes": outcomes}
+    return {**certificate, "executions": event["executions"], "outcomes": outcomes}
 
 
 def _opinion(judge: Judge, history: History, observation: object) -> Opinion:

@@ -140,6 +140,22 @@ class Machine:
             failed = workload.operations[operation]
             raise UsageError(f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}")
 
+    def record_recovery(
+        self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event
+    ) -> None:
+        """Recover the disk `image` and write what the recovery wrote to the recording `out`.
+
+        In it, `started` operations have been started and `returned` have returned.
+        """
+        self._ask(
+            "record-recovery",
+            base=str(image.resolve()),
+            out=str(out.resolve()),
+            recover=recover,
+            marks={"started": started, "returned": returned},
+            metadata=json.dumps(metadata),
+        )
+
     def explore(
         self,
         source: Source,
@@ -150,10 +166,12 @@ class Machine:
         seed: int = 1,
         brute_force: bool = False,
         intervals: list[int] | None = None,
+        depth: int = 1,
     ) -> Iterator[Event]:
-        """Explore every crash interval.
+        """Explore every crash interval; with `depth` 2 also those of the recovery of each crash state.
 
-        Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end.
+        Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end. An
+        interval of a recovery comes before that of the state which was recovered, and names it in `within`.
         """
         yield from self._stream(
             "explore",
@@ -166,6 +184,7 @@ class Machine:
             seed=seed,
             brute_force=brute_force,
             intervals=intervals,
+            depth=depth,
         )
 
     def execute(self, source: Source, interval: int, choices: list[tuple[int, int]], recover: dict[str, Any]) -> Event:

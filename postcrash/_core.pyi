@@ -87,6 +87,16 @@ def state_bytes(
     IndexError for what is not on the disk; ValueError if the interval leaves more contents than are told apart.
     """
 
+def write_state(
+    recording: Recording,
+    base_path: str | PathLike[str],
+    model: str,
+    interval: int,
+    choices: Choices,
+    path: str | PathLike[str],
+) -> None:
+    """Write the disk of a crash state to the file `path`, zeros as holes. Errors as of `state_bytes`, and OSError."""
+
 def device_models() -> list[str]:
     """Names of the device models, without those of other atomic units (such as cache:16384)."""
 

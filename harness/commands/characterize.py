@@ -37,6 +37,7 @@ def characterize(
     guests: int | None,
     recoveries: int,
     seconds: float,
+    depth: int,
     fresh: bool,
     held: int | None,
     markdown: str | None,
@@ -63,6 +64,7 @@ def characterize(
         kernel=session.kernel.label,
         model=model,
         budget=Budget(recoveries, seconds),
+        depth=depth,
         held=held,
     )
     with TerminalProgress(len(make_plans(question))) as progress:

@@ -40,6 +40,7 @@ def check(
     guests: int | None,
     recoveries: int,
     seconds: float,
+    depth: int,
     fresh: bool,
     held: int | None,
     json_file: str | None,
@@ -73,6 +74,7 @@ def check(
         judges=chosen,
         recoveries=tuple(wanted),
         budget=Budget(recoveries, seconds),
+        depth=depth,
         held=held,
         findings_max=FINDINGS_MAX,
     )
@@ -113,6 +115,8 @@ def _to_json(result: Examination) -> dict[str, object]:
         "verdict": result.verdict.name.lower(),
         "states": str(result.covered),
         "states_total": str(result.states),
+        "states_within_recovery": str(result.covered_within),
+        "states_within_recovery_total": str(result.states_within),
         "recoveries": result.recoveries,
         "outcomes": result.outcomes,
         "recording": result.recording,
@@ -138,9 +142,10 @@ def _print(plan: Plan, result: Examination) -> None:
         console.print(reason, markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
+    within = f"{result.covered_within} of {result.states_within} within their recovery, " if plan.depth > 1 else ""
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
-        f"{result.covered} of {result.states} crash states in {result.intervals} crash intervals, "
+        f"{result.covered} of {result.states} crash states in {result.intervals} crash intervals, {within}"
         f"{result.recoveries} recoveries, {result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,
     )

@@ -25,7 +25,7 @@ def _device_model(_context: click.Context, _parameter: click.Parameter, name: st
 
 
 def exploration_options(command: _Command) -> _Command:
-    """`--model`, `--guests`, `--recoveries`, `--seconds`, `--fresh` and `--held`."""
+    """`--model`, `--guests`, `--recoveries`, `--seconds`, `--depth`, `--fresh` and `--held`."""
     budget = Budget()
     options = (
         click.option(
@@ -33,6 +33,13 @@ def exploration_options(command: _Command) -> _Command:
             type=click.IntRange(0),
             metavar="SEED",
             help="Complete writes only when the kernel stands still, in an order drawn from SEED.",
+        ),
+        click.option(
+            "--depth",
+            type=click.IntRange(1, 2),
+            default=1,
+            show_default=True,
+            help="2: also every crash within the recovery of each crash state (docs/crash-in-recovery.md).",
         ),
         click.option("--fresh", is_flag=True, help="Run again what the store has a result for."),
         click.option(

@@ -5,9 +5,10 @@ from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import UsageError
-from postcrash.harness.judges import judges_named
+from postcrash.harness.judges import Judge, judges_named
 from postcrash.harness.machine import Machine, Source
 from postcrash.harness.output import write_json
+from postcrash.harness.recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload
 from postcrash.reports.records import Finding
@@ -26,10 +27,9 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     does, 3 if it sometimes does: then something is not deterministic.
     """
     finding = session.store.finding(id)
-    store = session.store
-    source = Source(store.recording_path(finding.recording), store.base_path(finding.base), finding.model)
-    with Machine(session.settings) as machine:
-        answers = [_once(machine, source, finding) for _ in range(times)]
+    with source_of(session.store, finding) as (source, under), Machine(session.settings) as machine:
+        judge = _judge(machine, under, finding)
+        answers = [_once(machine, source, finding, judge) for _ in range(times)]
     failures = sum(failed for failed, _ in answers)
     message = answers[-1][1]
     write_json(json_file, {"id": id, "state": finding.state, "runs": times, "failures": failures, "message": message})
@@ -44,14 +44,22 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     return ExitCode.VIOLATED if failures else ExitCode.HOLDS
 
 
-def _once(machine: Machine, source: Source, finding: Finding) -> tuple[bool, str]:
+def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:
+    """Who objected; None where the guest was lost."""
+    if finding.casualty is not None:
+        return None
+    if under is not None and finding.checker == SameRecovery.name:
+        return judge_again(machine, under, finding)
+    return judges_named([finding.checker])[0]
+
+
+def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[bool, str]:
     event = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
     if event["observation"] is None:
         return finding.casualty is not None, event["casualty"]["what"]
-    if finding.casualty is not None:
+    if judge is None:
         return False, "the state is recovered"
     workload = parse_workload(finding.workload_text, finding.workload_name)
-    (judge,) = judges_named([finding.checker])
     try:
         observation = Observation.from_wire(event["observation"])
     except ObservationError as error:

@@ -15,7 +15,6 @@ use thiserror::Error;
 use crate::history::History;
 use crate::interval::{Piece, Source};
 use crate::view::Content;
-use crate::SECTOR_BYTES;
 
 /// More distinct contents than this in one component of overlapping pieces and the interval is not explored.
 pub const VERSIONS_MAX: usize = 4096;
@@ -153,7 +152,8 @@ fn merge(versions: &mut Vec<Assigned>, version: Assigned) {
     }
 }
 
-/// Replaces each source by the first one that gives its sector the same bytes, so that equal contents compare equal.
+/// Replaces each source by the first one that gives its sector the same bytes, so that equal contents compare equal. A
+/// source whose bytes are not settled stands for itself.
 pub(crate) struct SameContent<'a> {
     content: &'a Content<'a>,
     /// What each source that a sector has had is replaced by.
@@ -171,23 +171,17 @@ impl<'a> SameContent<'a> {
         if let Some(&first) = self.known.get(&(sector, source)) {
             return first;
         }
-        let bytes = self.bytes(sector, source);
+        let Some(bytes) = self.content.settled(source, sector) else { return source };
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
         let place = (sector, hasher.finish());
         let alike = self.firsts.get(&place).map_or(&[][..], |sources| sources);
-        let same = alike.iter().copied().find(|&known| self.bytes(sector, known) == bytes);
+        let same = alike.iter().copied().find(|&known| self.content.settled(known, sector) == Some(bytes));
         if same.is_none() {
             self.firsts.entry(place).or_default().push(source);
         }
         self.known.insert((sector, source), same.unwrap_or(source));
         same.unwrap_or(source)
-    }
-
-    fn bytes(&self, sector: u64, source: Source) -> [u8; SECTOR_BYTES] {
-        let mut out = [0; SECTOR_BYTES];
-        self.content.read_source(source, sector, &mut out);
-        out
     }
 }
 

@@ -18,7 +18,7 @@ use crate::component::{group, Component, TooManyVersions};
 use crate::device::{DeviceModel, Order};
 use crate::history::in_order;
 use crate::recording::{Event, Recording};
-use crate::view::{Base, Content, Stable};
+use crate::view::{Content, Ground, Stable};
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
 /// Where the content of a sector comes from. Sources compare in submission order; the base image is first.
@@ -159,7 +159,7 @@ impl InFlight {
 /// Walks a recording from crash interval to crash interval.
 pub struct Cursor<'a> {
     recording: &'a Recording,
-    base: &'a Base,
+    ground: &'a dyn Ground,
     model: &'static dyn DeviceModel,
     at: usize,
     /// How many stages of the crash before event `at` have been handed out.
@@ -177,10 +177,10 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(recording: &'a Recording, base: &'a Base, model: &'static dyn DeviceModel) -> Self {
+    pub fn new(recording: &'a Recording, ground: &'a dyn Ground, model: &'static dyn DeviceModel) -> Self {
         Cursor {
             recording,
-            base,
+            ground,
             model,
             at: 0,
             stages_done: 0,
@@ -195,10 +195,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Base, recorded bytes and what is stable in the interval handed out last.
+    /// Ground, recorded bytes and what is stable in the interval handed out last.
     pub fn content(&self) -> Content<'_> {
         let stable = self.stage_stable.as_ref().unwrap_or(&self.stable);
-        Content { base: self.base, recorded: self.recording.bytes(), stable }
+        Content { ground: self.ground, recorded: self.recording.bytes(), stable }
     }
 
     /// The next crash interval, or none after the last.

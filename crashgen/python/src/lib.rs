@@ -2,17 +2,22 @@
 
 mod dm_log_writes;
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
 use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::interval::Cursor;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
-use postcrash_core::view::Base;
+use postcrash_core::view::{Base, Space};
 use postcrash_core::SECTOR_BYTES;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+
+/// Sectors of a disk that are looked at together when it is written to a file.
+const CHUNK_SECTORS: u64 = 128;
 
 fn raise(error: RecordingError) -> PyErr {
     match error {
@@ -171,6 +176,32 @@ fn intervals(recording: &Recording, base_path: PathBuf, model: &str) -> PyResult
     })
 }
 
+/// Call `act` with a crash interval of the recording and what lies under it, once `choices` are known to be its own.
+fn with_state<R>(
+    recording: &Recording,
+    base_path: PathBuf,
+    model: &str,
+    interval: u32,
+    choices: &[(u32, u32)],
+    act: impl FnOnce(Space<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    with_cursor(recording, base_path, model, |mut cursor| {
+        let found = std::iter::from_fn(|| cursor.next_interval()).find(|found| found.index == interval);
+        let found = found.ok_or_else(|| PyIndexError::new_err(format!("no crash interval {interval}")))?;
+        if let Some(reason) = &found.too_large {
+            return Err(PyValueError::new_err(format!("crash interval {interval} cannot be looked at: {reason}")));
+        }
+        let found = Interval(found);
+        found.check(choices)?;
+        act(Space { content: cursor.content(), interval: &found.0 })
+    })
+}
+
+/// The version of a component that a state with `choices` has.
+fn version_of(choices: &[(u32, u32)], component: u32) -> u32 {
+    choices.iter().find(|choice| choice.0 == component).map_or(0, |choice| choice.1)
+}
+
 /// Bytes of one crash state.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -184,14 +215,7 @@ fn state_bytes<'py>(
     sector: u64,
     sectors: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    with_cursor(recording, base_path, model, |mut cursor| {
-        let found = std::iter::from_fn(|| cursor.next_interval()).find(|found| found.index == interval);
-        let found = found.ok_or_else(|| PyIndexError::new_err(format!("no crash interval {interval}")))?;
-        if let Some(reason) = &found.too_large {
-            return Err(PyValueError::new_err(format!("crash interval {interval} cannot be looked at: {reason}")));
-        }
-        let found = Interval(found);
-        found.check(&choices)?;
+    with_state(recording, base_path, model, interval, &choices, |space| {
         if sector.checked_add(sectors).is_none_or(|end| end > recording.0.disk_sectors()) {
             return Err(PyIndexError::new_err(format!("{sectors} sectors from sector {sector} are not on the disk")));
         }
@@ -199,9 +223,34 @@ fn state_bytes<'py>(
         let bytes = sectors as usize * SECTOR_BYTES;
         out.try_reserve_exact(bytes).map_err(|_| PyMemoryError::new_err(format!("no memory for {sectors} sectors")))?;
         out.resize(bytes, 0);
-        let version = |component: u32| choices.iter().find(|choice| choice.0 == component).map_or(0, |choice| choice.1);
-        cursor.content().read(&found.0, sector, &mut out, &mut |component| version(component));
+        space.read(sector, &mut out, &mut |component| version_of(&choices, component));
         Ok(PyBytes::new(py, &out))
+    })
+}
+
+/// Write the disk of one crash state to the file `path`, zeros as holes.
+#[pyfunction]
+fn write_state(
+    recording: &Recording,
+    base_path: PathBuf,
+    model: &str,
+    interval: u32,
+    choices: Vec<(u32, u32)>,
+    path: PathBuf,
+) -> PyResult<()> {
+    with_state(recording, base_path, model, interval, &choices, |space| {
+        let file = File::create(&path)?;
+        let sectors = recording.0.disk_sectors();
+        file.set_len(sectors * SECTOR_BYTES as u64)?;
+        let mut out = vec![0; CHUNK_SECTORS as usize * SECTOR_BYTES];
+        for sector in (0..sectors).step_by(CHUNK_SECTORS as usize) {
+            let chunk = &mut out[..(sectors - sector).min(CHUNK_SECTORS) as usize * SECTOR_BYTES];
+            space.read(sector, chunk, &mut |component| version_of(&choices, component));
+            if chunk.iter().any(|&byte| byte != 0) {
+                file.write_all_at(chunk, sector * SECTOR_BYTES as u64)?;
+            }
+        }
+        Ok(())
     })
 }
 
@@ -263,6 +312,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Interval>()?;
     module.add_function(wrap_pyfunction!(intervals, module)?)?;
     module.add_function(wrap_pyfunction!(state_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(write_state, module)?)?;
     module.add_function(wrap_pyfunction!(device_models, module)?)?;
     module.add_function(wrap_pyfunction!(check_device_model, module)?)?;
     module.add_function(wrap_pyfunction!(write_recording, module)?)?;

@@ -7,8 +7,7 @@
 
 use std::collections::HashMap;
 
-use postcrash_core::interval::Interval;
-use postcrash_core::view::Content;
+use postcrash_core::view::Space;
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::pattern::{segments, TAGS};
 use serde_json::{json, Value};
@@ -26,10 +25,12 @@ enum Run {
     },
 }
 
+/// Contents depend on this component together with others: it must be decided.
+pub struct Entangled(pub u32);
+
 /// A crash state as a guest left it: what was decided, and what the guest wrote.
 pub struct Resolver<'a> {
-    pub content: Content<'a>,
-    pub interval: &'a Interval,
+    pub space: Space<'a>,
     pub overlay: &'a Overlay,
     /// Version of each component that was decided.
     pub chosen: HashMap<u32, u32>,
@@ -37,19 +38,20 @@ pub struct Resolver<'a> {
 
 impl Resolver<'_> {
     /// Put segments in place of the extents of every file of an observation.
-    pub fn resolve(&self, observation: &mut Value) {
-        let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return };
+    pub fn resolve(&self, observation: &mut Value) -> Result<(), Entangled> {
+        let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return Ok(()) };
         for entry in tree.iter_mut().filter_map(Value::as_object_mut) {
             let size = entry.get("size").and_then(Value::as_u64).unwrap_or(0);
             if let Some(extents) = entry.remove("extents") {
                 let extents: Vec<(u64, u64, u64)> = serde_json::from_value(extents).unwrap_or_default();
-                entry.insert("segments".into(), self.file(&extents, size).into());
+                entry.insert("segments".into(), self.file(&extents, size)?.into());
             }
         }
+        Ok(())
     }
 
     /// Segments and choices of a file of `size` bytes.
-    fn file(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<Value> {
+    fn file(&self, extents: &[(u64, u64, u64)], size: u64) -> Result<Vec<Value>, Entangled> {
         let mut shown = Vec::new();
         let mut at = 0;
         for run in self.runs(extents, size) {
@@ -60,12 +62,12 @@ impl Resolver<'_> {
             match run {
                 Run::Bytes(bytes) => append(&mut shown, decoded(&bytes[..(end - at) as usize], at)),
                 Run::Choice { component, sector, sectors } => {
-                    self.append_choice(&mut shown, component, sector, sectors, at, end);
+                    self.append_choice(&mut shown, component, sector, sectors, at, end)?;
                 }
             }
             at = end;
         }
-        shown
+        Ok(shown)
     }
 
     /// The file's bytes, sector by sector, joined where they come from one place.
@@ -90,10 +92,10 @@ impl Resolver<'_> {
     fn push(&self, runs: &mut Vec<Run>, sector: Option<u64>) {
         let mut bytes = [0; SECTOR_BYTES];
         let Some(sector) = sector else { return push_bytes(runs, &bytes) };
-        let open = self.interval.component_at(sector).filter(|component| !self.chosen.contains_key(component));
+        let open = self.space.open(sector, &|component| self.chosen.get(&component).copied());
         match (open, runs.last_mut()) {
             _ if self.overlay.has(sector) => self.overlay.read(sector, &mut bytes, &mut |_, _| {}),
-            (None, _) => self.content.read(self.interval, sector, &mut bytes, &mut |component| self.chosen[&component]),
+            (None, _) => self.space.read(sector, &mut bytes, &mut |component| self.chosen[&component]),
             (Some(now), Some(Run::Choice { component, sector: start, sectors }))
                 if *component == now && *start + *sectors == sector =>
             {
@@ -108,19 +110,32 @@ impl Resolver<'_> {
         push_bytes(runs, &bytes);
     }
 
-    fn append_choice(&self, shown: &mut Vec<Value>, component: u32, sector: u64, sectors: u64, at: u64, end: u64) {
-        let versions = 0..self.interval.components[component as usize].versions.len() as u32;
+    fn append_choice(
+        &self,
+        shown: &mut Vec<Value>,
+        component: u32,
+        sector: u64,
+        sectors: u64,
+        at: u64,
+        end: u64,
+    ) -> Result<(), Entangled> {
         let mut bytes = vec![0; sectors as usize * SECTOR_BYTES];
         let mut contents: Vec<Vec<u8>> = Vec::new();
-        for version in versions {
-            self.content.read(self.interval, sector, &mut bytes, &mut |_| version);
+        for version in 0..self.space.versions(component) {
+            let chosen = |c: u32| if c == component { Some(version) } else { self.chosen.get(&c).copied() };
+            if (sector..sector + sectors).any(|s| self.space.open(s, &chosen).is_some()) {
+                return Err(Entangled(component));
+            }
+            self.space.read(sector, &mut bytes, &mut |c| chosen(c).expect("nothing else is open there"));
             contents.push(bytes[..(end - at) as usize].to_vec());
         }
         if contents.iter().all(|content| content == &contents[0]) {
-            return append(shown, decoded(&contents[0], at));
+            append(shown, decoded(&contents[0], at));
+            return Ok(());
         }
         let versions: Vec<Vec<Value>> = contents.iter().map(|content| decoded(content, at)).collect();
         shown.push(json!({"start": at, "end": end, "component": component, "versions": versions}));
+        Ok(())
     }
 }
 

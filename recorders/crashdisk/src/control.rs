@@ -7,6 +7,7 @@ use postcrash_wire::{Recover, Run, Spin};
 use serde::{Deserialize, Serialize};
 
 use crate::guest::GuestConfig;
+use crate::recovery::Crashed;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
@@ -23,6 +24,8 @@ pub enum Request {
         #[serde(default)]
         held: Option<u64>,
     },
+    /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. Answered by `recorded`.
+    RecordRecovery { base: PathBuf, out: PathBuf, recover: Recover, marks: Marks, metadata: String },
     /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
     Explore(Explore),
     /// Recover one crash state. Answered by `executed`.
@@ -36,6 +39,14 @@ pub enum Request {
     },
     /// Loop over a device of the guest without a crash disk. Answered by `spun`.
     Spin(Spin),
+}
+
+/// How far the operations (set-up included) had got at a crash.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    pub started: u32,
+    pub returned: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,12 +64,19 @@ pub struct Explore {
     /// Share of executions run again, out of order and with everything that was not read set at random.
     pub recheck_share: f64,
     pub seed: u64,
+    /// 1: crashes of the recorded run. 2: also crashes within the recovery of each of their states.
+    #[serde(default = "one")]
+    pub depth: u32,
     /// Run every content instead of walking lazily.
     #[serde(default)]
     pub brute_force: bool,
     /// Only these crash intervals; all when absent.
     #[serde(default)]
     pub intervals: Option<Vec<u32>>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// One distinct observation of an interval and what it stands for.
@@ -87,6 +105,9 @@ pub struct Casualty {
 #[derive(Debug, Serialize)]
 pub struct IntervalReport {
     pub index: u32,
+    /// The crash came while this state was being recovered; its components have numbers from 2^31 on in what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<Crashed>,
     /// The crash comes just before this event of the recording.
     pub before_event: usize,
     pub started: u32,

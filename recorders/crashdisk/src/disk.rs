@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use postcrash_core::explore::Explorer;
-use postcrash_core::interval::Interval;
 use postcrash_core::recording::{RecordingError, RecordingWriter};
-use postcrash_core::view::{Base, Content};
+use postcrash_core::view::{Base, Ground, Space};
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::Message;
+use serde_json::Value;
 
 use crate::block::{Kind, SPLIT_BYTES};
-use crate::contents::Resolver;
+use crate::contents::{Entangled, Resolver};
 use crate::overlay::Overlay;
 use crate::random::Random;
 
@@ -71,46 +71,52 @@ pub struct PlainDisk<'a> {
 
 impl Disk for PlainDisk<'_> {
     fn read(&mut self, sector: u64, out: &mut [u8]) {
-        self.overlay.read(sector, out, &mut |s, chunk| self.base.read(s, chunk));
+        self.overlay.read(sector, out, &mut |s, chunk| {
+            self.base.read(s, chunk, &mut |_| unreachable!("an image has no components"))
+        });
     }
     fn overlay(&mut self) -> &mut Overlay {
         &mut self.overlay
     }
 }
 
-/// A base image whose requests and marks go into a recording.
-pub struct RecordingDisk<'a> {
-    pub plain: PlainDisk<'a>,
-    pub writer: RecordingWriter,
+/// A recording under way.
+pub struct Log {
+    writer: RecordingWriter,
+    disk_sectors: u64,
     next_id: u32,
     /// How many requests that were recorded as one are not completed yet.
     outstanding: HashMap<u32, usize>,
-    /// Draws the order of completions that are held back until the guest stands still.
-    order: Option<Random>,
-    /// Off once the run is done: unmounting is not part of the recording.
+    /// Off once the agent is done: unmounting is not part of the recording.
     recording: bool,
 }
 
-impl<'a> RecordingDisk<'a> {
-    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
-    pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
-        RecordingDisk {
-            plain: PlainDisk { base, overlay: Overlay::default() },
-            writer,
-            next_id: 0,
-            outstanding: HashMap::new(),
-            order: held.map(Random::new),
-            recording: true,
-        }
+impl Log {
+    pub fn new(writer: RecordingWriter, disk_sectors: u64) -> Self {
+        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true }
     }
-}
 
-impl RecordingDisk<'_> {
+    pub fn finish(self) -> Result<(), RecordingError> {
+        self.writer.finish()
+    }
+
+    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+        let mut ids = Vec::new();
+        while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
+            let parts = split_parts(rest);
+            let id = self.record(&rest[..parts])?;
+            if id != UNRECORDED {
+                self.outstanding.insert(id, parts);
+            }
+            ids.extend(std::iter::repeat_n(id, parts));
+        }
+        Ok(ids)
+    }
+
     /// Record one request, or a write that came in parts. Returns its id.
     fn record(&mut self, parts: &[&Kind]) -> Result<u32, RecordingError> {
-        let sectors = self.plain.base.sectors();
         // What does not fit will fail, so it never reaches the disk.
-        if !self.recording || parts.iter().any(|part| !part.fits(sectors)) {
+        if !self.recording || parts.iter().any(|part| !part.fits(self.disk_sectors)) {
             return Ok(UNRECORDED);
         }
         let id = self.next_id;
@@ -122,6 +128,48 @@ impl RecordingDisk<'_> {
         }
         self.next_id += 1;
         Ok(id)
+    }
+
+    fn completed(&mut self, id: u32) -> Result<(), RecordingError> {
+        let Some(parts) = self.outstanding.get_mut(&id) else { return Ok(()) };
+        *parts -= 1;
+        if *parts > 0 {
+            return Ok(());
+        }
+        self.outstanding.remove(&id);
+        if self.recording {
+            self.writer.complete(id)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
+        match *message {
+            Message::Started { op } => self.writer.started(op),
+            Message::Returned { op, errno } => self.writer.returned(op, errno),
+            Message::Durable => self.writer.durable(),
+            Message::Done(_) | Message::Failed(_) => {
+                self.recording = false;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A base image whose requests and marks go into a recording.
+pub struct RecordingDisk<'a> {
+    pub plain: PlainDisk<'a>,
+    pub log: Log,
+    /// Draws the order of completions that are held back until the guest stands still.
+    order: Option<Random>,
+}
+
+impl<'a> RecordingDisk<'a> {
+    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
+    pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
+        let plain = PlainDisk { base, overlay: Overlay::default() };
+        RecordingDisk { plain, log: Log::new(writer, base.sectors()), order: held.map(Random::new) }
     }
 }
 
@@ -147,51 +195,24 @@ fn joined(parts: &[&Kind]) -> Vec<u8> {
 
 impl Disk for RecordingDisk<'_> {
     fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
-        let mut ids = Vec::new();
-        while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
-            let parts = split_parts(rest);
-            let id = self.record(&rest[..parts])?;
-            if id != UNRECORDED {
-                self.outstanding.insert(id, parts);
-            }
-            ids.extend(std::iter::repeat_n(id, parts));
-        }
-        Ok(ids)
+        self.log.submitted(requests)
     }
 
     fn completed(&mut self, id: u32) -> Result<(), RecordingError> {
-        let Some(parts) = self.outstanding.get_mut(&id) else { return Ok(()) };
-        *parts -= 1;
-        if *parts > 0 {
-            return Ok(());
-        }
-        self.outstanding.remove(&id);
-        if self.recording {
-            self.writer.complete(id)
-        } else {
-            Ok(())
-        }
+        self.log.completed(id)
     }
 
     fn next_completion(&mut self, count: usize) -> Option<usize> {
-        let order = self.order.as_mut().filter(|_| self.recording)?;
+        let order = self.order.as_mut().filter(|_| self.log.recording)?;
         Some(order.below(count as u64) as usize)
     }
 
     fn wants_rest(&self) -> bool {
-        self.recording && self.order.is_none()
+        self.log.recording && self.order.is_none()
     }
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
-        match *message {
-            Message::Started { op } => self.writer.started(op),
-            Message::Returned { op, errno } => self.writer.returned(op, errno),
-            Message::Durable => self.writer.durable(),
-            Message::Done(_) | Message::Failed(_) => {
-                self.recording = false;
-                Ok(())
-            }
-        }
+        self.log.message(message)
     }
 
     fn read(&mut self, sector: u64, out: &mut [u8]) {
@@ -205,56 +226,66 @@ impl Disk for RecordingDisk<'_> {
 
 /// A crash state, chosen by an explorer as the guest reads it.
 pub struct StateDisk<'a> {
-    content: Content<'a>,
-    interval: &'a Interval,
+    space: Space<'a>,
     explorer: &'a mut dyn Explorer,
     overlay: Overlay,
     /// Hold back reads that would decide something.
     hold: bool,
+    /// Where the recovery is recorded, if it is.
+    pub log: Option<Log>,
     /// What the agent reported, contents resolved. What is read from then on has influenced nothing.
     pub report: Option<Vec<u8>>,
 }
 
 impl<'a> StateDisk<'a> {
-    pub fn new(content: Content<'a>, interval: &'a Interval, explorer: &'a mut dyn Explorer) -> Self {
-        let hold = interval.components.len() > HELD_COMPONENTS_MIN;
-        StateDisk { content, interval, explorer, overlay: Overlay::default(), hold, report: None }
+    pub fn new(space: Space<'a>, explorer: &'a mut dyn Explorer, log: Option<Log>) -> Self {
+        let hold = space.interval.components.len() > HELD_COMPONENTS_MIN;
+        StateDisk { space, explorer, overlay: Overlay::default(), hold, log, report: None }
     }
 
-    fn resolved(&self, report: &[u8]) -> Vec<u8> {
-        let Ok(mut observation) = serde_json::from_slice(report) else { return report.to_vec() };
-        let chosen = self.explorer.choices().into_iter().collect();
-        let (content, interval, overlay) = (self.content, self.interval, &self.overlay);
-        Resolver { content, interval, overlay, chosen }.resolve(&mut observation);
-        serde_json::to_vec(&observation).expect("it was JSON")
+    /// The report with the contents of its files. What they depend on in a way that no choice can tell is decided.
+    fn resolved(&mut self, report: &[u8]) -> Vec<u8> {
+        let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
+        loop {
+            let chosen = self.explorer.choices().into_iter().collect();
+            let resolver = Resolver { space: self.space, overlay: &self.overlay, chosen };
+            let mut resolved = observation.clone();
+            match resolver.resolve(&mut resolved) {
+                Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
+                Err(Entangled(component)) => self.explorer.choose(component, self.space.versions(component)),
+            };
+        }
     }
 }
 
 impl Disk for StateDisk<'_> {
+    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+        self.log.as_mut().map_or_else(|| Ok(vec![UNRECORDED; requests.len()]), |log| log.submitted(requests))
+    }
+
+    fn completed(&mut self, id: u32) -> Result<(), RecordingError> {
+        self.log.as_mut().map_or(Ok(()), |log| log.completed(id))
+    }
+
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
         if let Message::Done(report) = message {
             self.report = Some(self.resolved(report));
         }
-        Ok(())
+        self.log.as_mut().map_or(Ok(()), |log| log.message(message))
     }
 
     fn undecided(&self, sector: u64, sectors: u64) -> bool {
-        let open = |s| {
-            let component = self.interval.component_at(s);
-            component.is_some_and(|c| self.explorer.chosen(c).is_none()) && !self.overlay.has(s)
-        };
+        let open =
+            |s| !self.overlay.has(s) && self.space.open(s, &|component| self.explorer.chosen(component)).is_some();
         self.hold && self.report.is_none() && (sector..sector.saturating_add(sectors)).any(open)
     }
 
     fn read(&mut self, sector: u64, out: &mut [u8]) {
-        let StateDisk { content, interval, explorer, overlay, report, .. } = self;
+        let StateDisk { space, explorer, overlay, report, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
-            content.read(interval, s, chunk, &mut |component| {
-                let versions = interval.components[component as usize].versions.len() as u32;
-                match report {
-                    None => explorer.choose(component, versions),
-                    Some(_) => explorer.chosen(component).unwrap_or(0),
-                }
+            space.read(s, chunk, &mut |component| match report {
+                None => explorer.choose(component, space.versions(component)),
+                Some(_) => explorer.chosen(component).unwrap_or(0),
             });
         });
     }

@@ -1,12 +1,15 @@
 //! Exploring: every crash state of a recording, recovered by a real kernel.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Instant;
 
 use num_bigint::BigUint;
+use postcrash_core::device::DeviceModel;
 use postcrash_core::explore::{BruteForce, DepthFirst, Explorer, Fixed};
-use postcrash_core::interval::{Cursor, Interval};
-use postcrash_core::view::Content;
+use postcrash_core::interval::Cursor;
+use postcrash_core::recording::Recording;
+use postcrash_core::view::{CrashState, Space};
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -17,6 +20,7 @@ use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
 use crate::guest::GuestError;
 use crate::machine::Machine;
 use crate::random::Random;
+use crate::recovery::{self, Crashed};
 use crate::source::Source;
 use crate::trust::Trust;
 
@@ -33,14 +37,13 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
     let mut trust = Trust::new(&source, &job.recover);
     trust.establish(machine)?;
-    let mut campaign = Campaign { machine, trust, job, started: Instant::now(), recoveries: 0 };
+    let mut campaign = Campaign { machine, trust, job, model: source.model, started: Instant::now(), recoveries: 0 };
     let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
     while let Some(interval) = cursor.next_interval() {
         if job.intervals.as_ref().is_some_and(|wanted| !wanted.contains(&interval.index)) {
             continue;
         }
-        let report = campaign.interval(&interval, cursor.content())?;
-        Event::Interval(report).emit();
+        campaign.interval(Space { content: cursor.content(), interval: &interval }, None)?;
     }
     let (recoveries, seconds) = (campaign.recoveries, campaign.started.elapsed().as_secs_f64());
     campaign.trust.confirm(campaign.machine)?;
@@ -71,37 +74,44 @@ pub fn execute(
     let mut explorer = Fixed::new(choices, |_, _| 0);
     explorer.next_execution();
     let mut trust = Trust::new(source, recover);
-    let result = run_state(machine, &mut trust, &interval, cursor.content(), &mut explorer)?;
+    let space = Space { content: cursor.content(), interval: &interval };
+    let (result, _) = run_state(machine, &mut trust, space, &mut explorer, None)?;
     let (observation, casualty) = report(result);
     Event::Executed { observation, choices: explorer.choices(), casualty }.emit();
     Ok(())
 }
 
-/// Run one state; where the guest is lost, once more in a new one.
+/// Run one state; where the guest is lost, once more in a new one. With a file `scratch`, the recovery is recorded too,
+/// and returned unless guests were lost.
 fn run_state(
     machine: &mut Machine,
     trust: &mut Trust<'_>,
-    interval: &Interval,
-    content: Content<'_>,
+    space: Space<'_>,
     explorer: &mut dyn Explorer,
-) -> Result<Result1, GuestError> {
+    scratch: Option<&Path>,
+) -> Result<(Result1, Option<Recording>), GuestError> {
     let command = Command::Recover(trust.recover.clone());
     let mut casualty = None;
     for _ in 0..2 {
         trust.establish(machine)?;
-        let mut disk = StateDisk::new(content, interval, explorer);
+        let log = scratch.map(|scratch| recovery::begin(scratch, space)).transpose()?;
+        let mut disk = StateDisk::new(space, explorer, log);
         match machine.guest()?.run(&command, &mut disk) {
-            Ok(bytes) => return Ok(Ok(disk.report.take().unwrap_or(bytes))),
+            Ok(bytes) => {
+                let report = disk.report.take().unwrap_or(bytes);
+                let recorded = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recorded(log, scratch));
+                return Ok((Ok(report), recorded.transpose()?));
+            }
             Err(GuestError::Lost { what, console }) => {
                 let choices = explorer.choices();
-                let (index, copy) = (interval.index, Casualty { what: what.clone(), console: console.clone() });
+                let (index, copy) = (space.interval.index, Casualty { what: what.clone(), console: console.clone() });
                 Event::LostGuest { interval: index, choices, what, console }.emit();
                 casualty = Some(copy);
             }
             Err(other) => return Err(other),
         }
     }
-    Ok(Err(casualty.expect("two guests were lost")))
+    Ok((Err(casualty.expect("two guests were lost")), None))
 }
 
 fn report(result: Result1) -> (Value, Option<Casualty>) {
@@ -128,54 +138,89 @@ struct Campaign<'a> {
     machine: &'a mut Machine,
     trust: Trust<'a>,
     job: &'a Explore,
+    model: &'static dyn DeviceModel,
     started: Instant,
     recoveries: u64,
 }
 
 impl Campaign<'_> {
-    fn interval(&mut self, interval: &Interval, content: Content<'_>) -> Result<IntervalReport, GuestError> {
-        let before = self.recoveries;
+    /// Explore one crash interval and report it: of the recording, or of the recovery of the crash state `within`.
+    fn interval(&mut self, space: Space<'_>, within: Option<&Crashed>) -> Result<(), GuestError> {
+        let interval = space.interval;
+        let mut recoveries = 0;
         let mut tallies = Tallies::default();
         let mut sample = Sample::new(self.job, interval.index);
         let mut left_out = interval.too_large.as_ref().map(ToString::to_string).or_else(|| self.budget_left_out());
-        let mut explorer = self.explorer(interval);
-        if left_out.is_none() {
-            self.warm_up(interval, content)?;
+        let mut explorer = self.explorer(space);
+        if left_out.is_none() && self.warm_up(space)? {
+            recoveries += 1;
         }
         while left_out.is_none() && explorer.next_execution() {
             left_out = self.budget_left_out();
             if left_out.is_some() {
                 break;
             }
-            let result = run_state(self.machine, &mut self.trust, interval, content, explorer.as_mut())?;
-            self.count();
-            let choices = explorer.choices();
+            let (result, choices) = self.execution(space, within, explorer.as_mut())?;
+            recoveries += 1;
             sample.offer(&choices, &result);
-            tallies.add(interval, choices, result);
+            tallies.add(space, choices, result);
         }
-        let recoveries = self.recoveries - before;
-        let rechecks = self.recheck(interval, content, sample)?;
-        Ok(tallies.report(interval, recoveries, rechecks, left_out))
+        let rechecks = self.recheck(space, sample)?;
+        Event::Interval(tallies.report(space, recoveries, rechecks, left_out, within)).emit();
+        Ok(())
     }
 
-    fn explorer(&self, interval: &Interval) -> Box<dyn Explorer> {
+    /// Run the explorer's next state, and every crash within its recovery if that is wanted.
+    fn execution(
+        &mut self,
+        space: Space<'_>,
+        within: Option<&Crashed>,
+        explorer: &mut dyn Explorer,
+    ) -> Result<(Result1, Choices), GuestError> {
+        let scratch = (within.is_none() && self.job.depth > 1).then(|| self.machine.scratch());
+        let (result, recovery) = run_state(self.machine, &mut self.trust, space, explorer, scratch.as_deref())?;
+        self.count();
+        let choices = explorer.choices();
+        if let (Some(recovery), Ok(bytes)) = (recovery, &result) {
+            let crashed =
+                Crashed { interval: space.interval.index, choices: choices.clone(), observation: parse(bytes) };
+            self.crashes_within(&recovery, &crashed.ground(space), &crashed)?;
+        }
+        Ok((result, choices))
+    }
+
+    /// Explore the crashes of a recovery.
+    fn crashes_within(
+        &mut self,
+        recovery: &Recording,
+        ground: &CrashState<'_>,
+        crashed: &Crashed,
+    ) -> Result<(), GuestError> {
+        let mut cursor = Cursor::new(recovery, ground, self.model);
+        while let Some(interval) = cursor.next_interval() {
+            self.interval(Space { content: cursor.content(), interval: &interval }, Some(crashed))?;
+        }
+        Ok(())
+    }
+
+    fn explorer(&self, space: Space<'_>) -> Box<dyn Explorer> {
         if self.job.brute_force {
-            let versions = interval.components.iter().map(|component| component.versions.len() as u32);
+            let versions = (0..space.interval.components.len() as u32).map(|component| space.versions(component));
             return Box::new(BruteForce::new(versions.collect()));
         }
         Box::new(DepthFirst::default())
     }
 
-    /// Where reads are held back, run one state to learn which of them the guest waits for.
-    fn warm_up(&mut self, interval: &Interval, content: Content<'_>) -> Result<(), GuestError> {
-        if interval.components.len() <= HELD_COMPONENTS_MIN || self.job.brute_force {
-            return Ok(());
+    /// Where reads are held back, run one state to learn which of them the guest waits for. Tells whether it was run.
+    fn warm_up(&mut self, space: Space<'_>) -> Result<bool, GuestError> {
+        if space.interval.components.len() <= HELD_COMPONENTS_MIN || self.job.brute_force {
+            return Ok(false);
         }
         let mut explorer = Fixed::new(Vec::new(), |_, _| 0);
         explorer.next_execution();
-        let _unjudged = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
+        let _unjudged = run_state(self.machine, &mut self.trust, space, &mut explorer, None)?;
         self.count();
-        Ok(())
+        Ok(true)
     }
 
     fn count(&mut self) {
@@ -194,19 +239,19 @@ impl Campaign<'_> {
     }
 
     /// Run a sample again in another order, with everything that was not read set at random.
-    fn recheck(&mut self, interval: &Interval, content: Content<'_>, sample: Sample) -> Result<u64, GuestError> {
+    fn recheck(&mut self, space: Space<'_>, sample: Sample) -> Result<u64, GuestError> {
         let mut random = sample.random;
         let count = sample.kept.len() as u64;
         for (choices, first) in sample.kept.into_iter().rev() {
             let mut explorer = Fixed::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
             explorer.next_execution();
-            let second = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
+            let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, None)?;
             let (mut first, mut second) = (parse(&first), report(second).0);
             // One may have settled what the other left open: compare under the choices of both.
             settle(&mut first, &explorer.choices().into_iter().collect());
             settle(&mut second, &choices.iter().copied().collect());
             if first != second {
-                Event::Nondeterministic { interval: interval.index, choices, first, second }.emit();
+                Event::Nondeterministic { interval: space.interval.index, choices, first, second }.emit();
             }
         }
         Ok(count)
@@ -244,9 +289,9 @@ struct Tallies {
 }
 
 impl Tallies {
-    fn add(&mut self, interval: &Interval, choices: Vec<(u32, u32)>, result: Result1) {
-        let states = interval.covered(&choices);
-        let lost = interval.lost(&choices);
+    fn add(&mut self, space: Space<'_>, choices: Vec<(u32, u32)>, result: Result1) {
+        let states = space.covered(&choices);
+        let lost = space.lost(&choices);
         self.covered += &states;
         let digest = match &result {
             Ok(bytes) => Sha256::digest(bytes).to_vec(),
@@ -268,7 +313,15 @@ impl Tallies {
         }
     }
 
-    fn report(self, interval: &Interval, recoveries: u64, rechecks: u64, left_out: Option<String>) -> IntervalReport {
+    fn report(
+        self,
+        space: Space<'_>,
+        recoveries: u64,
+        rechecks: u64,
+        left_out: Option<String>,
+        within: Option<&Crashed>,
+    ) -> IntervalReport {
+        let interval = space.interval;
         let outcome = |tally: Tally| {
             let (observation, casualty) = report(tally.result);
             let (states, recoveries) = (tally.states.to_string(), tally.recoveries);
@@ -276,12 +329,13 @@ impl Tallies {
         };
         IntervalReport {
             index: interval.index,
+            within: within.cloned(),
             before_event: interval.event,
             started: interval.started,
             returned: interval.returned,
             pieces: interval.pieces.len(),
             components: interval.components.len(),
-            states: interval.states().to_string(),
+            states: space.states().to_string(),
             covered: self.covered.to_string(),
             contents: interval.contents().to_string(),
             recoveries,

@@ -1,5 +1,7 @@
 //! A guest that is replaced when it is lost.
 
+use std::path::PathBuf;
+
 use crate::disk::EmptyDisk;
 use crate::guest::{Guest, GuestConfig, GuestError};
 
@@ -22,6 +24,11 @@ impl Machine {
             self.generation += 1;
         }
         Ok(&mut self.guest)
+    }
+
+    /// A file of this machine's own, for a recording that is not kept.
+    pub fn scratch(&self) -> PathBuf {
+        self.config.work.join("recovery.pcr")
     }
 
     /// How many guests have been replaced.

@@ -14,6 +14,7 @@ mod overlay;
 mod poll;
 mod random;
 mod record;
+mod recovery;
 mod source;
 mod termination;
 mod trust;
@@ -60,6 +61,9 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
         Request::Boot(_) => unreachable!("handled above"),
         Request::Record { base, out, run, metadata, held } => {
             record::record(machine.guest()?, &base, &out, run, &metadata, held)
+        }
+        Request::RecordRecovery { base, out, recover, marks, metadata } => {
+            recovery::record(machine.guest()?, &base, &out, recover, marks, &metadata)
         }
         Request::Explore(job) => explore::explore(machine, &job),
         Request::Execute { recording, base, model, interval, choices, recover } => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use postcrash_core::recording::{Event as Logged, Recording, RecordingWriter};
-use postcrash_core::view::Base;
+use postcrash_core::view::{Base, Ground};
 use postcrash_wire::{Command, Run};
 
 use crate::control::Event;
@@ -23,7 +23,7 @@ pub fn record(
     let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
     let mut disk = RecordingDisk::new(&base, writer, held);
     guest.run(&Command::Run(run), &mut disk)?;
-    disk.writer.finish()?;
+    disk.log.finish()?;
     let recording = Recording::open(out)?;
     let failed = recording.events().iter().find_map(|event| match *event {
         Logged::Returned { op, errno } if errno != 0 => Some((op, errno)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::recording::Recording;
-use postcrash_core::view::Base;
+use postcrash_core::view::{Base, Ground};
 
 use crate::guest::GuestError;
 

@@ -17,7 +17,7 @@ use num_bigint::BigUint;
 use postcrash_core::device;
 use postcrash_core::interval::{Cursor, Interval};
 use postcrash_core::recording::{Recording, RecordingWriter};
-use postcrash_core::view::{Base, Content};
+use postcrash_core::view::{Base, Content, Space};
 use postcrash_core::SECTOR_BYTES;
 
 pub const SECTORS: usize = 16;
@@ -232,14 +232,14 @@ pub fn states(interval: &Interval, content: Content<'_>) -> Vec<State> {
 
 fn read_disk(interval: &Interval, content: Content<'_>, choose: &mut dyn FnMut(u32) -> u32) -> Disk {
     let mut bytes = vec![0; SECTORS * SECTOR_BYTES];
-    content.read(interval, 0, &mut bytes, choose);
+    Space { content, interval }.read(0, &mut bytes, choose);
     std::array::from_fn(|sector| letter_of(&bytes[sector * SECTOR_BYTES..][..SECTOR_BYTES]))
 }
 
 /// The letter that a lazy reader sees in `sector`.
 pub fn read_letter(interval: &Interval, content: Content<'_>, sector: usize, choose: &mut dyn FnMut(u32) -> u32) -> u8 {
     let mut bytes = [0; SECTOR_BYTES];
-    content.read(interval, sector as u64, &mut bytes, choose);
+    Space { content, interval }.read(sector as u64, &mut bytes, choose);
     letter_of(&bytes)
 }
 

@@ -1,0 +1,78 @@
+//! Crashes within recovery: what a recovery wrote is a recording too, made on the crash state that was recovered.
+//!
+//! The recovery has read some components of that state, and what it wrote depends on nothing else. The others stay open
+//! while the crashes within it are explored, so that one recovery's recording stands for every crash state that
+//! agrees on what it read.
+
+use std::path::Path;
+
+use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
+use postcrash_core::view::{Base, CrashState, Ground, Space};
+use postcrash_wire::{Command, Recover};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::control::{Event, Marks};
+use crate::disk::{Log, RecordingDisk};
+use crate::guest::{Guest, GuestError};
+
+/// The crash states that a recovery stands for, and what it showed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Crashed {
+    pub interval: u32,
+    /// Component and version.
+    pub choices: Vec<(u32, u32)>,
+    pub observation: Value,
+}
+
+impl Crashed {
+    /// The disk under the recovery of a state in `space`.
+    pub fn ground<'a>(&self, space: Space<'a>) -> CrashState<'a> {
+        CrashState { space, chosen: self.choices.iter().copied().collect() }
+    }
+}
+
+/// Begin the recording, in the file `scratch`, of the recovery of a state in `space`.
+pub fn begin(scratch: &Path, space: Space<'_>) -> Result<Log, GuestError> {
+    let marks = Marks { started: space.interval.started, returned: space.interval.returned };
+    let sectors = space.content.ground.sectors();
+    Ok(Log::new(marked(scratch, sectors, "{}", marks)?, sectors))
+}
+
+/// The recording that `log` wrote to `scratch`, which is gone then.
+pub fn recorded(log: Log, scratch: &Path) -> Result<Recording, RecordingError> {
+    log.finish()?;
+    let recording = Recording::open(scratch)?;
+    std::fs::remove_file(scratch).map_err(|source| RecordingError::Io { path: scratch.to_owned(), source })?;
+    Ok(recording)
+}
+
+/// Recover the disk image `base` and write what the recovery wrote to the recording `out`.
+pub fn record(
+    guest: &mut Guest,
+    base: &Path,
+    out: &Path,
+    recover: Recover,
+    marks: Marks,
+    metadata: &str,
+) -> Result<(), GuestError> {
+    let base = Base::open(base)?;
+    let mut disk = RecordingDisk::new(&base, marked(out, base.sectors(), metadata, marks)?, None);
+    guest.run(&Command::Recover(recover), &mut disk)?;
+    disk.log.finish()?;
+    Event::Recorded { requests: Recording::open(out)?.requests() as u32, failed: None }.emit();
+    Ok(())
+}
+
+/// A recording in which the operations are where they were when the crash came.
+fn marked(out: &Path, sectors: u64, metadata: &str, marks: Marks) -> Result<RecordingWriter, RecordingError> {
+    let mut writer = RecordingWriter::create(out, sectors, metadata)?;
+    for op in 0..marks.started {
+        writer.started(op)?;
+        if op < marks.returned {
+            writer.returned(op, 0)?;
+        }
+    }
+    writer.durable()?;
+    Ok(writer)
+}

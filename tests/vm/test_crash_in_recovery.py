@@ -1,0 +1,159 @@
+"""Crashes within recovery: exhaustive, and a recovery that is not idempotent is found."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.examine import Plan, examine
+from postcrash.harness.judges import judges_named
+from postcrash.harness.machine import Budget, Event, Machine
+from postcrash.harness.places import cache_folder
+from postcrash.harness.recovery import Crashed, SameRecovery, judge_again, record_recovery, source_of
+from postcrash.model import History, Observation, Verdict, WorkloadBuilder
+from postcrash.reports.store import Store
+from postcrash.targets import Target, base_image, target_named
+
+from .conftest import Record, Recorded, explored, intervals_of
+from .test_cli import postcrash
+
+REPLACE = (
+    WorkloadBuilder()
+    .creat("A")
+    .append("A", 4096)
+    .begin()
+    .creat("B")
+    .append("B", 4096)
+    .fsync("B")
+    .rename("B", "A")
+    .sync()
+    .build("replace")
+)
+BTRFS = target_named("btrfs")
+SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
+EXT4 = target_named("ext4-current")
+HASTY_EXT4 = replace(EXT4, name="ext4-hasty", recover_options=f"{EXT4.recover_options},barrier=0")
+"""Flushes while the workload runs, but not while it recovers: the journal may be empty before its blocks are in place."""
+
+
+def within(events: list[Event]) -> list[Event]:
+    """The reports of crashes within recovery."""
+    return [interval for interval in intervals_of(events) if "within" in interval]
+
+
+def shown(outcome: Event) -> str:
+    return json.dumps(outcome["observation"], sort_keys=True)
+
+
+def totals(intervals: list[Event]) -> dict[tuple[int, int], Counter[str]]:
+    """Crash states by outcome, for each crash interval of the run and of recoveries of its states."""
+    counts: dict[tuple[int, int], Counter[str]] = {}
+    for interval in intervals:
+        count = counts.setdefault((interval["within"]["interval"], interval["index"]), Counter())
+        count.update({shown(outcome): int(outcome["states"]) for outcome in interval["outcomes"]})
+    return counts
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "ext4-journal"])
+def test_the_lazy_walk_agrees_with_brute_force(machine: Machine, record: Record, target: str) -> None:
+    recorded = record(target, REPLACE)
+    small = [i["index"] for i in intervals_of(explored(machine, recorded)) if i["components"] <= 5]
+    budget = Budget(60_000, 300)
+    lazy, brute = (
+        within(explored(machine, recorded, depth=2, intervals=small, budget=budget, brute_force=brute_force))
+        for brute_force in (False, True)
+    )
+    assert all(interval["covered"] == interval["states"] for interval in (*lazy, *brute))
+    assert totals(lazy) == totals(brute)
+    assert sum(interval["recoveries"] for interval in lazy) < sum(interval["recoveries"] for interval in brute)
+
+
+def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, record: Record, tmp_path: Path) -> None:
+    """The disk is written to a file and recovered, and that run is explored as any other is."""
+    recorded = record("ext4-journal", REPLACE)
+    reports = within(explored(machine, recorded, depth=2, brute_force=True, intervals=[0, 1]))
+    by_state: dict[str, list[Event]] = {}
+    for report in reports:
+        by_state.setdefault(json.dumps([report["within"]["interval"], report["within"]["choices"]]), []).append(report)
+    assert len(by_state) >= 4
+    for number, reports in enumerate(list(by_state.values())[:6]):
+        crashed = Crashed.of(reports[0])
+        assert crashed is not None
+        history = History(recorded.workload, reports[0]["started"], reports[0]["returned"])
+        out = tmp_path / f"{number}.pcr"
+        source = record_recovery(machine, recorded.source, crashed, (), out, recorded.recover(), history)
+        again = intervals_of(explored(machine, Recorded(recorded.target, recorded.workload, source)))
+        assert [(r["started"], r["returned"], r["pieces"]) for r in again] == [
+            (r["started"], r["returned"], r["pieces"]) for r in reports
+        ]
+        for first, second in zip(reports, again, strict=True):
+            assert {shown(outcome) for outcome in first["outcomes"]} == {shown(o) for o in second["outcomes"]}
+
+
+def plan_for(target: Target) -> Plan:
+    return Plan(
+        target=target,
+        base=base_image(target, cache_folder() / "bases"),
+        kernel="any",
+        model="cache",
+        workload=REPLACE,
+        judges=judges_named(["durability", "mounts"]),
+        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        budget=Budget(60_000, 300),
+        depth=2,
+    )
+
+
+@pytest.mark.parametrize("target", [EXT4, SMALL_BTRFS], ids=lambda target: target.name)
+def test_recovery_is_idempotent(machine: Machine, tmp_path: Path, target: Target) -> None:
+    result = examine(machine, plan_for(target), tmp_path / "run.pcr", lambda _: None)
+    verdicts = {name: ruling.verdict for name, ruling in result.rulings.items()}
+    assert verdicts == dict.fromkeys(("durability", "mounts", SameRecovery.name), Verdict.HOLDS)
+    assert result.rulings[SameRecovery.name].relevant
+    assert result.covered_within == result.states_within > result.states
+
+
+def test_a_recovery_that_is_not_idempotent_is_found(machine: Machine, tmp_path: Path) -> None:
+    plan = plan_for(HASTY_EXT4)
+    shallow = examine(machine, replace(plan, depth=1), tmp_path / "shallow.pcr", lambda _: None)
+    assert shallow.verdict is Verdict.HOLDS
+    result = examine(machine, plan, tmp_path / "run.pcr", lambda _: None)
+    found = {finding.checker: finding for finding in result.findings}
+    assert set(found) >= {SameRecovery.name, "durability"}
+    assert found["durability"].message.startswith("after a crash within recovery: ")
+    for finding in found.values():
+        assert finding.base.startswith(f"{result.recording}/")
+        assert finding.recording in result.recoveries_kept
+        assert finding.explanation is not None
+        assert finding.explanation.lost
+
+
+def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_path: Path) -> None:
+    plan = plan_for(HASTY_EXT4)
+    store = Store(tmp_path / "store")
+    recording = store.scratch()
+    result = examine(machine, plan, recording, lambda _: None)
+    store.keep_base(plan.base.path, plan.base.id)
+    for id, path in {result.recording: recording, **result.recoveries_kept}.items():
+        store.adopt_recording(path, id)
+    for finding in result.findings:
+        with source_of(store, finding) as (source, under):
+            assert under is not None
+            is_same = finding.checker == SameRecovery.name
+            judge = judge_again(machine, under, finding) if is_same else judges_named([finding.checker])[0]
+            again = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
+            history = History(plan.workload, finding.started, finding.returned)
+            opinion = judge.opinion(history, Observation.from_wire(again["observation"]))
+        assert opinion.verdict is Verdict.VIOLATED
+        assert finding.message.endswith(opinion.message)
+
+
+def test_check_goes_into_recovery_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "replace.ops").write_text(REPLACE.to_text())
+    arguments = ("check", "replace.ops", "--target", "ext4-current", "--judge", "durability", "--depth", "2")
+    done = postcrash(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "within their recovery" in " ".join(done.stdout.split())
+    assert "✓ same-recovery" in done.stdout
