@@ -35,7 +35,7 @@ BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
 EXT4 = target_named("ext4-current")
 HASTY_EXT4 = replace(EXT4, name="ext4-hasty", recover_options=f"{EXT4.recover_options},barrier=0")
-"""Flushes while the workload runs, but not while it recovers: the journal may be empty before its blocks are in place."""
+"""Flushes in the run, but not while it recovers: the journal may be empty before its blocks are in place."""
 
 
 def within(events: list[Event]) -> list[Event]:
