@@ -1,27 +1,26 @@
 //! Reading the disk of one crash state: base image, stable writes over it, and a version for each component.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
-use memmap2::Mmap;
-
 use crate::interval::{Interval, Source};
+use crate::mapped::Mapped;
 use crate::recording::RecordingError;
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
 /// The disk before the recording. Sectors past the end of the file read as zeros.
 pub struct Base {
-    map: Mmap,
+    map: Mapped,
 }
 
 impl Base {
     pub fn open(path: &Path) -> Result<Base, RecordingError> {
-        let io = |source| RecordingError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        // SAFETY: base images in the cache are never changed in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         Ok(Base { map })
+    }
+
+    pub fn mapped(&self) -> &Mapped {
+        &self.map
     }
 
     pub fn sectors(&self) -> u64 {
@@ -77,7 +76,7 @@ impl Content<'_> {
                 None => self.stable_source(s),
                 Some(index) => {
                     let component = &interval.components[index as usize];
-                    component.source(choose(index), s)
+                    component.source(choose(index), s, self)
                 }
             };
             self.read_source(source, s, chunk);
