@@ -1,6 +1,7 @@
 """One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,6 +74,7 @@ class _Examiner:
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model)
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
+        self._observations: dict[bytes, Any] = {}
 
     def run(self) -> Examination:
         for recover in self._plan.recoveries:
@@ -110,6 +112,8 @@ class _Examiner:
         result.recoveries += event["recoveries"]
         result.rechecks += event["rechecks"]
         result.outcomes += len(event["outcomes"])
+        for outcome in event["outcomes"]:
+            outcome["observation"] = self._shared(outcome["observation"])
         result.certificates.append(_certificate(event, recover))
         history = History(self._plan.workload, event["started"], event["returned"])
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
@@ -118,6 +122,11 @@ class _Examiner:
         if event["left_out"] is not None:
             for judge in judges:
                 result.rulings[judge.name].undecided(f"crash interval {event['index']}: {event['left_out']}")
+
+    def _shared(self, observation: object) -> object:
+        """The equal observation that was seen first: thousands of crash intervals have few different ones."""
+        digest = hashlib.sha256(json.dumps(observation).encode()).digest()
+        return self._observations.setdefault(digest, observation)
 
     def _outcome(
         self, interval: int, outcome: Event, history: History, recover: dict[str, Any], judges: list[Judge]
