@@ -21,6 +21,7 @@ test: setup
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)
 	$(VENV)/bin/python bench/growth.py
+	$(VENV)/bin/python bench/scale.py
 
 setup:
 	@tools/setup all

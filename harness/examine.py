@@ -1,6 +1,7 @@
 """One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,6 +88,7 @@ class _Examiner:
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
+        self._observations: dict[bytes, Any] = {}
 
     def run(self) -> Examination:
         for recover in self._plan.recoveries:
@@ -122,6 +124,8 @@ class _Examiner:
     def _interval(self, event: Event, recover: dict[str, Any]) -> None:
         crashed = Crashed.of(event)
         self._result.count(event, within_recovery=crashed is not None)
+        for outcome in event["outcomes"]:
+            outcome["observation"] = self._shared(outcome["observation"])
         self._result.certificates.append(_certificate(event, recover))
         history = History(self._plan.workload, event["started"], event["returned"])
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
@@ -143,6 +147,11 @@ class _Examiner:
             if outcome["observation"] is not None:
                 judge = SameRecovery(first_observation(event, choices))
                 self._outcome(event["index"], outcome, history, recover, [judge], crashed)
+
+    def _shared(self, observation: object) -> object:
+        """The equal observation that was seen first: thousands of crash intervals have few different ones."""
+        digest = hashlib.sha256(json.dumps(observation).encode()).digest()
+        return self._observations.setdefault(digest, observation)
 
     def _outcome(
         self,
@@ -228,7 +237,8 @@ class _Examiner:
                 out.unlink()
                 return False
             recording = Recording(out)
-            self._result.recoveries_kept[recording_id(recording.digest)] = out
+            if self._result.recoveries_kept.setdefault(recording_id(recording.digest), out) != out:
+                out.unlink()
             if name != SameRecovery.name:
                 message = MESSAGE + message
             self._result.findings.append(self._finding(name, message, shown, Place(recording, source.base, base)))

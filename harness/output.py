@@ -1,12 +1,20 @@
-"""Where results are written: files whole or absent, devices and pipes as they are, `-` for standard output."""
+"""Where results are written: files whole or absent, devices and pipes as they are, `-` for standard output. Counts."""
 
 import json
+import math
 import os
 import sys
 import tempfile
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
+
+_DIGITS_MAX = 40
+
+
+def count_text(count: int) -> str:
+    """A number of crash states for people: exact up to 40 digits, then as a power of ten."""
+    return str(count) if count < 10**_DIGITS_MAX else f"about 10^{math.log10(count):.0f}"
 
 
 def write_json(place: str | None, obj: object) -> None:

@@ -6,7 +6,7 @@ An event is one of
 Choices are pairs (component, version); a component that is not named has version 0, which keeps all that it can.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -103,8 +103,8 @@ def device_models() -> list[str]:
 def check_device_model(name: str) -> str:
     """The shortest name of a device model (`torn` for cache:512); ValueError where there is none of that name."""
 
-def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Sequence[Event]) -> None:
-    """Write a recording of `events`, where a write is ("write", id, sector, data, fua, preflush)."""
+def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Iterable[Event]) -> None:
+    """Write a recording of `events`, one by one, where a write is ("write", id, sector, data, fua, preflush)."""
 
 def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict[str, Any]:
     """What the log of a disk with `disk_sectors` (512 B) holds.
@@ -113,8 +113,7 @@ def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict
     Counts: log_sector_bytes, entries, writes, fua_writes (of these), flushes, discards, metadata_flags, marks_left_out,
     padded_writes (their data was shorter than their sectors). `marks`: (number of events before it in the recording,
     text). `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
-    flight in the largest crash interval (`interval_pieces_max`) and summed over all (`interval_pieces`), and requests
-    in flight, summed over all requests (`requests_in_flight`).
+    flight in the largest crash interval (`interval_pieces_max`) and summed over all (`interval_pieces`).
     """
 
 def count_states(recording: Recording, base_path: str | PathLike[str], model: str) -> tuple[int, int]:

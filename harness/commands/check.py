@@ -12,7 +12,7 @@ from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import Judge, all_judges, judges_named
 from postcrash.harness.machine import Budget
-from postcrash.harness.output import write_json
+from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
@@ -142,10 +142,13 @@ def _print(plan: Plan, result: Examination) -> None:
         console.print(reason, markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
-    within = f"{result.covered_within} of {result.states_within} within their recovery, " if plan.depth > 1 else ""
+    within = ""
+    if plan.depth > 1:
+        within = f"{count_text(result.covered_within)} of {count_text(result.states_within)} within their recovery, "
+    states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
-        f"{result.covered} of {result.states} crash states in {result.intervals} crash intervals, {within}"
+        f"{states} in {result.intervals} crash intervals, {within}"
         f"{result.recoveries} recoveries, {result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,
     )

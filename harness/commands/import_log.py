@@ -23,9 +23,9 @@ from postcrash.reports.store import Store
 MODEL = "cache"
 SECTOR_BYTES = 512
 _ZEROS = bytes(1 << 20)
-_COUNT_MAX = {"interval_pieces_max": 200_000, "interval_pieces": 10_000_000, "requests_in_flight": 3_000_000_000}
-"""Counting crash states takes some 3 KB for each piece in the largest interval, 3 µs for each piece in any, and 5 ns
-for each request in flight: so at most 0.6 GB and 45 s."""
+_COUNT_MAX = {"interval_pieces_max": 3_000_000, "interval_pieces": 20_000_000}
+"""Counting crash states takes some 150 bytes for each piece in the largest interval and 2 µs for each piece in any: so
+at most 0.5 GB, 256 MiB of mapped files aside, and 40 s."""
 _DIGITS_MAX = 4_000
 """Python writes integers of at most 4,300 digits."""
 

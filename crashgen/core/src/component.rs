@@ -2,11 +2,13 @@
 //!
 //! Where each piece is kept or lost on its own, pieces that overlap, directly or through others, form a component: a short run
 //! of sectors. Where pieces are kept in order, all of them form one. What a crash leaves in one component says nothing about
-//! another, so a crash state is one [`Version`] per component. Versions are distinct contents; each knows how many
+//! another, so a crash state is one version per component. Versions are distinct contents; each knows how many
 //! crash states lead to it.
 
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
@@ -19,23 +21,6 @@ use crate::view::Content;
 /// More distinct contents than this in one component of overlapping pieces and the interval is not explored.
 pub const VERSIONS_MAX: usize = 4096;
 
-/// One content that a crash may leave in a component.
-#[derive(Debug, Clone)]
-pub struct Version {
-    /// How many of the component's states give this content.
-    pub weight: BigUint,
-    pub(crate) shown: Shown,
-}
-
-/// What a version shows, and what is lost in the state with the fewest losses that gives it.
-#[derive(Debug, Clone)]
-pub(crate) enum Shown {
-    /// Where each sector's content comes from; the lost pieces (indices into the interval's).
-    Sources { sources: Vec<Source>, lost: Vec<u32> },
-    /// What the component's history shows once so many pieces are kept; the others are lost.
-    First(u32),
-}
-
 /// Sectors with the contents that a crash may leave there, fewest losses first.
 #[derive(Debug, Clone)]
 pub struct Component {
@@ -43,11 +28,71 @@ pub struct Component {
     pub sector: u64,
     pub sectors: u64,
     pub pieces: u32,
-    /// How many crash states the component has: the weights of its versions together.
-    pub states: BigUint,
-    pub versions: Vec<Version>,
-    /// What its sectors show as more pieces are kept in order; empty for a run.
-    pub(crate) history: History,
+    pub versions: Versions,
+}
+
+/// The distinct contents of a component. Most components are one piece, so that this case takes no more than its place.
+#[derive(Debug, Clone)]
+pub enum Versions {
+    /// The piece (index into the interval's) is kept, or lost. `source` is the one of its first sector.
+    One { piece: u32, source: Source },
+    /// Pieces that overlap, each kept or lost on its own.
+    Overlapping(Box<Overlapping>),
+    /// Pieces that are kept in order.
+    InOrder(Box<History>),
+}
+
+impl Versions {
+    #[allow(clippy::len_without_is_empty)] // there is always one
+    pub fn len(&self) -> usize {
+        match self {
+            Versions::One { .. } => 2,
+            Versions::Overlapping(overlapping) => overlapping.versions.len(),
+            Versions::InOrder(history) => history.versions.len(),
+        }
+    }
+}
+
+/// What pieces that overlap can leave.
+#[derive(Debug, Clone)]
+pub struct Overlapping {
+    /// Indices into the interval's pieces, in submission order.
+    pieces: Vec<u32>,
+    versions: Vec<Version>,
+}
+
+#[derive(Debug, Clone)]
+struct Version {
+    /// Where each sector's content comes from.
+    sources: Vec<Source>,
+    shown: Shown,
+}
+
+/// The keep-or-lose assignments that give a content.
+#[derive(Debug, Clone)]
+struct Shown {
+    /// How many there are.
+    weight: BigUint,
+    /// One with the fewest losses: a bit for each lost piece among the first `until`; all later ones are lost.
+    lost: BigUint,
+    until: u64,
+}
+
+impl Shown {
+    fn has_lost(&self, piece: u64) -> bool {
+        piece >= self.until || self.lost.bit(piece)
+    }
+
+    /// How many of the first `pieces` are lost.
+    fn losses(&self, pieces: u64) -> u64 {
+        self.lost.count_ones() + (pieces - self.until)
+    }
+
+    /// The same with piece number `piece` kept after all those before it.
+    fn keeping(&self, piece: u64) -> Shown {
+        let between = (BigUint::one() << piece) - (BigUint::one() << self.until);
+        Shown { weight: self.weight.clone(), lost: &self.lost | between, until: piece + 1 }
+    }
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -58,79 +103,129 @@ pub struct TooManyVersions {
 }
 
 impl Component {
-    /// The versions of the component made by `pieces` (indices into `all`, in submission order), each kept or lost on its
-    /// own.
-    ///
-    /// Folds the pieces in submission order over the stable content: each either leaves a content as it is or
-    /// shows in the sectors where nothing submitted later is stable.
-    pub fn build(pieces: &[u32], all: &[Piece], content: &Content<'_>) -> Result<Component, TooManyVersions> {
-        let (sector, end) = span(pieces, all);
-        let stable: Vec<Source> = (sector..end).map(|s| content.stable_source(s)).collect();
-        let mut same = SameContent::new(content);
-        let mut first =
-            |sources: Vec<Source>| (sector..).zip(sources).map(|(s, source)| same.first(s, source)).collect();
-        let mut assigned = vec![Assigned { sources: first(stable.clone()), weight: BigUint::one(), lost: Vec::new() }];
-        for &index in pieces {
+    /// The component made by `pieces` (indices into `all`, in submission order), each kept or lost on its own. None for
+    /// one piece that shows nothing.
+    pub fn build(pieces: &[u32], all: &[Piece], content: &Content<'_>) -> Result<Option<Component>, TooManyVersions> {
+        if let &[index] = pieces {
             let piece = &all[index as usize];
-            let mut next: Vec<Assigned> = Vec::with_capacity(assigned.len() * 2);
-            for version in assigned {
-                let mut kept = version.clone();
-                piece.show(&mut kept.sources, &stable, sector);
-                kept.sources = first(kept.sources);
-                let mut lost = version;
-                lost.lost.push(index);
-                merge(&mut next, kept);
-                merge(&mut next, lost);
-            }
-            if next.len() > VERSIONS_MAX {
-                return Err(TooManyVersions { sector, pieces: pieces.len() });
-            }
-            assigned = next;
+            let versions = Versions::One { piece: index, source: piece.source };
+            let component = Component { sector: piece.sector, sectors: piece.sectors, pieces: 1, versions };
+            return Ok(shows(piece, content).then_some(component));
         }
-        assigned.sort_by_key(|version| version.lost.len());
-        let pieces = pieces.len() as u32;
-        let states = BigUint::one() << pieces;
-        let versions = assigned.into_iter().map(Version::from).collect();
-        Ok(Component { sector, sectors: end - sector, pieces, states, versions, history: History::default() })
+        let (sector, end) = span(pieces, all);
+        let versions = assignments(pieces, all, content, sector..end)?;
+        let pieces = pieces.to_vec();
+        let count = pieces.len() as u32;
+        let versions = Versions::Overlapping(Box::new(Overlapping { pieces, versions }));
+        Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 
-    /// Where the content of one of its sectors comes from in a version.
-    pub fn source(&self, version: u32, sector: u64) -> Source {
-        match &self.versions[version as usize].shown {
-            Shown::Sources { sources, .. } => sources[(sector - self.sector) as usize],
-            Shown::First(kept) => self.history.source(sector, *kept),
+    /// How many crash states the component has: the weights of its versions together.
+    pub fn states(&self) -> BigUint {
+        match self.versions {
+            Versions::One { .. } | Versions::Overlapping(_) => BigUint::one() << self.pieces,
+            Versions::InOrder(_) => BigUint::from(self.pieces) + 1u32,
+        }
+    }
+
+    /// How many of the component's states give the content of a version.
+    pub fn weight(&self, version: u32) -> BigUint {
+        match &self.versions {
+            Versions::One { .. } => BigUint::one(),
+            Versions::Overlapping(overlapping) => overlapping.versions[version as usize].shown.weight.clone(),
+            Versions::InOrder(history) => history.versions[version as usize].count.into(),
+        }
+    }
+
+    /// Where the content of one of its sectors comes from in a version, over what is stable in `content`.
+    pub fn source(&self, version: u32, sector: u64, content: &Content<'_>) -> Source {
+        match &self.versions {
+            Versions::One { source, .. } => {
+                let stable = content.stable_source(sector);
+                match version {
+                    0 => stable.max(source.sector(sector - self.sector)),
+                    _ => stable,
+                }
+            }
+            Versions::Overlapping(overlapping) => {
+                overlapping.versions[version as usize].sources[(sector - self.sector) as usize]
+            }
+            Versions::InOrder(history) => history.source(sector, history.versions[version as usize].kept),
         }
     }
 
     /// Pieces (indices into the interval's) lost in the state with the fewest losses that gives a version.
     pub fn lost(&self, version: u32) -> Vec<u32> {
-        match &self.versions[version as usize].shown {
-            Shown::Sources { lost, .. } => lost.clone(),
-            Shown::First(kept) => (*kept..self.pieces).collect(),
+        match &self.versions {
+            Versions::One { piece, .. } => (0..version).map(|_| *piece).collect(),
+            Versions::Overlapping(overlapping) => {
+                let shown = &overlapping.versions[version as usize].shown;
+                let lost = (0..).zip(&overlapping.pieces).filter(|(number, _)| shown.has_lost(*number));
+                lost.map(|(_, piece)| *piece).collect()
+            }
+            Versions::InOrder(history) => (history.versions[version as usize].kept..self.pieces).collect(),
         }
     }
 
-    /// Call `each` with every sector.
-    pub fn each_sector(&self, mut each: impl FnMut(u64)) {
-        match self.history.is_empty() {
-            true => (self.sector..self.sector + self.sectors).for_each(each),
-            false => self.history.sectors().for_each(&mut each),
+    pub fn has(&self, sector: u64) -> bool {
+        match &self.versions {
+            Versions::InOrder(history) => history.has(sector),
+            _ => (self.sector..self.sector + self.sectors).contains(&sector),
         }
     }
 }
 
-/// A content that some assignments of keep or lose to pieces give.
-#[derive(Clone)]
-struct Assigned {
-    sources: Vec<Source>,
-    weight: BigUint,
-    lost: Vec<u32>,
+/// Whether a sector of `piece`, the only one there, shows something else when it is kept.
+fn shows(piece: &Piece, content: &Content<'_>) -> bool {
+    piece.sources().any(|(sector, source)| {
+        let stable = content.stable_source(sector);
+        source > stable
+            && content.settled(stable, sector).is_none_or(|lost| content.settled(source, sector) != Some(lost))
+    })
 }
 
-impl From<Assigned> for Version {
-    fn from(Assigned { sources, weight, lost }: Assigned) -> Version {
-        Version { weight, shown: Shown::Sources { sources, lost } }
+/// The distinct contents of `sectors`, which `pieces` write, fewest losses first.
+///
+/// Folds the pieces in submission order over the stable content: each either is lost and leaves a content as it is, or
+/// shows in the sectors where nothing submitted later is stable.
+fn assignments(
+    pieces: &[u32],
+    all: &[Piece],
+    content: &Content<'_>,
+    sectors: Range<u64>,
+) -> Result<Vec<Version>, TooManyVersions> {
+    let sector = sectors.start;
+    let stable: Vec<Source> = sectors.map(|s| content.stable_source(s)).collect();
+    let mut same = SameContent::new(content);
+    let first = (sector..).zip(&stable).map(|(s, &source)| same.first(s, source)).collect();
+    let all_lost = Shown { weight: BigUint::one(), lost: BigUint::ZERO, until: 0 };
+    let mut known: BTreeMap<Vec<Source>, Shown> = BTreeMap::from([(first, all_lost)]);
+    for (number, &index) in (0..).zip(pieces) {
+        let piece = all[index as usize].sources().map(|(s, source)| ((s - sector) as usize, s, source));
+        let written: Vec<(usize, Source)> = piece
+            .filter(|&(at, _, source)| source > stable[at])
+            .map(|(at, s, source)| (at, same.first(s, source)))
+            .collect();
+        let mut kept = BTreeMap::new();
+        if written.len() == stable.len() {
+            // It hides all that was there.
+            let shown = Shown { weight: BigUint::one() << number, lost: BigUint::ZERO, until: number + 1 };
+            kept.insert(written.into_iter().map(|(_, source)| source).collect(), shown);
+        } else {
+            for (sources, shown) in &known {
+                let mut sources = sources.clone();
+                written.iter().for_each(|&(at, source)| sources[at] = source);
+                merge(&mut kept, sources, shown.keeping(number), number + 1);
+            }
+        }
+        kept.into_iter().for_each(|(sources, shown)| merge(&mut known, sources, shown, number + 1));
+        if known.len() > VERSIONS_MAX {
+            return Err(TooManyVersions { sector, pieces: pieces.len() });
+        }
     }
+    let mut versions: Vec<Version> = known.into_iter().map(|(sources, shown)| Version { sources, shown }).collect();
+    versions.sort_by_key(|version| version.shown.losses(pieces.len() as u64));
+    Ok(versions)
 }
 
 fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
@@ -139,15 +234,19 @@ fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
     (start, end)
 }
 
-/// Add `version`, or its weight to the version with the same content.
-fn merge(versions: &mut Vec<Assigned>, version: Assigned) {
-    match versions.iter_mut().find(|known| known.sources == version.sources) {
-        None => versions.push(version),
-        Some(known) => {
-            known.weight += version.weight;
-            if version.lost.len() < known.lost.len() {
-                known.lost = version.lost;
+/// Add assignments of the first `pieces` that show `sources`, or their weight to those known to give the same content.
+fn merge(versions: &mut BTreeMap<Vec<Source>, Shown>, sources: Vec<Source>, shown: Shown, pieces: u64) {
+    match versions.entry(sources) {
+        Entry::Vacant(place) => {
+            place.insert(shown);
+        }
+        Entry::Occupied(mut place) => {
+            let known = place.get_mut();
+            let weight = std::mem::take(&mut known.weight) + &shown.weight;
+            if shown.losses(pieces) < known.losses(pieces) {
+                *known = shown;
             }
+            known.weight = weight;
         }
     }
 }
@@ -185,22 +284,31 @@ impl<'a> SameContent<'a> {
     }
 }
 
-/// Group pieces into components: lists of indices in submission order.
-pub fn group(pieces: &[Piece]) -> Vec<Vec<u32>> {
+/// Pieces grouped into components, by their first sector: lists of indices in submission order.
+pub fn groups(pieces: &[Piece]) -> impl Iterator<Item = Vec<u32>> + '_ {
     let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
     order.sort_by_key(|&i| pieces[i as usize].sector);
-    let mut groups: Vec<Vec<u32>> = Vec::new();
-    let mut reach = 0;
-    for index in order {
-        let piece = &pieces[index as usize];
-        match groups.last_mut() {
-            Some(group) if piece.sector < reach => group.push(index),
-            _ => groups.push(vec![index]),
+    let mut rest = order.into_iter().peekable();
+    std::iter::from_fn(move || {
+        let first = rest.next()?;
+        let mut group = vec![first];
+        let mut reach = pieces[first as usize].end();
+        while let Some(index) = rest.next_if(|&index| pieces[index as usize].sector < reach) {
+            group.push(index);
+            reach = reach.max(pieces[index as usize].end());
         }
-        reach = reach.max(piece.end());
-    }
-    for group in &mut groups {
         group.sort_unstable();
+        Some(group)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_for_each_piece_is_small() {
+        assert_eq!((size_of::<Piece>(), size_of::<Component>()), (32, 40));
+        assert_eq!(size_of::<crate::recording::Event>(), 32);
     }
-    groups
 }

@@ -4,6 +4,8 @@
 //! it reads it; everything it never asked for has not mattered, so one execution stands for all crash states that
 //! agree on the choices made.
 
+use std::collections::{BTreeMap, HashMap};
+
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
     /// Prepare the next execution; false when there is none left.
@@ -29,6 +31,8 @@ struct Decision {
 #[derive(Default)]
 pub struct DepthFirst {
     path: Vec<Decision>,
+    /// Where each component stands in `path`.
+    places: HashMap<u32, usize>,
     started: bool,
 }
 
@@ -43,6 +47,7 @@ impl Explorer for DepthFirst {
             if last.version < last.versions {
                 return true;
             }
+            self.places.remove(&last.component);
             self.path.pop();
         }
         false
@@ -52,12 +57,13 @@ impl Explorer for DepthFirst {
         if let Some(known) = self.chosen(component) {
             return known;
         }
+        self.places.insert(component, self.path.len());
         self.path.push(Decision { component, version: 0, versions });
         0
     }
 
     fn chosen(&self, component: u32) -> Option<u32> {
-        self.path.iter().find(|decision| decision.component == component).map(|decision| decision.version)
+        self.places.get(&component).map(|&place| self.path[place].version)
     }
 
     fn choices(&self) -> Vec<(u32, u32)> {
@@ -110,7 +116,7 @@ impl Explorer for BruteForce {
 
 /// One given state. Components that are not named keep all they can, or follow `rest`.
 pub struct Fixed<F> {
-    choices: Vec<(u32, u32)>,
+    choices: BTreeMap<u32, u32>,
     rest: F,
     pending: bool,
 }
@@ -118,7 +124,7 @@ pub struct Fixed<F> {
 impl<F: FnMut(u32, u32) -> u32> Fixed<F> {
     /// `rest` gives the version of a component (of so many versions) that `choices` does not name.
     pub fn new(choices: Vec<(u32, u32)>, rest: F) -> Self {
-        Fixed { choices, rest, pending: true }
+        Fixed { choices: choices.into_iter().collect(), rest, pending: true }
     }
 }
 
@@ -132,16 +138,16 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
             return known;
         }
         let version = (self.rest)(component, versions);
-        self.choices.push((component, version));
+        self.choices.insert(component, version);
         version
     }
 
     fn chosen(&self, component: u32) -> Option<u32> {
-        self.choices.iter().find(|choice| choice.0 == component).map(|choice| choice.1)
+        self.choices.get(&component).copied()
     }
 
     fn choices(&self) -> Vec<(u32, u32)> {
-        self.choices.clone()
+        self.choices.iter().map(|(&component, &version)| (component, version)).collect()
     }
 }
 

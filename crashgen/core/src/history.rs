@@ -6,82 +6,88 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use num_bigint::BigUint;
-
-use crate::component::{Component, SameContent, Shown, Version};
+use crate::component::{Component, SameContent, Versions};
 use crate::interval::{Piece, Source};
 use crate::view::Content;
 
+const SECTORS_BETWEEN_LOOKS: usize = 64;
+
 /// What sectors show as more and more pieces are kept.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct History {
-    /// For each sector, from how many kept pieces on it shows what; from none on, first.
-    changes: HashMap<u64, Vec<(u32, Source)>>,
+#[derive(Debug, Clone)]
+pub struct History {
+    /// Distinct contents, most kept pieces first.
+    pub(crate) versions: Vec<SameDisk>,
+    /// By sector, and there by the number of kept pieces. Each sector has at least two.
+    changes: Vec<Change>,
 }
 
-impl History {
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
-    pub fn sectors(&self) -> impl Iterator<Item = u64> + '_ {
-        self.changes.keys().copied()
-    }
-
-    /// What `sector` shows when `kept` pieces are.
-    pub fn source(&self, sector: u64, kept: u32) -> Source {
-        let changes = &self.changes[&sector];
-        changes[changes.partition_point(|change| change.0 <= kept) - 1].1
-    }
+/// From so many kept pieces on, a sector shows something else; from none on, what it shows at first.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    sector: u64,
+    source: Source,
+    kept: u32,
 }
 
 /// Numbers of kept pieces that give one content.
-struct SameDisk {
+#[derive(Debug, Clone)]
+pub(crate) struct SameDisk {
     /// The largest.
-    kept: u32,
-    count: u32,
+    pub kept: u32,
+    pub count: u32,
+}
+
+impl History {
+    pub(crate) fn has(&self, sector: u64) -> bool {
+        self.changes.binary_search_by_key(&sector, |change| change.sector).is_ok()
+    }
+
+    /// What `sector` shows when `kept` pieces are.
+    pub(crate) fn source(&self, sector: u64, kept: u32) -> Source {
+        let later = self.changes.partition_point(|change| (change.sector, change.kept) <= (sector, kept));
+        self.changes[later - 1].source
+    }
+
+    fn sectors(&self) -> u64 {
+        self.changes.iter().filter(|change| change.kept == 0).count() as u64
+    }
 }
 
 /// Keeps one piece after the other and tells which numbers of kept pieces give the same content.
 struct Builder<'a> {
     pieces: &'a [Piece],
-    content: &'a Content<'a>,
-    same: SameContent<'a>,
     history: History,
     /// Changes with what any sector shows: equal for equal contents.
     fingerprint: u64,
-    disks: Vec<SameDisk>,
     by_fingerprint: HashMap<u64, Vec<usize>>,
 }
 
 impl Builder<'_> {
-    /// Keep piece number `index`, and so one more than `index` pieces.
-    fn keep(&mut self, index: usize) {
-        let kept = index as u32 + 1;
-        for (sector, source) in self.pieces[index].sources() {
-            let source = self.same.first(sector, source);
-            let (same, content) = (&mut self.same, self.content);
-            let stable = || vec![(0, same.first(sector, content.stable_source(sector)))];
-            let changes = self.history.changes.entry(sector).or_insert_with(stable);
-            let shown = changes[changes.len() - 1].1;
-            if shown != source {
-                changes.push((kept, source));
-                self.fingerprint ^= mark(sector, shown) ^ mark(sector, source);
+    /// Keep one piece after the other, from none on.
+    fn keep_all(&mut self) {
+        let mut changes: Vec<usize> = (0..self.history.changes.len()).collect();
+        changes.retain(|&change| self.history.changes[change].kept > 0);
+        changes.sort_by_key(|&change| self.history.changes[change].kept);
+        let mut changes = changes.into_iter().peekable();
+        for kept in 0..=self.pieces.len() as u32 {
+            while let Some(change) = changes.next_if(|&change| self.history.changes[change].kept == kept) {
+                let [before, now] = [change - 1, change].map(|change| self.history.changes[change]);
+                self.fingerprint ^= mark(now.sector, before.source) ^ mark(now.sector, now.source);
             }
+            self.count(kept);
         }
-        self.count(kept);
     }
 
     fn count(&mut self, kept: u32) {
         let alike = self.by_fingerprint.get(&self.fingerprint).map_or(&[][..], |disks| disks);
-        match alike.iter().copied().find(|&disk| self.is_same(self.disks[disk].kept, kept)) {
+        match alike.iter().copied().find(|&disk| self.is_same(self.history.versions[disk].kept, kept)) {
             Some(disk) => {
-                self.disks[disk].kept = kept;
-                self.disks[disk].count += 1;
+                self.history.versions[disk].kept = kept;
+                self.history.versions[disk].count += 1;
             }
             None => {
-                self.by_fingerprint.entry(self.fingerprint).or_default().push(self.disks.len());
-                self.disks.push(SameDisk { kept, count: 1 });
+                self.by_fingerprint.entry(self.fingerprint).or_default().push(self.history.versions.len());
+                self.history.versions.push(SameDisk { kept, count: 1 });
             }
         }
     }
@@ -90,21 +96,8 @@ impl Builder<'_> {
     fn is_same(&self, fewer: u32, more: u32) -> bool {
         let between = &self.pieces[fewer as usize..more as usize];
         let mut sectors = between.iter().flat_map(|piece| piece.sector..piece.end());
-        sectors.all(|sector| self.history.source(sector, fewer) == self.history.source(sector, more))
-    }
-
-    fn finish(mut self) -> Component {
-        self.history.changes.retain(|_, changes| changes.len() > 1);
-        self.disks.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
-        let version = |disk: &SameDisk| Version { weight: disk.count.into(), shown: Shown::First(disk.kept) };
-        Component {
-            sector: self.history.sectors().min().unwrap_or(0),
-            sectors: self.history.changes.len() as u64,
-            pieces: self.pieces.len() as u32,
-            states: BigUint::from(self.pieces.len() + 1),
-            versions: self.disks.iter().map(version).collect(),
-            history: self.history,
-        }
+        let history = &self.history;
+        sectors.all(|sector| !history.has(sector) || history.source(sector, fewer) == history.source(sector, more))
     }
 }
 
@@ -114,18 +107,48 @@ fn mark(sector: u64, source: Source) -> u64 {
     hasher.finish()
 }
 
-/// The component of all `pieces`, kept up to one of them in the given order, each over those before it.
-pub(crate) fn in_order(pieces: &[Piece], content: &Content<'_>) -> Component {
-    let mut builder = Builder {
-        pieces,
-        content,
-        same: SameContent::new(content),
-        history: History::default(),
-        fingerprint: 0,
-        disks: Vec::new(),
-        by_fingerprint: HashMap::new(),
+/// What the sectors of `pieces` show as more of them are kept; sectors that always show the same are left out.
+///
+/// `look` is called now and then, as bytes of recording and base image are read.
+fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<Change> {
+    let written = |(kept, piece): (u32, &Piece)| {
+        piece.sources().map(move |(sector, source)| Change { sector, source, kept }).collect::<Vec<_>>()
     };
-    builder.count(0);
-    (0..pieces.len()).for_each(|index| builder.keep(index));
-    builder.finish()
+    let mut written: Vec<Change> = (1..).zip(pieces).flat_map(written).collect();
+    written.sort_unstable_by_key(|change| (change.sector, change.kept));
+    let mut changes: Vec<Change> = Vec::new();
+    for (number, of_sector) in written.chunk_by(|a, b| a.sector == b.sector).enumerate() {
+        if number % SECTORS_BETWEEN_LOOKS == 0 {
+            look();
+        }
+        let sector = of_sector[0].sector;
+        let mut same = SameContent::new(content);
+        let first = changes.len();
+        changes.push(Change { sector, source: same.first(sector, content.stable_source(sector)), kept: 0 });
+        for write in of_sector {
+            let source = same.first(sector, write.source);
+            if source != changes[changes.len() - 1].source {
+                changes.push(Change { source, ..*write });
+            }
+        }
+        if changes.len() == first + 1 {
+            changes.pop();
+        }
+    }
+    changes
+}
+
+/// The component of all `pieces`, kept up to one of them in the given order, each over those before it. `look` as above.
+pub(crate) fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
+    let history = History { versions: Vec::new(), changes: changes(pieces, content, look) };
+    let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
+    builder.keep_all();
+    let mut history = builder.history;
+    history.versions.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
+    Component {
+        sector: history.changes.first().map_or(0, |change| change.sector),
+        sectors: history.sectors(),
+        pieces: pieces.len() as u32,
+        versions: Versions::InOrder(Box::new(history)),
+    }
 }

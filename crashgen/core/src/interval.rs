@@ -8,18 +8,24 @@
 //! the first two are, and so on. Each covers what the one before it covers, so no other combination adds a state.
 //! Where pieces are kept in order there is one stage: a PREFLUSH write stands behind all that its flush covers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
 
-use crate::component::{group, Component, TooManyVersions};
+use crate::component::{groups, Component, TooManyVersions};
 use crate::device::{DeviceModel, Order};
 use crate::history::in_order;
+use crate::mapped::release_pages;
 use crate::recording::{Event, Recording};
 use crate::view::{Content, Ground, Stable};
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
+
+/// Building components touches pages of recording and base image; after so many it is looked whether too many are
+/// resident. One access may map a whole folio of the page cache, of a megabyte and more.
+const COMPONENTS_BETWEEN_LOOKS: usize = 64;
+const UNWRITTEN: [Source; BLOCK_SECTORS as usize] = [Source::BASE; BLOCK_SECTORS as usize];
 
 /// Where the content of a sector comes from. Sources compare in submission order; the base image is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +47,8 @@ impl Source {
         (self.0 & 1 == 0 && self != Source::BASE).then_some((self.0 >> 1) as usize)
     }
 
-    fn sector(self, index: u64) -> Source {
+    /// Source of the sector so many further on.
+    pub(crate) fn sector(self, index: u64) -> Source {
         match self.data() {
             Some(start) => Source::written(start + index as usize * SECTOR_BYTES),
             None => self,
@@ -55,7 +62,7 @@ pub struct Piece {
     pub sector: u64,
     pub sectors: u64,
     /// Source of the first sector.
-    source: Source,
+    pub(crate) source: Source,
     /// Index of the submitting event in the recording.
     pub event: usize,
 }
@@ -68,16 +75,6 @@ impl Piece {
     /// Its sectors, each with its source.
     pub fn sources(&self) -> impl Iterator<Item = (u64, Source)> + '_ {
         (0..self.sectors).map(|i| (self.sector + i, self.source.sector(i)))
-    }
-
-    /// Put the piece into `sources` (from sector `start` on) wherever nothing submitted later is stable.
-    pub fn show(&self, sources: &mut [Source], stable: &[Source], start: u64) {
-        for (sector, source) in self.sources() {
-            let at = (sector - start) as usize;
-            if source > stable[at] {
-                sources[at] = source;
-            }
-        }
     }
 }
 
@@ -92,12 +89,11 @@ pub struct Interval {
     pub returned: u32,
     /// What is in flight, in submission order; where pieces are kept in another order, in that one.
     pub pieces: Vec<Piece>,
-    /// Components with more than one version. The others decide nothing.
+    /// Components with more than one version, by their first sector. The others decide nothing.
     pub components: Vec<Component>,
     /// Why the interval cannot be explored, if so.
     pub too_large: Option<TooManyVersions>,
     states: BigUint,
-    by_sector: HashMap<u64, u32>,
 }
 
 impl Interval {
@@ -108,69 +104,95 @@ impl Interval {
 
     /// How many crash states agree with `choices` (component, version).
     pub fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
-        let mut free = self.states.clone();
-        let mut count = BigUint::one();
+        let (mut chosen, mut count) = (BigUint::one(), BigUint::one());
         for &(component, version) in choices {
             let component = &self.components[component as usize];
-            free /= &component.states;
-            count *= &component.versions[version as usize].weight;
+            chosen *= component.states();
+            count *= component.weight(version);
         }
-        count * free
+        count * (&self.states / chosen)
     }
 
     /// How many different disk contents there are.
     pub fn contents(&self) -> BigUint {
-        self.components.iter().map(|component| BigUint::from(component.versions.len())).product()
+        let mut components_with: BTreeMap<usize, u32> = BTreeMap::new();
+        for component in &self.components {
+            *components_with.entry(component.versions.len()).or_default() += 1;
+        }
+        components_with.into_iter().map(|(versions, count)| BigUint::from(versions).pow(count)).product()
     }
 
     pub fn component_at(&self, sector: u64) -> Option<u32> {
-        self.by_sector.get(&sector).copied()
+        let index = self.components.partition_point(|component| component.sector <= sector).checked_sub(1)?;
+        self.components[index].has(sector).then_some(index as u32)
     }
 
-    /// Pieces that a state with `choices` has lost; components without a choice keep all they can.
+    /// Pieces that a state with `choices` has lost; components without a choice keep all.
     pub fn lost(&self, choices: &[(u32, u32)]) -> Vec<u32> {
-        let chosen: HashMap<u32, u32> = choices.iter().copied().collect();
-        let version = |(i, component): (usize, &Component)| component.lost(chosen.get(&(i as u32)).map_or(0, |&v| v));
-        let mut lost: Vec<u32> = self.components.iter().enumerate().flat_map(version).collect();
+        let lost = |&(component, version): &(u32, u32)| self.components[component as usize].lost(version);
+        let mut lost: Vec<u32> = choices.iter().flat_map(lost).collect();
         lost.sort_unstable();
         lost
     }
 }
 
+/// A write, discard or write-zeroes in flight.
 struct InFlight {
-    id: u32,
+    sector: u64,
+    sectors: u64,
+    /// Source of the first sector.
+    source: Source,
     /// The event that completed it.
     completed: Option<usize>,
-    fua: bool,
-    pieces: Vec<Piece>,
 }
 
 impl InFlight {
+    fn blocks(&self) -> impl Iterator<Item = u64> {
+        self.sector / BLOCK_SECTORS..(self.sector + self.sectors).div_ceil(BLOCK_SECTORS)
+    }
+
     /// Put the write into `stable`: over everything if it is `last` to persist, else not over what was submitted later.
     fn stabilise(&self, stable: &mut Stable, last: bool) {
-        for (sector, source) in self.pieces.iter().flat_map(Piece::sources) {
-            let block = stable.entry(sector / BLOCK_SECTORS).or_insert([Source::BASE; 8]);
-            let known = &mut block[(sector % BLOCK_SECTORS) as usize];
-            *known = if last { source } else { (*known).max(source) };
+        for block in self.blocks() {
+            let known = stable.entry(block).or_insert(UNWRITTEN);
+            let start = (block * BLOCK_SECTORS).max(self.sector);
+            for sector in start..((block + 1) * BLOCK_SECTORS).min(self.sector + self.sectors) {
+                let source = self.source.sector(sector - self.sector);
+                let known = &mut known[(sector % BLOCK_SECTORS) as usize];
+                *known = if last { source } else { (*known).max(source) };
+            }
         }
     }
 }
 
-/// Walks a recording from crash interval to crash interval.
+/// A request that has not been completed.
+struct Request {
+    /// The event that submitted it.
+    event: usize,
+    /// It is a flush or has one before it (PREFLUSH): one that covers what had completed before `event`.
+    flush: bool,
+    fua: bool,
+}
+
+/// Walks a recording from crash interval to crash interval. Writes are told apart by the events that submitted them.
 pub struct Cursor<'a> {
     recording: &'a Recording,
     ground: &'a dyn Ground,
     model: &'static dyn DeviceModel,
     at: usize,
-    /// How many stages of the crash before event `at` have been handed out.
-    stages_done: usize,
     index: u32,
     stable: Stable,
-    /// What is stable in the stage handed out last, where that is more than `stable`.
-    stage_stable: Option<Stable>,
-    in_flight: Vec<InFlight>,
-    /// Flushes (and writes with PREFLUSH) under way: the ids of the requests in flight that they cover.
-    flushes: HashMap<u32, Vec<u32>>,
+    in_flight: BTreeMap<usize, InFlight>,
+    /// Writes in flight by the event that completed them.
+    completed: BTreeMap<usize, usize>,
+    /// Requests under way by their id.
+    under_way: HashMap<u32, Request>,
+    /// PREFLUSH writes under way that stand behind what their flush covers.
+    waiting: BTreeSet<usize>,
+    /// The stage handed out last of the crash before event `at`: what had completed before this event is stable in it.
+    stage: Option<usize>,
+    /// What the blocks that are stable only in that stage were before.
+    before_stage: Stable,
     durable: bool,
     started: u32,
     returned: u32,
@@ -183,12 +205,14 @@ impl<'a> Cursor<'a> {
             ground,
             model,
             at: 0,
-            stages_done: 0,
             index: 0,
             stable: Stable::new(),
-            stage_stable: None,
-            in_flight: Vec::new(),
-            flushes: HashMap::new(),
+            in_flight: BTreeMap::new(),
+            completed: BTreeMap::new(),
+            under_way: HashMap::new(),
+            waiting: BTreeSet::new(),
+            stage: None,
+            before_stage: Stable::new(),
             durable: false,
             started: 0,
             returned: 0,
@@ -197,189 +221,199 @@ impl<'a> Cursor<'a> {
 
     /// Ground, recorded bytes and what is stable in the interval handed out last.
     pub fn content(&self) -> Content<'_> {
-        let stable = self.stage_stable.as_ref().unwrap_or(&self.stable);
-        Content { ground: self.ground, recorded: self.recording.bytes(), stable }
+        Content { ground: self.ground, recorded: self.recording.bytes(), stable: &self.stable }
     }
 
     /// The next crash interval, or none after the last.
     pub fn next_interval(&mut self) -> Option<Interval> {
         let events = self.recording.events();
         while self.at < events.len() {
-            if self.durable && !self.made_stable(&events[self.at]).is_empty() {
+            if self.durable && self.made_stable(&events[self.at]).next().is_some() {
                 if let Some(interval) = self.next_stage() {
                     return Some(interval);
                 }
             }
+            self.leave_stage();
             self.apply(&events[self.at]);
             self.at += 1;
-            self.stages_done = 0;
-            self.stage_stable = None;
         }
         self.durable.then(|| self.next_stage()).flatten()
     }
 
+    /// The first stage has no flush of a PREFLUSH write done; each later one makes stable more than the one before it.
     fn next_stage(&mut self) -> Option<Interval> {
-        let covered = self.stages().into_iter().nth(self.stages_done)?;
-        self.stages_done += 1;
-        self.stage_stable = (!covered.is_empty()).then(|| {
-            let mut stable = self.stable.clone();
-            self.in_flight.iter().filter(|w| covered.contains(&w.id)).for_each(|w| w.stabilise(&mut stable, false));
-            stable
-        });
-        self.index += 1;
-        Some(self.build(self.index - 1, &covered))
-    }
-
-    /// For each stage of the PREFLUSH writes under way, the ids of the requests that their flushes have made stable.
-    fn stages(&self) -> Vec<Vec<u32>> {
-        let mut stages = vec![Vec::new()];
-        if self.model.order() != Order::Free {
-            return stages;
-        }
-        for write in &self.in_flight {
-            let covered = self.covered(write.id);
-            if covered.len() > stages[stages.len() - 1].len() {
-                stages.push(covered.to_vec());
+        let stage = match self.stage {
+            None => 0,
+            Some(last) => {
+                let more = |event: &usize| self.completed.range(last..*event).next().is_some();
+                self.waiting.range(last..).copied().find(more)?
             }
+        };
+        for event in self.completed.range(self.stage.unwrap_or(0)..stage).map(|(_, event)| event) {
+            let write = &self.in_flight[event];
+            for block in write.blocks() {
+                let known = self.stable.get(&block).copied().unwrap_or(UNWRITTEN);
+                self.before_stage.entry(block).or_insert(known);
+            }
+            write.stabilise(&mut self.stable, false);
         }
-        stages
+        self.stage = Some(stage);
+        self.index += 1;
+        Some(self.build(self.index - 1, stage))
     }
 
-    /// Ids of the in-flight requests that the flush (or the flush in the PREFLUSH write) `id` makes stable.
-    fn covered(&self, id: u32) -> &[u32] {
-        self.flushes.get(&id).filter(|_| self.model.honours_flush()).map_or(&[], |ids| ids)
+    fn leave_stage(&mut self) {
+        self.stage = None;
+        self.stable.extend(self.before_stage.drain());
     }
 
-    /// Writes in flight in the order in which they persist, those that can. In no order: as they were submitted.
-    fn in_order(&self) -> Vec<&InFlight> {
-        let mut writes: Vec<&InFlight> = self.in_flight.iter().collect();
-        if self.model.order() == Order::Completion {
-            writes.retain(|write| write.completed.is_some());
-            writes.sort_by_key(|write| write.completed);
-        }
-        writes
+    /// Writes in flight that had completed before `event`.
+    fn completed_before(&self, event: usize) -> impl Iterator<Item = usize> + '_ {
+        self.completed.range(..event).map(|(_, &write)| write)
     }
 
-    /// Ids of the in-flight requests that `event` makes stable; if pieces are kept in order, more may become so with them.
-    fn made_stable(&self, event: &Event) -> Vec<u32> {
-        let Event::Complete { id } = *event else { return Vec::new() };
-        let covered = self.covered(id);
-        let fua = self.model.honours_fua();
-        let stable = |w: &&InFlight| (fua && w.fua && w.id == id) || covered.contains(&w.id);
-        self.in_flight.iter().filter(stable).map(|w| w.id).collect()
+    /// Writes in flight that `event` makes stable; if pieces are kept in order, more may become so with them.
+    fn made_stable(&self, event: &Event) -> impl Iterator<Item = usize> + '_ {
+        let request = match *event {
+            Event::Complete { id } => self.under_way.get(&id),
+            _ => None,
+        };
+        let flush = request.filter(|request| request.flush && self.model.honours_flush());
+        let fua = request.filter(|request| request.fua && self.model.honours_fua());
+        let own = fua.map(|request| request.event).filter(|write| self.in_flight.contains_key(write));
+        self.completed_before(flush.map_or(0, |request| request.event)).chain(own)
     }
 
     fn apply(&mut self, event: &Event) {
+        let at = self.at;
         match *event {
             Event::Write { id, sector, ref data, fua, preflush } => {
-                if preflush {
-                    self.flushes.insert(id, self.completed());
+                if preflush && self.model.order() == Order::Free && self.model.honours_flush() {
+                    self.waiting.insert(at);
                 }
-                self.submit(id, sector, (data.len() / SECTOR_BYTES) as u64, Source::written(data.start), fua);
+                self.under_way.insert(id, Request { event: at, flush: preflush, fua });
+                self.submit(sector, (data.len() / SECTOR_BYTES) as u64, Source::written(data.start));
             }
             Event::Zero { id, sector, sectors, order, .. } => {
-                self.submit(id, sector, sectors, Source::zeroed(order), false);
+                self.under_way.insert(id, Request { event: at, flush: false, fua: false });
+                self.submit(sector, sectors, Source::zeroed(order));
             }
             Event::Flush { id } => {
-                self.flushes.insert(id, self.completed());
+                self.under_way.insert(id, Request { event: at, flush: true, fua: false });
             }
             Event::Complete { id } => self.complete(id, event),
             Event::Started { .. } => self.started += 1,
             Event::Returned { .. } => self.returned += 1,
             Event::Durable => {
                 self.durable = true;
-                let ids = self.completed();
-                self.stabilise(&ids);
+                self.stabilise(self.completed_before(at).collect());
             }
         }
     }
 
-    fn submit(&mut self, id: u32, sector: u64, sectors: u64, source: Source, fua: bool) {
-        let unit = self.model.atomic_unit_sectors();
-        let pieces = cut(sector..sector + sectors, unit)
-            .map(|part| Piece {
-                sector: part.start,
-                sectors: part.end - part.start,
-                source: source.sector(part.start - sector),
-                event: self.at,
-            })
-            .collect();
-        self.in_flight.push(InFlight { id, completed: None, fua, pieces });
-    }
-
-    fn completed(&self) -> Vec<u32> {
-        self.in_flight.iter().filter(|w| w.completed.is_some()).map(|w| w.id).collect()
+    fn submit(&mut self, sector: u64, sectors: u64, source: Source) {
+        self.in_flight.insert(self.at, InFlight { sector, sectors, source, completed: None });
     }
 
     fn complete(&mut self, id: u32, event: &Event) {
-        let stable = self.made_stable(event);
-        if let Some(write) = self.in_flight.iter_mut().find(|w| w.id == id) {
+        let stable = self.made_stable(event).collect();
+        let Some(request) = self.under_way.remove(&id) else { return };
+        if let Some(write) = self.in_flight.get_mut(&request.event) {
             write.completed = Some(self.at);
+            self.completed.insert(self.at, request.event);
         }
-        self.flushes.remove(&id);
-        self.stabilise(&stable);
+        self.waiting.remove(&request.event);
+        self.stabilise(stable);
     }
 
-    /// Make the writes `ids` stable, and where writes persist in order, all that come before one of them.
-    fn stabilise(&mut self, ids: &[u32]) {
-        if ids.is_empty() {
-            return;
-        }
-        let ordered = self.model.order() != Order::Free;
-        let mut stable = std::mem::take(&mut self.stable);
-        let writes = self.in_order();
-        let count = writes.iter().rposition(|write| ids.contains(&write.id)).map_or(0, |last| last + 1);
-        let kept = |write: &&&InFlight| ordered || ids.contains(&write.id);
-        let kept: Vec<&InFlight> = writes[..count].iter().filter(kept).copied().collect();
-        kept.iter().for_each(|write| write.stabilise(&mut stable, ordered));
-        let ids: HashSet<u32> = kept.iter().map(|write| write.id).collect();
-        self.stable = stable;
-        self.in_flight.retain(|write| !ids.contains(&write.id));
-        for covered in self.flushes.values_mut() {
-            covered.retain(|id| !ids.contains(id));
+    /// Make `writes` stable, and where writes persist in order, all that come before one of them.
+    fn stabilise(&mut self, writes: Vec<usize>) {
+        let order = self.model.order();
+        let writes = match order {
+            Order::Free => writes,
+            Order::Submission => match writes.into_iter().max() {
+                Some(last) => self.in_flight.range(..=last).map(|(&write, _)| write).collect(),
+                None => Vec::new(),
+            },
+            Order::Completion => match writes.into_iter().filter_map(|write| self.in_flight[&write].completed).max() {
+                Some(last) => self.completed_before(last + 1).collect(),
+                None => Vec::new(),
+            },
+        };
+        for event in writes {
+            let Some(write) = self.in_flight.remove(&event) else { continue };
+            if let Some(completed) = write.completed {
+                self.completed.remove(&completed);
+            }
+            write.stabilise(&mut self.stable, order != Order::Free);
         }
     }
 
-    /// Pieces in flight in the stage in which the flushes of PREFLUSH writes have made `covered` stable.
-    fn pieces(&self, covered: &[u32]) -> Vec<Piece> {
-        let started = |write: &&InFlight| self.covered(write.id).len() <= covered.len();
-        let open = |write: &&InFlight| !covered.contains(&write.id) && started(write);
-        let in_order = self.in_order();
-        let ordered = self.model.order() != Order::Free;
-        let writes = in_order.into_iter().filter(|write| ordered || open(write));
-        writes.flat_map(|write| write.pieces.iter().cloned()).collect()
+    /// Writes in flight in `stage`, in the order in which they persist, those that can. In no order: as they were submitted.
+    fn in_order(&self, stage: usize) -> Box<dyn Iterator<Item = (usize, &InFlight)> + '_> {
+        let writes = self.in_flight.iter().map(|(&event, write)| (event, write));
+        match self.model.order() {
+            Order::Free => Box::new(writes.filter(move |(event, write)| self.is_open(*event, write, stage))),
+            Order::Submission => Box::new(writes),
+            Order::Completion => Box::new(self.completed.values().map(|&event| (event, &self.in_flight[&event]))),
+        }
+    }
+
+    /// Whether a write is neither stable in `stage` nor still waiting for the flush before it.
+    fn is_open(&self, event: usize, write: &InFlight, stage: usize) -> bool {
+        match write.completed {
+            Some(completed) => completed >= stage,
+            None if event > stage && self.waiting.contains(&event) => {
+                self.completed.range(stage..event).next().is_none()
+            }
+            None => true,
+        }
+    }
+
+    /// Pieces in flight in `stage`.
+    fn pieces(&self, stage: usize) -> Vec<Piece> {
+        let unit = self.model.atomic_unit_sectors();
+        let pieces = |(event, write): (usize, &InFlight)| {
+            let (sector, source) = (write.sector, write.source);
+            cut(sector..sector + write.sectors, unit).map(move |part| Piece {
+                sector: part.start,
+                sectors: part.end - part.start,
+                source: source.sector(part.start - sector),
+                event,
+            })
+        };
+        self.in_order(stage).flat_map(pieces).collect()
     }
 
     /// The crash states of that stage.
-    fn build(&self, index: u32, covered: &[u32]) -> Interval {
+    fn build(&self, index: u32, stage: usize) -> Interval {
         let content = self.content();
-        let pieces = self.pieces(covered);
-        let (built, states): (Vec<_>, BigUint) = match self.model.order() {
-            Order::Free => {
-                let build = |members: &Vec<u32>| Component::build(members, &pieces, &content);
-                (group(&pieces).iter().map(build).collect(), BigUint::one() << pieces.len())
-            }
-            Order::Submission | Order::Completion => {
-                (vec![Ok(in_order(&pieces, &content))], BigUint::from(pieces.len() + 1))
-            }
-        };
+        let look = || release_pages(&[self.recording.mapped(), self.ground.mapped()]);
+        let pieces = self.pieces(stage);
         let mut components = Vec::new();
         let mut too_large = None;
-        for component in built {
-            match component {
-                Ok(component) if component.versions.len() > 1 => components.push(component),
-                Ok(_) => {}
-                Err(error) => too_large = Some(error),
+        let states = match self.model.order() {
+            Order::Free => {
+                for (number, group) in groups(&pieces).enumerate() {
+                    if number % COMPONENTS_BETWEEN_LOOKS == 0 {
+                        look();
+                    }
+                    match Component::build(&group, &pieces, &content) {
+                        Ok(component) => components.extend(component.filter(|known| known.versions.len() > 1)),
+                        Err(error) => too_large = Some(error),
+                    }
+                }
+                BigUint::one() << pieces.len()
             }
-        }
-        let mut by_sector = HashMap::new();
-        for (i, component) in (0..).zip(&components) {
-            component.each_sector(|sector| {
-                by_sector.insert(sector, i);
-            });
-        }
+            Order::Submission | Order::Completion => {
+                let component = in_order(&pieces, &content, &look);
+                components.extend(Some(component).filter(|known| known.versions.len() > 1));
+                BigUint::from(pieces.len() + 1)
+            }
+        };
+        components.shrink_to_fit();
         let (event, started, returned) = (self.at, self.started, self.returned);
-        Interval { index, event, started, returned, pieces, components, too_large, states, by_sector }
+        Interval { index, event, started, returned, pieces, components, too_large, states }
     }
 }
 

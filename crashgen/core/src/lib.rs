@@ -9,6 +9,7 @@ pub mod device;
 pub mod explore;
 mod history;
 pub mod interval;
+pub mod mapped;
 pub mod recording;
 pub mod view;
 

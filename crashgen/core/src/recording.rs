@@ -11,17 +11,20 @@ use std::io::{BufWriter, Read, Seek, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
+use crate::mapped::{release_pages, Mapped};
 use crate::SECTOR_BYTES;
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
 const HEADER_BYTES: usize = 20;
 const TRAILER_BYTES: usize = 1 + 8 + 32;
 const METADATA_BYTES_MAX: usize = 16 << 20;
+/// How much of the file is read before it is looked whether too much of it is resident.
+const BYTES_BETWEEN_LOOKS: usize = 1 << 24;
+const EVENTS_BETWEEN_LOOKS: usize = 1024;
 /// Sectors of the largest disk: 16 TiB.
 const DISK_SECTORS_MAX: u64 = 1 << 35;
 
@@ -57,7 +60,7 @@ pub enum RecordingError {
 
 /// An open recording. Data stays in the mapped file.
 pub struct Recording {
-    map: Mmap,
+    map: Mapped,
     path: PathBuf,
     disk_sectors: u64,
     metadata: Range<usize>,
@@ -67,10 +70,7 @@ pub struct Recording {
 impl Recording {
     /// Open and check a recording.
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
-        let io = |source| RecordingError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        // SAFETY: recordings are immutable; one that is cut short while mapped ends the process, not its soundness.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         let mut parser = Parser { bytes: &map, at: 0, path };
         let (disk_sectors, metadata) = parser.header()?;
         let events = parser.events(disk_sectors)?;
@@ -100,6 +100,10 @@ impl Recording {
         self.events.iter().filter(request).count()
     }
 
+    pub fn mapped(&self) -> &Mapped {
+        &self.map
+    }
+
     /// Bytes of the file; a write's data is a slice of them.
     pub fn bytes(&self) -> &[u8] {
         &self.map
@@ -112,7 +116,7 @@ impl Recording {
 }
 
 struct Parser<'a> {
-    bytes: &'a [u8],
+    bytes: &'a Mapped,
     at: usize,
     path: &'a Path,
 }
@@ -149,7 +153,7 @@ impl Parser<'_> {
             return Err(self.malformed("it does not start with a recording's header"));
         }
         let body = self.bytes.len() - 32;
-        if Sha256::digest(&self.bytes[..body]).as_slice() != &self.bytes[body..] {
+        if self.digest(body).as_slice() != &self.bytes[body..] {
             return Err(self.malformed("it is truncated or was changed: the checksum does not match"));
         }
         self.at = MAGIC.len();
@@ -160,10 +164,22 @@ impl Parser<'_> {
         Ok((disk_sectors, metadata))
     }
 
+    fn digest(&self, length: usize) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        for chunk in self.bytes[..length].chunks(BYTES_BETWEEN_LOOKS) {
+            release_pages(&[self.bytes]);
+            hasher.update(chunk);
+        }
+        hasher.finalize().into()
+    }
+
     fn events(&mut self, disk_sectors: u64) -> Result<Vec<Event>, RecordingError> {
         let mut events = Vec::new();
         let mut outstanding = Outstanding::default();
         loop {
+            if events.len() % EVENTS_BETWEEN_LOOKS == 0 {
+                release_pages(&[self.bytes]);
+            }
             let start = self.at;
             let kind = self.u8()?;
             if kind == tag::END {

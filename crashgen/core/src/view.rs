@@ -5,14 +5,13 @@
 //! the recovery's own crash intervals, under numbers with the bit [`BELOW`].
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
-use memmap2::Mmap;
 use num_bigint::BigUint;
 use num_traits::One;
 
 use crate::interval::{Interval, Source};
+use crate::mapped::Mapped;
 use crate::recording::RecordingError;
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
@@ -31,19 +30,18 @@ pub trait Ground {
     fn versions(&self, component: u32) -> u32;
     /// How many disks before the recording agree with `choices` (component, version).
     fn covered(&self, choices: &[(u32, u32)]) -> BigUint;
+    /// The image at the bottom.
+    fn mapped(&self) -> &Mapped;
 }
 
 /// A disk image. Sectors past the end of the file read as zeros.
 pub struct Base {
-    map: Mmap,
+    map: Mapped,
 }
 
 impl Base {
     pub fn open(path: &Path) -> Result<Base, RecordingError> {
-        let io = |source| RecordingError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        // SAFETY: base images in the cache are never changed in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         Ok(Base { map })
     }
 }
@@ -70,6 +68,10 @@ impl Ground for Base {
 
     fn covered(&self, _choices: &[(u32, u32)]) -> BigUint {
         BigUint::one()
+    }
+
+    fn mapped(&self) -> &Mapped {
+        &self.map
     }
 }
 
@@ -124,7 +126,7 @@ impl Space<'_> {
                 None => self.content.stable_source(s),
                 Some(index) => {
                     let component = &self.interval.components[index as usize];
-                    component.source(choose(index), s)
+                    component.source(choose(index), s, &self.content)
                 }
             };
             self.content.read_source(source, s, chunk, choose);
@@ -137,7 +139,7 @@ impl Space<'_> {
             None => self.content.stable_source(sector),
             Some(index) => match chosen(index) {
                 None => return Some(index),
-                Some(version) => self.interval.components[index as usize].source(version, sector),
+                Some(version) => self.interval.components[index as usize].source(version, sector, &self.content),
             },
         };
         (source == Source::BASE).then(|| self.content.ground.open(sector, chosen)).flatten()
@@ -207,5 +209,9 @@ impl Ground for CrashState<'_> {
 
     fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
         self.space.covered(&self.all(choices))
+    }
+
+    fn mapped(&self) -> &Mapped {
+        self.space.content.ground.mapped()
     }
 }

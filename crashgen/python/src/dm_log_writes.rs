@@ -45,7 +45,6 @@ fn scan_dm_log_writes(py: Python<'_>, log_path: PathBuf, disk_sectors: u64) -> P
         ("padded_writes", summary.padded_writes),
         ("interval_pieces_max", summary.interval_pieces_max),
         ("interval_pieces", summary.interval_pieces),
-        ("requests_in_flight", summary.requests_in_flight),
     ];
     for (name, count) in counts {
         result.set_item(name, count)?;

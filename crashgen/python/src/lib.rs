@@ -14,6 +14,7 @@ use postcrash_core::view::{Base, Space};
 use postcrash_core::SECTOR_BYTES;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 /// Sectors of a disk that are looked at together when it is written to a file.
@@ -110,7 +111,7 @@ impl Interval {
     #[getter]
     fn components(&self) -> Vec<(u64, u64, Vec<BigUint>)> {
         let weights = |component: &postcrash_core::component::Component| {
-            component.versions.iter().map(|version| version.weight.clone()).collect()
+            (0..component.versions.len() as u32).map(|version| component.weight(version)).collect()
         };
         self.0.components.iter().map(|component| (component.sector, component.sectors, weights(component))).collect()
     }
@@ -268,10 +269,11 @@ fn check_device_model(name: &str) -> PyResult<String> {
 
 /// Write a recording made of the tuples that `Recording.events` gives, with a write's data in place of its length.
 #[pyfunction]
-fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
+fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut writer = RecordingWriter::create(&path, disk_sectors, metadata).map_err(raise)?;
-    for (index, event) in events.iter().enumerate() {
-        write_event(&mut writer, event).map_err(|error| bad_event(index, event, error))?;
+    for (index, event) in events.try_iter()?.enumerate() {
+        let event = event?.downcast_into::<PyTuple>()?;
+        write_event(&mut writer, &event).map_err(|error| bad_event(index, &event, error))?;
     }
     writer.finish().map_err(raise)
 }
@@ -292,7 +294,7 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
     let kind: String = event.get_item(0)?.extract()?;
     let written = match kind.as_str() {
         "write" => {
-            let data: Vec<u8> = event.get_item(3)?.extract()?;
+            let data: PyBackedBytes = event.get_item(3)?.extract()?;
             writer.write(id(1)?, number(2)?, &data, flag(4)?, flag(5)?)
         }
         "zero" => writer.zero(id(1)?, number(2)?, number(3)?, flag(4)?),

@@ -158,10 +158,12 @@ pub enum Event {
         first: serde_json::Value,
         second: serde_json::Value,
     },
+    /// With the peak memory of the guest and of this process.
     Explored {
         recoveries: u64,
         seconds: f64,
         memory_kib: u64,
+        disk_memory_kib: u64,
     },
     Executed {
         observation: serde_json::Value,

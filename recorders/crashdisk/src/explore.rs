@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::contents::settle;
 use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome};
 use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
-use crate::guest::GuestError;
+use crate::guest::{peak_memory_kib, GuestError};
 use crate::machine::Machine;
 use crate::random::Random;
 use crate::recovery::{self, Crashed};
@@ -48,7 +48,8 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let (recoveries, seconds) = (campaign.recoveries, campaign.started.elapsed().as_secs_f64());
     campaign.trust.confirm(campaign.machine)?;
     let memory_kib = machine.guest()?.memory_kib()?;
-    Event::Explored { recoveries, seconds, memory_kib }.emit();
+    let disk_memory_kib = peak_memory_kib(std::process::id())?;
+    Event::Explored { recoveries, seconds, memory_kib, disk_memory_kib }.emit();
     Ok(())
 }
 
@@ -94,6 +95,7 @@ fn run_state(
     let mut casualty = None;
     for _ in 0..2 {
         trust.establish(machine)?;
+        trust.source.release_pages();
         let log = scratch.map(|scratch| recovery::begin(scratch, space)).transpose()?;
         let mut disk = StateDisk::new(space, explorer, log);
         match machine.guest()?.run(&command, &mut disk) {

@@ -152,10 +152,7 @@ impl Guest {
 
     /// Peak resident memory of the guest's main process in KiB.
     pub fn memory_kib(&self) -> io::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let number = line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse().ok());
-        number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
+        peak_memory_kib(self.process.id())
     }
 
     /// Whether the guest cannot be used any more.
@@ -426,6 +423,14 @@ pub fn pin(cpu: usize) {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
     }
+}
+
+/// Peak resident memory of a process in KiB, mapped files and shared memory included.
+pub fn peak_memory_kib(pid: u32) -> io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse().ok());
+    number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
 }
 
 fn kill(process: &mut Child) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use postcrash_core::device::{self, DeviceModel};
+use postcrash_core::mapped::release_pages;
 use postcrash_core::recording::Recording;
 use postcrash_core::view::{Base, Ground};
 
@@ -26,5 +27,10 @@ impl Source {
             return Err(GuestError::Input(format!("the base image has {have} sectors, the recording is of {want}")));
         }
         Ok(Source { recording, base, model })
+    }
+
+    /// Give back the pages that guests have read, where there are many.
+    pub fn release_pages(&self) {
+        release_pages(&[self.recording.mapped(), self.base.mapped()]);
     }
 }

@@ -14,7 +14,7 @@ use crate::overlay::Overlay;
 use crate::source::Source;
 
 pub struct Trust<'a> {
-    source: &'a Source,
+    pub source: &'a Source,
     pub recover: &'a Recover,
     expected: Option<Vec<u8>>,
     /// Generation of the guest that is trusted.

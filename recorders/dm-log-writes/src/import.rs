@@ -50,8 +50,6 @@ pub struct Summary {
     /// Pieces in flight in the largest crash interval, and summed over all.
     pub interval_pieces_max: u64,
     pub interval_pieces: u64,
-    /// Requests in flight, summed over all requests.
-    pub requests_in_flight: u64,
 }
 
 /// Read the whole log of a disk with `disk_sectors` (512 B) and say what is in it. `go_on` is asked for each entry.
@@ -59,7 +57,7 @@ pub fn scan(log: &Path, disk_sectors: u64, go_on: &mut dyn FnMut() -> bool) -> R
     let mut reader = LogReader::open(log, disk_sectors)?;
     let (log_sector_bytes, entries) = (reader.log_sector_bytes(), reader.entries());
     let summary = Summary { log_sector_bytes, entries, ..Summary::default() };
-    let mut counter = Counter { summary, events: 1, marks_bytes: 0, pieces: 0, requests: 0 };
+    let mut counter = Counter { summary, events: 1, marks_bytes: 0, pieces: 0 };
     while let Some(entry) = reader.next_entry()? {
         if !go_on() {
             return Err(LogError::Interrupted);
@@ -92,7 +90,6 @@ struct Counter {
     marks_bytes: usize,
     /// In flight now.
     pieces: u64,
-    requests: u64,
 }
 
 impl Counter {
@@ -105,7 +102,7 @@ impl Counter {
         self.summary.flushes += 1;
         self.events += 2;
         self.interval_ends();
-        (self.pieces, self.requests) = (0, 0);
+        self.pieces = 0;
     }
 
     fn write(&mut self, sector: u64, sectors: u64, fua: bool) {
@@ -116,16 +113,12 @@ impl Counter {
             self.summary.fua_writes += 1;
             self.interval_ends();
             self.pieces -= pieces(sector, sectors);
-            self.requests -= requests;
         }
     }
 
     fn submit(&mut self, sector: u64, sectors: u64, requests: u64) {
         self.events += 2 * requests;
         self.pieces += pieces(sector, sectors);
-        self.requests += requests;
-        let in_flight = self.requests.saturating_mul(requests);
-        self.summary.requests_in_flight = self.summary.requests_in_flight.saturating_add(in_flight);
     }
 
     fn mark(&mut self, text: &[u8]) {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import write_json, write_text
+from postcrash.harness.output import count_text, write_json, write_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -48,3 +48,8 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
         write_text(str(tmp_path / "file" / "out"), "text")
     with pytest.raises(InfrastructureError, match="cannot write"):
         write_text(str(tmp_path), "text")
+
+
+def test_a_count_of_crash_states_is_legible_however_large() -> None:
+    shown = {0: "0", 2**60: str(2**60), 10**40 - 1: "9" * 40, 10**40: "about 10^40", 2**200_000: "about 10^60206"}
+    assert list(map(count_text, shown)) == list(shown.values())
