@@ -47,6 +47,8 @@ pub struct Component {
     /// How many crash states the component has: the weights of its versions together.
     pub states: BigUint,
     pub versions: Vec<Version>,
+    /// The version that is left when every piece is lost.
+    pub nothing_kept: u32,
     /// What its sectors show as more pieces are kept in order; empty for a run.
     pub(crate) history: History,
 }
@@ -70,7 +72,8 @@ impl Component {
         let mut same = SameContent::new(content);
         let mut first =
             |sources: Vec<Source>| (sector..).zip(sources).map(|(s, source)| same.first(s, source)).collect();
-        let mut assigned = vec![Assigned { sources: first(stable.clone()), weight: BigUint::one(), lost: Vec::new() }];
+        let nothing: Vec<Source> = first(stable.clone());
+        let mut assigned = vec![Assigned { sources: nothing.clone(), weight: BigUint::one(), lost: Vec::new() }];
         for &index in pieces {
             let piece = &all[index as usize];
             let mut next: Vec<Assigned> = Vec::with_capacity(assigned.len() * 2);
@@ -90,9 +93,10 @@ impl Component {
         }
         assigned.sort_by_key(|version| version.lost.len());
         let pieces = pieces.len() as u32;
-        let states = BigUint::one() << pieces;
+        let nothing_kept = position(&assigned, |version| version.sources == nothing);
+        let (sectors, states) = (end - sector, BigUint::one() << pieces);
         let versions = assigned.into_iter().map(Version::from).collect();
-        Ok(Component { sector, sectors: end - sector, pieces, states, versions, history: History::default() })
+        Ok(Component { sector, sectors, pieces, states, versions, nothing_kept, history: History::default() })
     }
 
     /// Where the content of one of its sectors comes from in a version.
@@ -132,6 +136,11 @@ impl From<Assigned> for Version {
     fn from(Assigned { sources, weight, lost }: Assigned) -> Version {
         Version { weight, shown: Shown::Sources { sources, lost } }
     }
+}
+
+/// Where the one that is `wanted` stands.
+pub(crate) fn position<T>(all: &[T], wanted: impl FnMut(&T) -> bool) -> u32 {
+    all.iter().position(wanted).expect("it is one of them") as u32
 }
 
 fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {

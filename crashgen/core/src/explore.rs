@@ -4,6 +4,8 @@
 //! it reads it; everything it never asked for has not mattered, so one execution stands for all crash states that
 //! agree on the choices made.
 
+use crate::walk::Reached;
+
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
     /// Prepare the next execution; false when there is none left.
@@ -14,6 +16,10 @@ pub trait Explorer {
     fn chosen(&self, component: u32) -> Option<u32>;
     /// The choices that this execution made or was given: what it stands for.
     fn choices(&self) -> Vec<(u32, u32)>;
+    /// How far it has come; none for a strategy that goes by no distance.
+    fn reached(&mut self) -> Option<Reached> {
+        None
+    }
 }
 
 struct Decision {

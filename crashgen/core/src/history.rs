@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
 
-use crate::component::{Component, SameContent, Shown, Version};
+use crate::component::{position, Component, SameContent, Shown, Version};
 use crate::interval::{Piece, Source};
 use crate::view::Content;
 
@@ -95,6 +95,7 @@ impl Builder<'_> {
 
     fn finish(mut self) -> Component {
         self.history.changes.retain(|_, changes| changes.len() > 1);
+        let nothing = self.disks[0].kept;
         self.disks.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
         let version = |disk: &SameDisk| Version { weight: disk.count.into(), shown: Shown::First(disk.kept) };
         Component {
@@ -103,6 +104,7 @@ impl Builder<'_> {
             pieces: self.pieces.len() as u32,
             states: BigUint::from(self.pieces.len() + 1),
             versions: self.disks.iter().map(version).collect(),
+            nothing_kept: position(&self.disks, |disk| disk.kept == nothing),
             history: self.history,
         }
     }

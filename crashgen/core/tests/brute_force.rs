@@ -10,9 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use common::reference::{Model, Reference, Space, MODELS};
 use common::{contents, notation, read_letter, states, Disk, Recorded, Request, Step, SECTORS};
 use num_bigint::BigUint;
-use postcrash_core::explore::{BruteForce, DepthFirst, Explorer};
+use postcrash_core::explore::{BruteForce, Explorer};
 use postcrash_core::interval::Interval;
 use postcrash_core::view::Content;
+use postcrash_core::walk::{self, Limits, Walk};
 use proptest::prelude::*;
 
 const CASES: u32 = 3000;
@@ -166,7 +167,11 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
     let pieces = reference.pieces(now);
     let forced = reference.forced(&pieces, now);
     assert!(interval.lost(&[]).is_empty(), "without a choice, all is kept");
+    let nothing: Vec<u32> = interval.components.iter().map(|component| component.nothing_kept).collect();
     for (choices, disk) in states(interval, content) {
+        if choices.iter().map(|choice| choice.1).eq(nothing.iter().copied()) {
+            assert_eq!(disk, Reference::shown(&pieces, &forced), "nothing kept but what must be");
+        }
         let lost = interval.lost(&choices);
         assert_eq!(lost.len(), space[&disk].1, "fewest losses for {}", common::shown(&disk));
         let mut index = 0;
@@ -241,7 +246,7 @@ proptest! {
     fn lazy_reading_reaches_every_outcome_and_counts_every_state(log in random_log(), seed in any::<u64>()) {
         Recorded::new(&log.steps).each_interval(log.model.name, |interval, content| {
             let versions = interval.components.iter().map(|component| component.versions.len() as u32).collect();
-            let lazy = outcomes(interval, content, seed, DepthFirst::default());
+            let lazy = outcomes(interval, content, seed, Walk::new(walk::Space::of(interval), &Limits::default()));
             let brute = outcomes(interval, content, seed, BruteForce::new(versions));
             assert_eq!(lazy.values().sum::<BigUint>(), interval.states());
             assert_eq!(lazy, brute);
