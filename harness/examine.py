@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, intervals
+from postcrash.harness.budget import Budget
+from postcrash.harness.coverage import coverage
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
-from postcrash.harness.machine import Budget, Event, Machine, Source
+from postcrash.harness.machine import Event, Machine, Source
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
@@ -33,6 +35,9 @@ class Plan:
     judges: tuple[Judge, ...]
     recoveries: tuple[dict[str, Any], ...]
     budget: Budget
+    """For all kinds of recovery together."""
+    seed: int = 1
+    """Of random crash states, and of what is run again."""
     findings_max: int = 1
     """For each judge."""
     held: int | None = None
@@ -45,7 +50,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.budget),
-                str((self.findings_max, self.held)),
+                str((self.seed, self.findings_max, self.held)),
                 *(judge.name for judge in self.judges),
             ),
         )
@@ -75,10 +80,13 @@ class _Examiner:
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
 
     def run(self) -> Examination:
-        for recover in self._plan.recoveries:
+        plan, seconds = self._plan, 0.0
+        for number, recover in enumerate(plan.recoveries):
             before = self._result.recoveries
-            for event in self._machine.explore(self._source, recover, self._plan.budget):
+            share = plan.budget.share(before, seconds, len(plan.recoveries) - number)
+            for event in self._machine.explore(self._source, recover, share, seed=plan.seed):
                 self._event(event, recover, before)
+            seconds += event["seconds"]
         for judge in self._plan.judges:
             self._confirm(judge)
         if casualties := self._result.rulings.get(_CASUALTY_JUDGE):
@@ -117,7 +125,7 @@ class _Examiner:
             self._outcome(event["index"], outcome, history, recover, judges)
         if event["left_out"] is not None:
             for judge in judges:
-                result.rulings[judge.name].undecided(f"crash interval {event['index']}: {event['left_out']}")
+                result.rulings[judge.name].undecided(coverage(event))
 
     def _outcome(
         self, interval: int, outcome: Event, history: History, recover: dict[str, Any], judges: list[Judge]
@@ -203,7 +211,7 @@ class _Examiner:
 
 def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
     """What has to be known to predict the outcome of any crash state of the interval."""
-    kept = ("index", "started", "returned", "states", "covered", "recoveries", "executions", "left_out")
+    kept = ("index", "started", "returned", "states", "covered", "recoveries", "executions", "left_out", "reached")
     outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
     return {"recover": recover, **{name: event[name] for name in kept}, "outcomes": outcomes}
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.budget import Budget
 from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
 from postcrash.model import Workload
 
@@ -32,14 +33,6 @@ class MachineSettings:
     boot_timeout_s: float = 60.0
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What one exploration may cost: recoveries, and seconds."""
-
-    recoveries: int = 20_000
-    seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ class Machine:
         brute_force: bool = False,
         intervals: list[int] | None = None,
     ) -> Iterator[Event]:
-        """Explore every crash interval.
+        """Explore every crash interval; `seed` is that of random states and of what is run again.
 
         Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end.
         """
@@ -162,6 +155,8 @@ class Machine:
             recover=recover,
             recoveries_max=budget.recoveries,
             seconds_max=budget.seconds,
+            bound=budget.bound,
+            samples=budget.samples,
             recheck_share=recheck_share,
             seed=seed,
             brute_force=brute_force,

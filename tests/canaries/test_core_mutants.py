@@ -346,7 +346,7 @@ FAULTS = [
         "the walk goes one deviation beyond its bound",
         "walk.rs",
         "self.nearest(0, reference) <= bound",
-        "self.nearest(0, reference) <= bound.saturating_add(1)",
+        "self.nearest(0, reference) <= bound.max(1)",
         "walk",
     ),
     Fault("one deviation too many is claimed", "walk.rs", ".checked_sub(1)", ".checked_sub(0)", "walk"),

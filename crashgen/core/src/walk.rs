@@ -142,7 +142,7 @@ impl Walk {
     pub fn new(space: Space, limits: &Limits) -> Walk {
         let (bound, samples_max) = match (limits.bound, limits.samples) {
             (None, None) => (Some(FAR - 1), u64::MAX),
-            (bound, samples) => (bound, samples.unwrap_or(0)),
+            (bound, samples) => (bound.map(|bound| bound.min(FAR - 1)), samples.unwrap_or(0)),
         };
         Walk {
             chosen: vec![None; space.components.len()],

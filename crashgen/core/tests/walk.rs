@@ -84,10 +84,11 @@ impl Program {
     /// Run at most `executions_max` executions.
     fn walk(&self, limits: &Limits, executions_max: usize) -> (Vec<Execution>, Reached) {
         let mut walk = Walk::new(self.space(), limits);
-        let mut executions = Vec::new();
+        let (mut executions, contents) = (Vec::new(), self.states().len());
         while executions.len() < executions_max && walk.next_execution() {
             let seen = self.run(executions.len(), &mut |component, versions| walk.choose(component, versions));
             executions.push(Execution { choices: walk.choices(), seen });
+            assert!(executions.len() <= contents, "more executions than contents");
         }
         let reached = walk.reached().expect("a walk goes by distance");
         (executions, reached)
@@ -181,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bound_is_kept_and_reached(program in program(), bound in 0..4u32) {
+    fn a_bound_is_kept_and_reached(program in program(), bound in prop_oneof![0..4u32, Just(u32::MAX)]) {
         let (executions, reached) = program.walk(&Limits { bound: Some(bound), ..Limits::default() }, usize::MAX);
         let covered = program.check(&executions, &reached);
         let near = |state: &&State| program.deviations(state).iter().any(|&deviations| deviations <= bound);

@@ -1,18 +1,19 @@
 //! Exploring: every crash state of a recording, recovered by a real kernel.
 
-use std::collections::HashMap;
-use std::time::Instant;
+use std::collections::{BTreeMap, HashMap};
 
 use num_bigint::BigUint;
-use postcrash_core::explore::{BruteForce, DepthFirst, Explorer, Fixed};
+use postcrash_core::explore::{BruteForce, Explorer, Fixed};
 use postcrash_core::interval::{Cursor, Interval};
 use postcrash_core::view::Content;
+use postcrash_core::walk::{Limits, Space, Walk};
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::budget::{Budget, Share};
 use crate::contents::settle;
-use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome};
+use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome, Reached};
 use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
 use crate::guest::GuestError;
 use crate::machine::Machine;
@@ -28,25 +29,45 @@ type Choices = Vec<(u32, u32)>;
 /// What one recovery gave: the agent's report, or how the guests were lost.
 type Result1 = Result<Vec<u8>, Casualty>;
 
-/// Explore the whole recording, interval by interval.
+/// Explore the whole recording.
+///
+/// Pass after pass, each crash interval that is not done gets an equal share of the budget that is left, so that a large
+/// one does not starve the others and gets what they leave.
 pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
     let mut trust = Trust::new(&source, &job.recover);
     trust.establish(machine)?;
-    let mut campaign = Campaign { machine, trust, job, started: Instant::now(), recoveries: 0 };
-    let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
-    while let Some(interval) = cursor.next_interval() {
-        if job.intervals.as_ref().is_some_and(|wanted| !wanted.contains(&interval.index)) {
-            continue;
+    let mut campaign = Campaign { machine, trust, job, budget: Budget::new(job) };
+    let mut explorations = begin(job, &source);
+    while !explorations.is_empty() {
+        let mut waiting = explorations.len();
+        let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
+        while let Some(interval) = cursor.next_interval() {
+            let Some(exploration) = explorations.get_mut(&interval.index) else { continue };
+            let share = campaign.budget.share(waiting);
+            waiting -= 1;
+            let done = campaign.advance(exploration, &interval, cursor.content(), &share)?;
+            let spent = campaign.budget.spent();
+            if done || spent.is_some() {
+                let exploration = explorations.remove(&interval.index).expect("it was found");
+                let report = campaign.finish(exploration, &interval, cursor.content(), spent.filter(|_| !done))?;
+                Event::Interval(report).emit();
+            }
         }
-        let report = campaign.interval(&interval, cursor.content())?;
-        Event::Interval(report).emit();
     }
-    let (recoveries, seconds) = (campaign.recoveries, campaign.started.elapsed().as_secs_f64());
+    let (recoveries, seconds) = (campaign.budget.recoveries(), campaign.budget.seconds());
     campaign.trust.confirm(campaign.machine)?;
     let memory_kib = machine.guest()?.memory_kib()?;
     Event::Explored { recoveries, seconds, memory_kib }.emit();
     Ok(())
+}
+
+/// The explorations that the job asks for, by crash interval.
+fn begin(job: &Explore, source: &Source) -> BTreeMap<u32, Exploration> {
+    let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
+    let intervals = std::iter::from_fn(|| cursor.next_interval());
+    let wanted = intervals.filter(|interval| job.intervals.as_ref().is_none_or(|all| all.contains(&interval.index)));
+    wanted.map(|interval| (interval.index, Exploration::new(job, &interval))).collect()
 }
 
 /// Recover one crash state; components that `choices` leaves open keep all they can.
@@ -124,73 +145,107 @@ struct Tally {
     lost: Vec<u32>,
 }
 
+/// How far one crash interval is.
+struct Exploration {
+    explorer: Box<dyn Explorer>,
+    tallies: Tallies,
+    sample: Sample,
+    recoveries: u64,
+    /// Whether a first run is still to show which reads the guest waits for.
+    cold: bool,
+}
+
+impl Exploration {
+    fn new(job: &Explore, interval: &Interval) -> Exploration {
+        Exploration {
+            explorer: explorer(job, interval),
+            tallies: Tallies::default(),
+            sample: Sample::new(job, interval.index),
+            recoveries: 0,
+            cold: interval.components.len() > HELD_COMPONENTS_MIN && !job.brute_force,
+        }
+    }
+}
+
+fn explorer(job: &Explore, interval: &Interval) -> Box<dyn Explorer> {
+    if job.brute_force {
+        let versions = interval.components.iter().map(|component| component.versions.len() as u32);
+        return Box::new(BruteForce::new(versions.collect()));
+    }
+    let seed = job.seed ^ u64::from(interval.index);
+    Box::new(Walk::new(Space::of(interval), &Limits { bound: job.bound, samples: job.samples, seed }))
+}
+
 struct Campaign<'a> {
     machine: &'a mut Machine,
     trust: Trust<'a>,
     job: &'a Explore,
-    started: Instant,
-    recoveries: u64,
+    budget: Budget,
 }
 
 impl Campaign<'_> {
-    fn interval(&mut self, interval: &Interval, content: Content<'_>) -> Result<IntervalReport, GuestError> {
-        let before = self.recoveries;
-        let mut tallies = Tallies::default();
-        let mut sample = Sample::new(self.job, interval.index);
-        let mut left_out = interval.too_large.as_ref().map(ToString::to_string).or_else(|| self.budget_left_out());
-        let mut explorer = self.explorer(interval);
-        if left_out.is_none() {
-            self.warm_up(interval, content)?;
+    /// Explore until the share is spent or nothing is left to run; whether nothing is.
+    fn advance(
+        &mut self,
+        exploration: &mut Exploration,
+        interval: &Interval,
+        content: Content<'_>,
+        share: &Share,
+    ) -> Result<bool, GuestError> {
+        if interval.too_large.is_some() {
+            return Ok(true);
         }
-        while left_out.is_none() && explorer.next_execution() {
-            left_out = self.budget_left_out();
-            if left_out.is_some() {
-                break;
+        while self.budget.has(share) {
+            if std::mem::take(&mut exploration.cold) {
+                let _unjudged = self.run(&mut Fixed::new(Vec::new(), |_, _| 0), interval, content)?;
+            } else if exploration.explorer.next_execution() {
+                let result = self.run(exploration.explorer.as_mut(), interval, content)?;
+                let choices = exploration.explorer.choices();
+                exploration.sample.offer(&choices, &result);
+                exploration.tallies.add(interval, choices, result);
+            } else {
+                return Ok(true);
             }
-            let result = run_state(self.machine, &mut self.trust, interval, content, explorer.as_mut())?;
-            self.count();
-            let choices = explorer.choices();
-            sample.offer(&choices, &result);
-            tallies.add(interval, choices, result);
+            exploration.recoveries += 1;
         }
-        let recoveries = self.recoveries - before;
-        let rechecks = self.recheck(interval, content, sample)?;
-        Ok(tallies.report(interval, recoveries, rechecks, left_out))
+        Ok(false)
     }
 
-    fn explorer(&self, interval: &Interval) -> Box<dyn Explorer> {
-        if self.job.brute_force {
-            let versions = interval.components.iter().map(|component| component.versions.len() as u32);
-            return Box::new(BruteForce::new(versions.collect()));
+    fn run(
+        &mut self,
+        explorer: &mut dyn Explorer,
+        interval: &Interval,
+        content: Content<'_>,
+    ) -> Result<Result1, GuestError> {
+        let result = run_state(self.machine, &mut self.trust, interval, content, explorer)?;
+        self.budget.count();
+        if self.budget.recoveries() % PROGRESS_EVERY == 0 {
+            Event::Progress { recoveries: self.budget.recoveries() }.emit();
         }
-        Box::new(DepthFirst::default())
+        Ok(result)
     }
 
-    /// Where reads are held back, run one state to learn which of them the guest waits for.
-    fn warm_up(&mut self, interval: &Interval, content: Content<'_>) -> Result<(), GuestError> {
-        if interval.components.len() <= HELD_COMPONENTS_MIN || self.job.brute_force {
-            return Ok(());
-        }
-        let mut explorer = Fixed::new(Vec::new(), |_, _| 0);
-        explorer.next_execution();
-        let _unjudged = run_state(self.machine, &mut self.trust, interval, content, &mut explorer)?;
-        self.count();
-        Ok(())
-    }
-
-    fn count(&mut self) {
-        self.recoveries += 1;
-        if self.recoveries % PROGRESS_EVERY == 0 {
-            Event::Progress { recoveries: self.recoveries }.emit();
-        }
-    }
-
-    fn budget_left_out(&self) -> Option<String> {
-        if self.recoveries >= self.job.recoveries_max {
-            return Some(format!("the budget of {} recoveries is spent", self.job.recoveries_max));
-        }
-        let spent = self.started.elapsed().as_secs_f64() >= self.job.seconds_max;
-        spent.then(|| format!("the budget of {} s is spent", self.job.seconds_max))
+    /// Run the sample again and report; `spent` is what the interval had to stop for, if it had to.
+    fn finish(
+        &mut self,
+        mut exploration: Exploration,
+        interval: &Interval,
+        content: Content<'_>,
+        spent: Option<&str>,
+    ) -> Result<IntervalReport, GuestError> {
+        let whole = exploration.tallies.covered == interval.states();
+        let reached = exploration.explorer.reached().filter(|_| !whole && interval.too_large.is_none());
+        let seed = self.job.seed;
+        let reached = reached.map(|r| {
+            let (all_kept, none_kept, samples) = (r.all_kept, r.none_kept, r.samples);
+            Reached { all_kept, none_kept, samples, seed }
+        });
+        let too_large = interval.too_large.as_ref().map(ToString::to_string);
+        let why = || spent.unwrap_or("no more was asked for").into();
+        let left_out = (!whole).then(|| too_large.unwrap_or_else(why));
+        let recoveries = exploration.recoveries;
+        let rechecks = self.recheck(interval, content, exploration.sample)?;
+        Ok(exploration.tallies.report(interval, recoveries, rechecks, left_out, reached))
     }
 
     /// Run a sample again in another order, with everything that was not read set at random.
@@ -268,7 +323,14 @@ impl Tallies {
         }
     }
 
-    fn report(self, interval: &Interval, recoveries: u64, rechecks: u64, left_out: Option<String>) -> IntervalReport {
+    fn report(
+        self,
+        interval: &Interval,
+        recoveries: u64,
+        rechecks: u64,
+        left_out: Option<String>,
+        reached: Option<Reached>,
+    ) -> IntervalReport {
         let outcome = |tally: Tally| {
             let (observation, casualty) = report(tally.result);
             let (states, recoveries) = (tally.states.to_string(), tally.recoveries);
@@ -289,6 +351,7 @@ impl Tallies {
             outcomes: self.all.into_iter().map(outcome).collect(),
             executions: self.executions,
             left_out,
+            reached,
         }
     }
 }
