@@ -22,56 +22,7 @@ pub trait Explorer {
     }
 }
 
-struct Decision {
-    component: u32,
-    version: u32,
-    versions: u32,
-}
-
-/// Depth-first over what is actually read: exhaustive, each state covered exactly once.
-///
-/// The choices of the executions at the leaves partition the space even where two executions read in a different order:
-/// an execution is always run under the whole prefix, and every other version of each later decision follows.
-#[derive(Default)]
-pub struct DepthFirst {
-    path: Vec<Decision>,
-    started: bool,
-}
-
-impl Explorer for DepthFirst {
-    fn next_execution(&mut self) -> bool {
-        if !self.started {
-            self.started = true;
-            return true;
-        }
-        while let Some(last) = self.path.last_mut() {
-            last.version += 1;
-            if last.version < last.versions {
-                return true;
-            }
-            self.path.pop();
-        }
-        false
-    }
-
-    fn choose(&mut self, component: u32, versions: u32) -> u32 {
-        if let Some(known) = self.chosen(component) {
-            return known;
-        }
-        self.path.push(Decision { component, version: 0, versions });
-        0
-    }
-
-    fn chosen(&self, component: u32) -> Option<u32> {
-        self.path.iter().find(|decision| decision.component == component).map(|decision| decision.version)
-    }
-
-    fn choices(&self) -> Vec<(u32, u32)> {
-        self.path.iter().map(|decision| (decision.component, decision.version)).collect()
-    }
-}
-
-/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`DepthFirst`].
+/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`crate::walk`].
 pub struct BruteForce {
     versions: Vec<u32>,
     chosen: Vec<u32>,
@@ -154,6 +105,7 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::{Limits, Space, Walk};
     use std::collections::BTreeSet;
 
     /// Run `program` under `explorer`; returns each execution's choices and result.
@@ -170,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_first_covers_each_state_once_and_agrees_with_brute_force() {
+    fn the_walk_covers_each_state_once_and_agrees_with_brute_force() {
         let program = |read: &mut dyn FnMut(u32) -> u32| {
             let header = read(0);
             if header == 0 {
@@ -180,7 +132,8 @@ mod tests {
             }
         };
         let versions = [2, 3, 2, 3];
-        let lazy = run(DepthFirst::default(), program);
+        let weights = versions.map(|count| (1, vec![1u32.into(); count as usize]));
+        let lazy = run(Walk::new(Space::new(weights), &Limits::default()), program);
         let brute = run(BruteForce::new(versions.to_vec()), program);
         let outcomes = |runs: &[(Vec<(u32, u32)>, u32)]| runs.iter().map(|run| run.1).collect::<BTreeSet<_>>();
         assert_eq!(outcomes(&lazy), outcomes(&brute));
