@@ -20,9 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash._core import Recording, intervals, state_bytes
+from postcrash.harness.budget import Budget
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named

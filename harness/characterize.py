@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import PropertyJudge
-from postcrash.harness.machine import Budget
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.reports.records import Cell, Finding
@@ -24,6 +24,7 @@ class Question:
     kernel: str
     model: str
     budget: Budget
+    seed: int = 1
     depth: int = 1
     held: int | None = None
 
@@ -63,6 +64,7 @@ def make_plans(question: Question) -> list[Plan]:
             judges=tuple(judges),
             recoveries=(target.recover_wire(walk=True, fsck=False),),
             budget=question.budget,
+            seed=question.seed,
             depth=question.depth,
             held=question.held,
         )

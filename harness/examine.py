@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, intervals
+from postcrash.harness.budget import Budget
+from postcrash.harness.coverage import coverage
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
-from postcrash.harness.machine import Budget, Event, Machine, Source
+from postcrash.harness.machine import Event, Machine, Source
 from postcrash.harness.recovery import MESSAGE, Crashed, SameRecovery, first_observation, record_recovery
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
@@ -35,6 +37,9 @@ class Plan:
     judges: tuple[Judge, ...]
     recoveries: tuple[dict[str, Any], ...]
     budget: Budget
+    """For all kinds of recovery together."""
+    seed: int = 1
+    """Of random crash states, and of what is run again."""
     findings_max: int = 1
     """For each judge."""
     depth: int = 1
@@ -49,7 +54,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.budget),
-                str((self.findings_max, self.depth, self.held)),
+                str((self.seed, self.findings_max, self.depth, self.held)),
                 *(judge.name for judge in self.judges),
             ),
         )
@@ -91,13 +96,16 @@ class _Examiner:
         self._observations: dict[bytes, Any] = {}
 
     def run(self) -> Examination:
-        for recover in self._plan.recoveries:
+        plan, seconds = self._plan, 0.0
+        for number, recover in enumerate(plan.recoveries):
             before = self._result.recoveries
             # What fsck says of a file system is asked of the states of the run: it takes far longer than recovery.
-            depth = self._plan.depth if recover["walk"] else 1
-            for event in self._machine.explore(self._source, recover, self._plan.budget, depth=depth):
+            depth = plan.depth if recover["walk"] else 1
+            share = plan.budget.share(before, seconds, len(plan.recoveries) - number)
+            for event in self._machine.explore(self._source, recover, share, seed=plan.seed, depth=depth):
                 self._event(event, recover, before)
-        for name in [judge.name for judge in self._plan.judges] + [SameRecovery.name] * (self._plan.depth > 1):
+            seconds += event["seconds"]
+        for name in [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.depth > 1):
             self._confirm(name)
         if casualties := self._result.rulings.get(_CASUALTY_JUDGE):
             for message, witness in casualties.witnesses.items():
@@ -134,11 +142,13 @@ class _Examiner:
         if crashed is not None:
             self._same_recovery(event, crashed, history, recover)
         if event["left_out"] is not None:
-            place = f"crash interval {event['index']}"
+            place = ""
             if crashed is not None:
-                place += f" of the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}"
+                place = (
+                    f"within the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}: "
+                )
             for name in [judge.name for judge in judges] + [SameRecovery.name] * (crashed is not None):
-                self._result.rulings[name].undecided(f"{place}: {event['left_out']}")
+                self._result.rulings[name].undecided(f"{place}{coverage(event)}")
 
     def _same_recovery(self, event: Event, crashed: Crashed, history: History, recover: dict[str, Any]) -> None:
         """Compare every recovery after a crash within the one that `event` is about with what that one showed."""
@@ -305,7 +315,7 @@ def _witness(
 
 def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
     """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
-    counts = ("index", "started", "returned", "states", "covered", "recoveries", "left_out")
+    counts = ("index", "started", "returned", "states", "covered", "recoveries", "left_out", "reached")
     certificate = {"recover": recover, **{name: event[name] for name in counts}}
     if crashed := Crashed.of(event):
         return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.budget import Budget
 from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
 from postcrash.model import Workload
 
@@ -32,14 +33,6 @@ class MachineSettings:
     boot_timeout_s: float = 60.0
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What one exploration may cost: recoveries, and seconds."""
-
-    recoveries: int = 20_000
-    seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +161,9 @@ class Machine:
         intervals: list[int] | None = None,
         depth: int = 1,
     ) -> Iterator[Event]:
-        """Explore every crash interval; with `depth` 2 also those of the recovery of each crash state.
+        """Explore every crash interval; `seed` is that of random states and of what is run again.
+
+        With `depth` 2 also those of the recovery of each crash state are explored.
 
         Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end. An
         interval of a recovery comes before that of the state which was recovered, and names it in `within`.
@@ -180,6 +175,8 @@ class Machine:
             recover=recover,
             recoveries_max=budget.recoveries,
             seconds_max=budget.seconds,
+            bound=budget.bound,
+            samples=budget.samples,
             recheck_share=recheck_share,
             seed=seed,
             brute_force=brute_force,

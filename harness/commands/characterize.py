@@ -1,16 +1,17 @@
 """`postcrash characterize`: the post-crash property table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from postcrash.harness.budget import Budget
 from postcrash.harness.characterize import Question, make_plans
 from postcrash.harness.characterize import characterize as run
 from postcrash.harness.commands.options import exploration_options, json_option
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.machine import Budget
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -35,8 +36,10 @@ def characterize(
     properties: Sequence[str],
     model: str,
     guests: int | None,
-    recoveries: int,
-    seconds: float,
+    budget: Budget,
+    bound: int | None,
+    samples: int | None,
+    seed: int,
     depth: int,
     fresh: bool,
     held: int | None,
@@ -63,7 +66,8 @@ def characterize(
         properties=_properties(properties),
         kernel=session.kernel.label,
         model=model,
-        budget=Budget(recoveries, seconds),
+        budget=replace(budget, bound=bound, samples=samples),
+        seed=seed,
         depth=depth,
         held=held,
     )

@@ -1,17 +1,20 @@
 """`postcrash check`: one workload on one target, every crash state, every judge."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import click
 from rich.console import Console
 
+from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.options import exploration_options, json_option
+from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import Judge, all_judges, judges_named
-from postcrash.harness.machine import Budget
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -38,8 +41,10 @@ def check(
     judges: Sequence[str],
     model: str,
     guests: int | None,
-    recoveries: int,
-    seconds: float,
+    budget: Budget,
+    bound: int | None,
+    samples: int | None,
+    seed: int,
     depth: int,
     fresh: bool,
     held: int | None,
@@ -73,7 +78,8 @@ def check(
         workload=workload,
         judges=chosen,
         recoveries=tuple(wanted),
-        budget=Budget(recoveries, seconds),
+        budget=replace(budget, bound=bound, samples=samples),
+        seed=seed,
         depth=depth,
         held=held,
         findings_max=FINDINGS_MAX,
@@ -120,10 +126,16 @@ def _to_json(result: Examination) -> dict[str, object]:
         "recoveries": result.recoveries,
         "outcomes": result.outcomes,
         "recording": result.recording,
+        "intervals": [_interval(certificate) for certificate in result.certificates],
         "judges": rulings,
         "notes": result.notes,
         "findings": [finding.to_json() for finding in result.findings],
     }
+
+
+def _interval(certificate: dict[str, Any]) -> dict[str, object]:
+    kept = ("index", "states", "covered", "recoveries", "reached", "left_out")
+    return {"fsck": bool(certificate["recover"]["fsck"]), **{name: certificate[name] for name in kept}}
 
 
 def _print(plan: Plan, result: Examination) -> None:
@@ -140,6 +152,10 @@ def _print(plan: Plan, result: Examination) -> None:
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}{irrelevant}", end="")
         console.print(reason, markup=False, highlight=False)
+    for certificate in result.certificates:
+        if certificate["left_out"] is not None:
+            fsck = " (fsck)" if certificate["recover"]["fsck"] else ""
+            console.print(f"covered{fsck}: {coverage(certificate)}", markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
     within = ""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from postcrash._core import check_device_model, device_models
-from postcrash.harness.machine import Budget
+from postcrash.harness.budget import Budget, BudgetError
 
 _Command = Callable[..., Any]
 
@@ -24,9 +24,15 @@ def _device_model(_context: click.Context, _parameter: click.Parameter, name: st
         raise click.BadParameter(str(error)) from error
 
 
+def _budget(_context: click.Context, _parameter: click.Parameter, text: str) -> Budget:
+    try:
+        return Budget.parse(text)
+    except BudgetError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 def exploration_options(command: _Command) -> _Command:
-    """`--model`, `--guests`, `--recoveries`, `--seconds`, `--depth`, `--fresh` and `--held`."""
-    budget = Budget()
+    """`--model`, `--guests`, `--budget`, `--bound`, `--samples`, `--seed`, `--depth`, `--fresh` and `--held`."""
     options = (
         click.option(
             "--held",
@@ -43,18 +49,32 @@ def exploration_options(command: _Command) -> _Command:
         ),
         click.option("--fresh", is_flag=True, help="Run again what the store has a result for."),
         click.option(
-            "--seconds",
-            type=click.FloatRange(min=0, min_open=True),
-            default=budget.seconds,
+            "--seed",
+            type=click.IntRange(0, 2**64 - 1),
+            metavar="SEED",
+            default=1,
             show_default=True,
-            help="Budget for one workload on one target; what it leaves out is UNDECIDED.",
+            help="The same seed draws the same random states.",
         ),
         click.option(
-            "--recoveries",
-            type=click.IntRange(min=1),
-            default=budget.recoveries,
+            "--samples",
+            type=click.IntRange(0, 1_000_000),
+            metavar="N",
+            help="Of each crash interval, look at N random states only; with --bound, besides those within it.",
+        ),
+        click.option(
+            "--bound",
+            type=click.IntRange(0, 1_000_000),
+            metavar="K",
+            help="Look only at states within K deviations of everything kept or of nothing kept.",
+        ),
+        click.option(
+            "--budget",
+            callback=_budget,
+            metavar="TIME|RECOVERIES",
+            default="20000,10m",
             show_default=True,
-            help="Budget for one workload on one target; what it leaves out is UNDECIDED.",
+            help="For one workload on one target: 30s, 10m, 1h, 5000 or 5000,10m. What it leaves out is UNDECIDED.",
         ),
         click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; one a CPU by default."),
         click.option(

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.budget import Budget
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Budget, Event, Machine, MachineSettings, Source
+from postcrash.harness.machine import Event, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, Tree, Workload
 from postcrash.targets import Target, base_image, target_named

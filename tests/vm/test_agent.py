@@ -2,7 +2,8 @@
 
 import pytest
 
-from postcrash.harness.machine import Budget, Machine
+from postcrash.harness.budget import Budget
+from postcrash.harness.machine import Machine
 from postcrash.model import Entry, Observation, Tree, WorkloadBuilder, simulate
 
 from .conftest import Record

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.harness.machine import Budget, Event, Machine
+from postcrash.harness.budget import Budget
+from postcrash.harness.machine import Event, Machine
 from postcrash.model import WorkloadBuilder
 from postcrash.targets import target_named
 
@@ -83,10 +84,21 @@ def test_a_spent_budget_says_so_and_counts_what_it_covered(machine: Machine, rec
     cut = intervals_of(explored(machine, recorded, budget=Budget(recoveries=5, seconds=60)))
     left_out = [interval for interval in cut if interval["left_out"]]
     assert left_out
-    assert all("budget of 5 recoveries" in interval["left_out"] for interval in left_out)
+    assert all(interval["left_out"] == "the recoveries of the budget are spent" for interval in left_out)
     assert sum(interval["recoveries"] for interval in cut) == 5
     assert all(int(interval["covered"]) < int(interval["states"]) for interval in left_out)
     assert len(cut) == len(whole)
+
+
+def test_a_large_interval_does_not_starve_the_others(machine: Machine, record: Record) -> None:
+    recorded = record("ext4-current", WORKLOADS[0])
+    whole = {interval["index"]: interval["recoveries"] for interval in intervals_of(explored(machine, recorded))}
+    budget = sum(whole.values()) * 2 // 3
+    cut = intervals_of(explored(machine, recorded, budget=Budget(budget, 60)))
+    left_out = {interval["index"] for interval in cut if interval["left_out"]}
+    small = {index for index, recoveries in whole.items() if recoveries <= budget // len(whole)}
+    assert left_out and small and not left_out & small
+    assert sum(interval["recoveries"] for interval in cut) == budget
 
 
 def test_rechecks_with_random_unread_blocks_show_the_same(machine: Machine, record: Record) -> None:

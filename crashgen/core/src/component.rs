@@ -14,6 +14,7 @@ use num_bigint::BigUint;
 use num_traits::One;
 use thiserror::Error;
 
+use crate::explore::Options;
 use crate::history::History;
 use crate::interval::{Piece, Source};
 use crate::view::Content;
@@ -59,6 +60,8 @@ pub struct Overlapping {
     /// Indices into the interval's pieces, in submission order.
     pieces: Vec<u32>,
     versions: Vec<Version>,
+    /// The version with no piece kept.
+    nothing_kept: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -113,10 +116,10 @@ impl Component {
             return Ok(shows(piece, content).then_some(component));
         }
         let (sector, end) = span(pieces, all);
-        let versions = assignments(pieces, all, content, sector..end)?;
+        let (versions, nothing_kept) = assignments(pieces, all, content, sector..end)?;
         let pieces = pieces.to_vec();
         let count = pieces.len() as u32;
-        let versions = Versions::Overlapping(Box::new(Overlapping { pieces, versions }));
+        let versions = Versions::Overlapping(Box::new(Overlapping { pieces, versions, nothing_kept }));
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 
@@ -135,6 +138,16 @@ impl Component {
             Versions::Overlapping(overlapping) => overlapping.versions[version as usize].shown.weight.clone(),
             Versions::InOrder(history) => history.versions[version as usize].count.into(),
         }
+    }
+
+    /// What an explorer chooses from.
+    pub fn options(&self) -> Options {
+        let nothing_kept = match &self.versions {
+            Versions::One { .. } => 1,
+            Versions::Overlapping(overlapping) => overlapping.nothing_kept,
+            Versions::InOrder(history) => history.nothing_kept,
+        };
+        Options { nothing_kept, weights: (0..self.versions.len() as u32).map(|version| self.weight(version)).collect() }
     }
 
     /// Where the content of one of its sectors comes from in a version, over what is stable in `content`.
@@ -184,7 +197,8 @@ fn shows(piece: &Piece, content: &Content<'_>) -> bool {
     })
 }
 
-/// The distinct contents of `sectors`, which `pieces` write, fewest losses first.
+/// The distinct contents of `sectors`, which `pieces` write, fewest losses first, and which one is left when
+/// all pieces are lost.
 ///
 /// Folds the pieces in submission order over the stable content: each either is lost and leaves a content as it is, or
 /// shows in the sectors where nothing submitted later is stable.
@@ -193,13 +207,13 @@ fn assignments(
     all: &[Piece],
     content: &Content<'_>,
     sectors: Range<u64>,
-) -> Result<Vec<Version>, TooManyVersions> {
+) -> Result<(Vec<Version>, u32), TooManyVersions> {
     let sector = sectors.start;
     let stable: Vec<Source> = sectors.map(|s| content.stable_source(s)).collect();
     let mut same = SameContent::new(content);
-    let first = (sector..).zip(&stable).map(|(s, &source)| same.first(s, source)).collect();
+    let nothing: Vec<Source> = (sector..).zip(&stable).map(|(s, &source)| same.first(s, source)).collect();
     let all_lost = Shown { weight: BigUint::one(), lost: BigUint::ZERO, until: 0 };
-    let mut known: BTreeMap<Vec<Source>, Shown> = BTreeMap::from([(first, all_lost)]);
+    let mut known: BTreeMap<Vec<Source>, Shown> = BTreeMap::from([(nothing.clone(), all_lost)]);
     for (number, &index) in (0..).zip(pieces) {
         let piece = all[index as usize].sources().map(|(s, source)| ((s - sector) as usize, s, source));
         let written: Vec<(usize, Source)> = piece
@@ -225,7 +239,13 @@ fn assignments(
     }
     let mut versions: Vec<Version> = known.into_iter().map(|(sources, shown)| Version { sources, shown }).collect();
     versions.sort_by_key(|version| version.shown.losses(pieces.len() as u64));
-    Ok(versions)
+    let nothing_kept = position(&versions, |version| version.sources == nothing);
+    Ok((versions, nothing_kept))
+}
+
+/// Where the one that is `wanted` stands.
+pub(crate) fn position<T>(all: &[T], wanted: impl FnMut(&T) -> bool) -> u32 {
+    all.iter().position(wanted).expect("it is one of them") as u32
 }
 
 fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {

@@ -4,74 +4,45 @@
 //! it reads it; everything it never asked for has not mattered, so one execution stands for all crash states that
 //! agree on the choices made.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use num_bigint::BigUint;
+
+use crate::walk::Reached;
+
+/// The versions that a component can have.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The one that is left when every piece is lost.
+    pub nothing_kept: u32,
+    /// Of each version: how many states of the component it stands for.
+    pub weights: Vec<BigUint>,
+}
+
+impl Options {
+    /// The version in a reference: everything kept (0) or nothing kept (1).
+    pub fn reference(&self, reference: usize) -> u32 {
+        [0, self.nothing_kept][reference]
+    }
+}
 
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
     /// Prepare the next execution; false when there is none left.
     fn next_execution(&mut self) -> bool;
-    /// The version (below `versions`) of `component` in this execution. The answer stays the same within it.
-    fn choose(&mut self, component: u32, versions: u32) -> u32;
+    /// The version of `component`, one of its `options`, in this execution. The answer stays the same within it.
+    fn choose(&mut self, component: u32, options: &dyn Fn() -> Options) -> u32;
     /// The version of `component` if this execution has chosen it already.
     fn chosen(&self, component: u32) -> Option<u32>;
     /// The choices that this execution made or was given: what it stands for.
     fn choices(&self) -> Vec<(u32, u32)>;
-}
-
-struct Decision {
-    component: u32,
-    version: u32,
-    versions: u32,
-}
-
-/// Depth-first over what is actually read: exhaustive, each state covered exactly once.
-///
-/// The choices of the executions at the leaves partition the space even where two executions read in a different order:
-/// an execution is always run under the whole prefix, and every other version of each later decision follows.
-#[derive(Default)]
-pub struct DepthFirst {
-    path: Vec<Decision>,
-    /// Where each component stands in `path`.
-    places: HashMap<u32, usize>,
-    started: bool,
-}
-
-impl Explorer for DepthFirst {
-    fn next_execution(&mut self) -> bool {
-        if !self.started {
-            self.started = true;
-            return true;
-        }
-        while let Some(last) = self.path.last_mut() {
-            last.version += 1;
-            if last.version < last.versions {
-                return true;
-            }
-            self.places.remove(&last.component);
-            self.path.pop();
-        }
-        false
-    }
-
-    fn choose(&mut self, component: u32, versions: u32) -> u32 {
-        if let Some(known) = self.chosen(component) {
-            return known;
-        }
-        self.places.insert(component, self.path.len());
-        self.path.push(Decision { component, version: 0, versions });
-        0
-    }
-
-    fn chosen(&self, component: u32) -> Option<u32> {
-        self.places.get(&component).map(|&place| self.path[place].version)
-    }
-
-    fn choices(&self) -> Vec<(u32, u32)> {
-        self.path.iter().map(|decision| (decision.component, decision.version)).collect()
+    /// How far it has come; none for a strategy that goes by no distance.
+    fn reached(&mut self) -> Option<Reached> {
+        None
     }
 }
 
-/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`DepthFirst`].
+/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`crate::walk`].
 pub struct BruteForce {
     versions: Vec<u32>,
     chosen: Vec<u32>,
@@ -101,7 +72,7 @@ impl Explorer for BruteForce {
         false
     }
 
-    fn choose(&mut self, component: u32, _versions: u32) -> u32 {
+    fn choose(&mut self, component: u32, _options: &dyn Fn() -> Options) -> u32 {
         self.chosen[component as usize]
     }
 
@@ -133,11 +104,11 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
         std::mem::take(&mut self.pending)
     }
 
-    fn choose(&mut self, component: u32, versions: u32) -> u32 {
+    fn choose(&mut self, component: u32, options: &dyn Fn() -> Options) -> u32 {
         if let Some(known) = self.chosen(component) {
             return known;
         }
-        let version = (self.rest)(component, versions);
+        let version = (self.rest)(component, options().weights.len() as u32);
         self.choices.insert(component, version);
         version
     }
@@ -154,6 +125,7 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::{Limits, Walk};
     use std::collections::BTreeSet;
 
     /// Run `program` under `explorer`; returns each execution's choices and result.
@@ -163,14 +135,17 @@ mod tests {
     ) -> Vec<(Vec<(u32, u32)>, R)> {
         let mut results = Vec::new();
         while explorer.next_execution() {
-            let result = program(&mut |component| explorer.choose(component, 2 + component % 2));
+            let result = program(&mut |component| {
+                let weights = vec![BigUint::from(1u32); 2 + component as usize % 2];
+                explorer.choose(component, &|| Options { nothing_kept: 1, weights: weights.clone() })
+            });
             results.push((explorer.choices(), result));
         }
         results
     }
 
     #[test]
-    fn depth_first_covers_each_state_once_and_agrees_with_brute_force() {
+    fn the_walk_covers_each_state_once_and_agrees_with_brute_force() {
         let program = |read: &mut dyn FnMut(u32) -> u32| {
             let header = read(0);
             if header == 0 {
@@ -180,7 +155,7 @@ mod tests {
             }
         };
         let versions = [2, 3, 2, 3];
-        let lazy = run(DepthFirst::default(), program);
+        let lazy = run(Walk::new(&Limits::default()), program);
         let brute = run(BruteForce::new(versions.to_vec()), program);
         let outcomes = |runs: &[(Vec<(u32, u32)>, u32)]| runs.iter().map(|run| run.1).collect::<BTreeSet<_>>();
         assert_eq!(outcomes(&lazy), outcomes(&brute));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::component::{Component, SameContent, Versions};
+use crate::component::{position, Component, SameContent, Versions};
 use crate::interval::{Piece, Source};
 use crate::view::Content;
 
@@ -17,6 +17,8 @@ const SECTORS_BETWEEN_LOOKS: usize = 64;
 pub struct History {
     /// Distinct contents, most kept pieces first.
     pub(crate) versions: Vec<SameDisk>,
+    /// The version with no piece kept.
+    pub(crate) nothing_kept: u32,
     /// By sector, and there by the number of kept pieces. Each sector has at least two.
     changes: Vec<Change>,
 }
@@ -140,11 +142,13 @@ fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<Chan
 
 /// The component of all `pieces`, kept up to one of them in the given order, each over those before it. `look` as above.
 pub(crate) fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
-    let history = History { versions: Vec::new(), changes: changes(pieces, content, look) };
+    let history = History { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
     let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
     builder.keep_all();
     let mut history = builder.history;
+    let nothing = history.versions[0].kept;
     history.versions.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
+    history.nothing_kept = position(&history.versions, |disk| disk.kept == nothing);
     Component {
         sector: history.changes.first().map_or(0, |change| change.sector),
         sectors: history.sectors(),

@@ -2,7 +2,7 @@
 //!
 //! [`recording`] is the log of one run, [`device`] the rules of the drive, [`interval`] cuts the log into crash
 //! intervals, [`component`] into independent choices of content, [`view`] reads the disk of one crash
-//! state, and [`explore`] walks the states lazily. No sockets, no guests: those live in the crash disk.
+//! state, [`explore`] has the states chosen lazily, and [`walk`] says in which order. No sockets, no guests: those live in the crash disk.
 
 pub mod component;
 pub mod device;
@@ -12,6 +12,7 @@ pub mod interval;
 pub mod mapped;
 pub mod recording;
 pub mod view;
+pub mod walk;
 
 /// Bytes of the smallest addressable unit.
 pub const SECTOR_BYTES: usize = 512;

@@ -10,6 +10,7 @@ use std::path::Path;
 use num_bigint::BigUint;
 use num_traits::One;
 
+use crate::component::Component;
 use crate::interval::{Interval, Source};
 use crate::mapped::Mapped;
 use crate::recording::RecordingError;
@@ -26,8 +27,8 @@ pub trait Ground {
     fn read(&self, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32);
     /// A component without a version among those `chosen` that the content of `sector` depends on.
     fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32>;
-    /// How many versions a component has.
-    fn versions(&self, component: u32) -> u32;
+    /// The component of that number.
+    fn component(&self, number: u32) -> &Component;
     /// How many disks before the recording agree with `choices` (component, version).
     fn covered(&self, choices: &[(u32, u32)]) -> BigUint;
     /// The image at the bottom.
@@ -62,7 +63,7 @@ impl Ground for Base {
         None
     }
 
-    fn versions(&self, _component: u32) -> u32 {
+    fn component(&self, _number: u32) -> &Component {
         unreachable!("an image has no components")
     }
 
@@ -145,11 +146,11 @@ impl Space<'_> {
         (source == Source::BASE).then(|| self.content.ground.open(sector, chosen)).flatten()
     }
 
-    /// How many versions a component has.
-    pub fn versions(&self, component: u32) -> u32 {
-        match component & BELOW {
-            0 => self.interval.components[component as usize].versions.len() as u32,
-            _ => self.content.ground.versions(component),
+    /// The component of that number.
+    pub fn component(&self, number: u32) -> &Component {
+        match number & BELOW {
+            0 => &self.interval.components[number as usize],
+            _ => self.content.ground.component(number),
         }
     }
 
@@ -203,8 +204,8 @@ impl Ground for CrashState<'_> {
         self.space.open(sector, &known).map(|component| component | BELOW)
     }
 
-    fn versions(&self, component: u32) -> u32 {
-        self.space.versions(component & !BELOW)
+    fn component(&self, number: u32) -> &Component {
+        self.space.component(number & !BELOW)
     }
 
     fn covered(&self, choices: &[(u32, u32)]) -> BigUint {

@@ -10,9 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use common::reference::{Model, Reference, Space, MODELS};
 use common::{contents, notation, read_letter, states, Disk, Recorded, Request, Step, SECTORS};
 use num_bigint::BigUint;
-use postcrash_core::explore::{BruteForce, DepthFirst, Explorer};
+use postcrash_core::explore::{BruteForce, Explorer};
 use postcrash_core::interval::Interval;
 use postcrash_core::view::Content;
+use postcrash_core::walk::{Limits, Walk};
 use proptest::prelude::*;
 
 const CASES: u32 = 3000;
@@ -167,7 +168,11 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
     let forced = reference.forced(&pieces, now);
     let first: Vec<(u32, u32)> = (0..interval.components.len() as u32).map(|component| (component, 0)).collect();
     assert!(interval.lost(&first).is_empty(), "the first versions keep all");
+    let nothing: Vec<u32> = interval.components.iter().map(|component| component.options().nothing_kept).collect();
     for (choices, disk) in states(interval, content) {
+        if choices.iter().map(|choice| choice.1).eq(nothing.iter().copied()) {
+            assert_eq!(disk, Reference::shown(&pieces, &forced), "nothing kept but what must be");
+        }
         let lost = interval.lost(&choices);
         assert_eq!(lost.len(), space[&disk].1, "fewest losses for {}", common::shown(&disk));
         let mut index = 0;
@@ -182,7 +187,7 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
 
 /// A program that reads sectors, which ones depending on what it has read, and gives what it saw.
 fn read(interval: &Interval, content: Content<'_>, seed: u64, explorer: &mut dyn Explorer) -> Vec<u8> {
-    let versions = |component: u32| interval.components[component as usize].versions.len() as u32;
+    let options = |component: u32| interval.components[component as usize].options();
     let mut seen = Vec::new();
     let mut next = || {
         let mut hasher = DefaultHasher::new();
@@ -191,7 +196,7 @@ fn read(interval: &Interval, content: Content<'_>, seed: u64, explorer: &mut dyn
         if sector >= SECTORS {
             return false;
         }
-        let mut choose = |component| explorer.choose(component, versions(component));
+        let mut choose = |component| explorer.choose(component, &|| options(component));
         seen.push(read_letter(interval, content, sector, &mut choose));
         seen.len() < 12
     };
@@ -242,7 +247,7 @@ proptest! {
     fn lazy_reading_reaches_every_outcome_and_counts_every_state(log in random_log(), seed in any::<u64>()) {
         Recorded::new(&log.steps).each_interval(log.model.name, |interval, content| {
             let versions = interval.components.iter().map(|component| component.versions.len() as u32).collect();
-            let lazy = outcomes(interval, content, seed, DepthFirst::default());
+            let lazy = outcomes(interval, content, seed, Walk::new(&Limits::default()));
             let brute = outcomes(interval, content, seed, BruteForce::new(versions));
             assert_eq!(lazy.values().sum::<BigUint>(), interval.states());
             assert_eq!(lazy, brute);

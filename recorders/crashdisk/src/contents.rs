@@ -121,7 +121,7 @@ impl Resolver<'_> {
     ) -> Result<(), Entangled> {
         let mut bytes = vec![0; sectors as usize * SECTOR_BYTES];
         let mut contents: Vec<Vec<u8>> = Vec::new();
-        for version in 0..self.space.versions(component) {
+        for version in 0..self.space.component(component).versions.len() as u32 {
             let chosen = |c: u32| if c == component { Some(version) } else { self.chosen.get(&c).copied() };
             if (sector..sector + sectors).any(|s| self.space.open(s, &chosen).is_some()) {
                 return Err(Entangled(component));

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use postcrash_core::walk;
 use postcrash_wire::{Recover, Run, Spin};
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +58,14 @@ pub struct Explore {
     /// Name of the device model.
     pub model: String,
     pub recover: Recover,
-    /// At most this many recoveries; then the rest is left and said so.
-    pub recoveries_max: u64,
-    /// At most about this long.
-    pub seconds_max: f64,
+    /// At most this many recoveries, where given; then the rest is left and said so.
+    pub recoveries_max: Option<u64>,
+    /// At most about this long, where given.
+    pub seconds_max: Option<f64>,
+    /// Where given, run only states that deviate in at most so many components from everything kept or from nothing kept.
+    pub bound: Option<u32>,
+    /// Where given, run only so many random states, besides those within the bound.
+    pub samples: Option<u64>,
     /// Share of executions run again, out of order and with everything that was not read set at random.
     pub recheck_share: f64,
     pub seed: u64,
@@ -126,6 +131,23 @@ pub struct IntervalReport {
     pub executions: Vec<(Vec<(u32, u32)>, usize)>,
     /// Why the interval is not covered whole.
     pub left_out: Option<String>,
+    /// What is covered for certain, where not all is.
+    pub reached: Option<Reached>,
+}
+
+/// See [`postcrash_core::walk::Reached`].
+#[derive(Debug, Serialize)]
+pub struct Reached {
+    pub all_kept: Option<u32>,
+    pub none_kept: Option<u32>,
+    pub samples: u64,
+    pub seed: u64,
+}
+
+impl Reached {
+    pub fn of(reached: &walk::Reached, seed: u64) -> Reached {
+        Reached { all_kept: reached.all_kept, none_kept: reached.none_kept, samples: reached.samples, seed }
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -252,7 +252,9 @@ impl<'a> StateDisk<'a> {
             let mut resolved = observation.clone();
             match resolver.resolve(&mut resolved) {
                 Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
-                Err(Entangled(component)) => self.explorer.choose(component, self.space.versions(component)),
+                Err(Entangled(component)) => {
+                    self.explorer.choose(component, &|| self.space.component(component).options())
+                }
             };
         }
     }
@@ -284,7 +286,7 @@ impl Disk for StateDisk<'_> {
         let StateDisk { space, explorer, overlay, report, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
             space.read(s, chunk, &mut |component| match report {
-                None => explorer.choose(component, space.versions(component)),
+                None => explorer.choose(component, &|| space.component(component).options()),
                 Some(_) => explorer.chosen(component).unwrap_or(0),
             });
         });

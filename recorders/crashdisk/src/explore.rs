@@ -1,21 +1,22 @@
 //! Exploring: every crash state of a recording, recovered by a real kernel.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::time::Instant;
 
 use num_bigint::BigUint;
 use postcrash_core::device::DeviceModel;
-use postcrash_core::explore::{BruteForce, DepthFirst, Explorer, Fixed};
-use postcrash_core::interval::Cursor;
+use postcrash_core::explore::{BruteForce, Explorer, Fixed};
+use postcrash_core::interval::{Cursor, Interval};
 use postcrash_core::recording::Recording;
-use postcrash_core::view::{CrashState, Space};
+use postcrash_core::view::{Ground, Space};
+use postcrash_core::walk::{Limits, Walk};
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::budget::{Budget, Share};
 use crate::contents::settle;
-use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome};
+use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome, Reached};
 use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
 use crate::guest::{peak_memory_kib, GuestError};
 use crate::machine::Machine;
@@ -32,20 +33,16 @@ type Choices = Vec<(u32, u32)>;
 /// What one recovery gave: the agent's report, or how the guests were lost.
 type Result1 = Result<Vec<u8>, Casualty>;
 
-/// Explore the whole recording, interval by interval.
+/// Explore the whole recording.
 pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
     let mut trust = Trust::new(&source, &job.recover);
     trust.establish(machine)?;
-    let mut campaign = Campaign { machine, trust, job, model: source.model, started: Instant::now(), recoveries: 0 };
-    let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
-    while let Some(interval) = cursor.next_interval() {
-        if job.intervals.as_ref().is_some_and(|wanted| !wanted.contains(&interval.index)) {
-            continue;
-        }
-        campaign.interval(Space { content: cursor.content(), interval: &interval }, None)?;
-    }
-    let (recoveries, seconds) = (campaign.recoveries, campaign.started.elapsed().as_secs_f64());
+    let budget = Budget::new(job);
+    let whole = budget.whole();
+    let mut campaign = Campaign { machine, trust, job, model: source.model, budget };
+    campaign.recording(&source.recording, &source.base, None, &whole)?;
+    let (recoveries, seconds) = (campaign.budget.recoveries(), campaign.budget.seconds());
     campaign.trust.confirm(campaign.machine)?;
     let memory_kib = machine.guest()?.memory_kib()?;
     let disk_memory_kib = peak_memory_kib(std::process::id())?;
@@ -136,108 +133,165 @@ struct Tally {
     lost: Vec<u32>,
 }
 
+/// How far one crash interval is.
+struct Exploration {
+    explorer: Box<dyn Explorer>,
+    tallies: Tallies,
+    sample: Sample,
+    recoveries: u64,
+    /// Whether a first run is still to show which reads the guest waits for.
+    cold: bool,
+    /// What recoveries wrote, where crashes within them are wanted.
+    recorded: Vec<(Crashed, Recording)>,
+}
+
+impl Exploration {
+    fn new(job: &Explore, interval: &Interval) -> Exploration {
+        Exploration {
+            explorer: explorer(job, interval),
+            tallies: Tallies::default(),
+            sample: Sample::new(job, interval.index),
+            recoveries: 0,
+            cold: interval.components.len() > HELD_COMPONENTS_MIN && !job.brute_force,
+            recorded: Vec::new(),
+        }
+    }
+}
+
+fn explorer(job: &Explore, interval: &Interval) -> Box<dyn Explorer> {
+    if job.brute_force {
+        let versions = interval.components.iter().map(|component| component.versions.len() as u32);
+        return Box::new(BruteForce::new(versions.collect()));
+    }
+    let seed = job.seed ^ u64::from(interval.index);
+    Box::new(Walk::new(&Limits { bound: job.bound, samples: job.samples, seed }))
+}
+
 struct Campaign<'a> {
     machine: &'a mut Machine,
     trust: Trust<'a>,
     job: &'a Explore,
     model: &'static dyn DeviceModel,
-    started: Instant,
-    recoveries: u64,
+    budget: Budget,
 }
 
 impl Campaign<'_> {
-    /// Explore one crash interval and report it: of the recording, or of the recovery of the crash state `within`.
-    fn interval(&mut self, space: Space<'_>, within: Option<&Crashed>) -> Result<(), GuestError> {
-        let interval = space.interval;
-        let mut recoveries = 0;
-        let mut tallies = Tallies::default();
-        let mut sample = Sample::new(self.job, interval.index);
-        let mut left_out = interval.too_large.as_ref().map(ToString::to_string).or_else(|| self.budget_left_out());
-        let mut explorer = self.explorer(space);
-        if left_out.is_none() && self.warm_up(space)? {
-            recoveries += 1;
-        }
-        while left_out.is_none() && explorer.next_execution() {
-            left_out = self.budget_left_out();
-            if left_out.is_some() {
-                break;
+    /// Explore a recording made on `ground`: of the run, or of the recovery of the crash state `within`.
+    ///
+    /// Pass after pass, each crash interval that is not done gets an equal share of the part of the budget that is left,
+    /// so that a large one does not starve the others and gets what they leave.
+    fn recording(
+        &mut self,
+        recording: &Recording,
+        ground: &dyn Ground,
+        within: Option<&Crashed>,
+        limit: &Share,
+    ) -> Result<(), GuestError> {
+        let mut explorations = self.begin(Cursor::new(recording, ground, self.model), within);
+        while !explorations.is_empty() {
+            let mut waiting = explorations.len();
+            let mut cursor = Cursor::new(recording, ground, self.model);
+            while let Some(interval) = cursor.next_interval() {
+                let Some(exploration) = explorations.get_mut(&interval.index) else { continue };
+                let space = Space { content: cursor.content(), interval: &interval };
+                let share = self.budget.part(limit, waiting);
+                waiting -= 1;
+                let done = self.advance(exploration, space, within, &share)?;
+                let spent = self.budget.spent(limit);
+                if done || spent.is_some() {
+                    let exploration = explorations.remove(&interval.index).expect("it was found");
+                    let share = self.budget.part(limit, explorations.len() + 1);
+                    self.finish(exploration, space, within, spent.filter(|_| !done), &share)?;
+                }
             }
-            let (result, choices) = self.execution(space, within, explorer.as_mut())?;
-            recoveries += 1;
-            sample.offer(&choices, &result);
-            tallies.add(space, choices, result);
         }
-        let rechecks = self.recheck(space, sample)?;
-        Event::Interval(tallies.report(space, recoveries, rechecks, left_out, within)).emit();
         Ok(())
     }
 
-    /// Run the explorer's next state, and every crash within its recovery if that is wanted.
-    fn execution(
+    /// The explorations that the job asks for, by crash interval.
+    fn begin(&self, mut cursor: Cursor<'_>, within: Option<&Crashed>) -> BTreeMap<u32, Exploration> {
+        let intervals = std::iter::from_fn(|| cursor.next_interval());
+        let asked = self.job.intervals.as_ref().filter(|_| within.is_none());
+        let wanted = intervals.filter(|interval| asked.is_none_or(|all| all.contains(&interval.index)));
+        wanted.map(|interval| (interval.index, Exploration::new(self.job, &interval))).collect()
+    }
+
+    /// Explore until the share is spent or nothing is left to run; whether nothing is.
+    fn advance(
         &mut self,
+        exploration: &mut Exploration,
         space: Space<'_>,
         within: Option<&Crashed>,
-        explorer: &mut dyn Explorer,
-    ) -> Result<(Result1, Choices), GuestError> {
+        share: &Share,
+    ) -> Result<bool, GuestError> {
+        if space.interval.too_large.is_some() {
+            return Ok(true);
+        }
         let scratch = (within.is_none() && self.job.depth > 1).then(|| self.machine.scratch());
-        let (result, recovery) = run_state(self.machine, &mut self.trust, space, explorer, scratch.as_deref())?;
-        self.count();
-        let choices = explorer.choices();
-        if let (Some(recovery), Ok(bytes)) = (recovery, &result) {
-            let crashed =
-                Crashed { interval: space.interval.index, choices: choices.clone(), observation: parse(bytes) };
-            self.crashes_within(&recovery, &crashed.ground(space), &crashed)?;
+        while self.budget.has(share) {
+            if std::mem::take(&mut exploration.cold) {
+                let _unjudged = self.run(&mut Fixed::new(Vec::new(), |_, _| 0), space, None)?;
+            } else if exploration.explorer.next_execution() {
+                let (result, recorded) = self.run(exploration.explorer.as_mut(), space, scratch.as_deref())?;
+                let choices = exploration.explorer.choices();
+                if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
+                    let (interval, observation) = (space.interval.index, parse(bytes));
+                    let crashed = Crashed { interval, choices: choices.clone(), observation };
+                    exploration.recorded.push((crashed, recorded));
+                }
+                exploration.sample.offer(&choices, &result);
+                exploration.tallies.add(space, choices, result);
+            } else {
+                return Ok(true);
+            }
+            exploration.recoveries += 1;
         }
-        Ok((result, choices))
+        Ok(false)
     }
 
-    /// Explore the crashes of a recovery.
-    fn crashes_within(
+    fn run(
         &mut self,
-        recovery: &Recording,
-        ground: &CrashState<'_>,
-        crashed: &Crashed,
+        explorer: &mut dyn Explorer,
+        space: Space<'_>,
+        scratch: Option<&Path>,
+    ) -> Result<(Result1, Option<Recording>), GuestError> {
+        let result = run_state(self.machine, &mut self.trust, space, explorer, scratch)?;
+        self.budget.count();
+        if self.budget.recoveries() % PROGRESS_EVERY == 0 {
+            Event::Progress { recoveries: self.budget.recoveries() }.emit();
+        }
+        Ok(result)
+    }
+
+    /// Explore the crashes within the recoveries, run the sample again and report; `spent` is what the interval had to
+    /// stop for, if it had to.
+    fn finish(
+        &mut self,
+        mut exploration: Exploration,
+        space: Space<'_>,
+        within: Option<&Crashed>,
+        spent: Option<&str>,
+        limit: &Share,
     ) -> Result<(), GuestError> {
-        let mut cursor = Cursor::new(recovery, ground, self.model);
-        while let Some(interval) = cursor.next_interval() {
-            self.interval(Space { content: cursor.content(), interval: &interval }, Some(crashed))?;
+        let recorded = std::mem::take(&mut exploration.recorded);
+        let count = recorded.len();
+        for (number, (crashed, recording)) in recorded.into_iter().enumerate() {
+            let share = self.budget.part(limit, count - number);
+            self.recording(&recording, &crashed.ground(space), Some(&crashed), &share)?;
         }
+        let rechecks = self.recheck(space, exploration.sample)?;
+        let whole = exploration.tallies.covered == space.states();
+        let too_large = space.interval.too_large.as_ref().map(ToString::to_string);
+        let reached = exploration.explorer.reached().filter(|_| !whole && too_large.is_none());
+        let why = || spent.unwrap_or("no more was asked for").into();
+        let extent = Extent {
+            recoveries: exploration.recoveries,
+            rechecks,
+            left_out: (!whole).then(|| too_large.unwrap_or_else(why)),
+            reached: reached.map(|reached| Reached::of(&reached, self.job.seed)),
+        };
+        Event::Interval(exploration.tallies.report(space, within, extent)).emit();
         Ok(())
-    }
-
-    fn explorer(&self, space: Space<'_>) -> Box<dyn Explorer> {
-        if self.job.brute_force {
-            let versions = (0..space.interval.components.len() as u32).map(|component| space.versions(component));
-            return Box::new(BruteForce::new(versions.collect()));
-        }
-        Box::new(DepthFirst::default())
-    }
-
-    /// Where reads are held back, run one state to learn which of them the guest waits for. Tells whether it was run.
-    fn warm_up(&mut self, space: Space<'_>) -> Result<bool, GuestError> {
-        if space.interval.components.len() <= HELD_COMPONENTS_MIN || self.job.brute_force {
-            return Ok(false);
-        }
-        let mut explorer = Fixed::new(Vec::new(), |_, _| 0);
-        explorer.next_execution();
-        let _unjudged = run_state(self.machine, &mut self.trust, space, &mut explorer, None)?;
-        self.count();
-        Ok(true)
-    }
-
-    fn count(&mut self) {
-        self.recoveries += 1;
-        if self.recoveries % PROGRESS_EVERY == 0 {
-            Event::Progress { recoveries: self.recoveries }.emit();
-        }
-    }
-
-    fn budget_left_out(&self) -> Option<String> {
-        if self.recoveries >= self.job.recoveries_max {
-            return Some(format!("the budget of {} recoveries is spent", self.job.recoveries_max));
-        }
-        let spent = self.started.elapsed().as_secs_f64() >= self.job.seconds_max;
-        spent.then(|| format!("the budget of {} s is spent", self.job.seconds_max))
     }
 
     /// Run a sample again in another order, with everything that was not read set at random.
@@ -281,6 +335,14 @@ impl Sample {
     }
 }
 
+/// How much of an interval was looked at.
+struct Extent {
+    recoveries: u64,
+    rechecks: u64,
+    left_out: Option<String>,
+    reached: Option<Reached>,
+}
+
 /// Distinct outcomes of an interval.
 #[derive(Default)]
 struct Tallies {
@@ -315,14 +377,7 @@ impl Tallies {
         }
     }
 
-    fn report(
-        self,
-        space: Space<'_>,
-        recoveries: u64,
-        rechecks: u64,
-        left_out: Option<String>,
-        within: Option<&Crashed>,
-    ) -> IntervalReport {
+    fn report(self, space: Space<'_>, within: Option<&Crashed>, extent: Extent) -> IntervalReport {
         let interval = space.interval;
         let outcome = |tally: Tally| {
             let (observation, casualty) = report(tally.result);
@@ -340,11 +395,12 @@ impl Tallies {
             states: space.states().to_string(),
             covered: self.covered.to_string(),
             contents: interval.contents().to_string(),
-            recoveries,
-            rechecks,
+            recoveries: extent.recoveries,
+            rechecks: extent.rechecks,
             outcomes: self.all.into_iter().map(outcome).collect(),
             executions: self.executions,
-            left_out,
+            left_out: extent.left_out,
+            reached: extent.reached,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The crash disk: one process for one guest. See `control` for what it is asked and what it answers.
 
 mod block;
+mod budget;
 mod contents;
 mod control;
 mod disk;

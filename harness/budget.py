@@ -1,0 +1,57 @@
+"""Budgets: what an exploration may cost, and how much of a space that is too large it looks at."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Self
+
+_RECOVERIES = re.compile(r"[0-9]{1,15}")
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+class BudgetError(ValueError):
+    """A text that is no budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one exploration may cost and look at. What is None has no limit of its own.
+
+    recoveries  at most so many
+    seconds     at most about so long
+    bound       only states that deviate in at most so many components from everything kept or from nothing kept
+    samples     only so many random states, besides those within the bound
+    """
+
+    recoveries: int | None = 20_000
+    seconds: float | None = 600.0
+    bound: int | None = None
+    samples: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The budget that is written `5000` (recoveries), `30s`, `10m`, `1h`, or one of each as `5000,10m`.
+
+        What is not named is not limited. Raises BudgetError.
+        """
+        recoveries: int | None = None
+        seconds: float | None = None
+        for part in text.split(","):
+            time = _TIME.fullmatch(part)
+            if time and seconds is None:
+                seconds = float(time[1]) * _SECONDS[time[2]]
+            elif _RECOVERIES.fullmatch(part) and recoveries is None:
+                recoveries = int(part)
+            else:
+                raise BudgetError(f"{text!r} is no budget such as 5000 (recoveries), 30s, 10m, 1h or 5000,10m")
+        if recoveries == 0 or seconds == 0:
+            raise BudgetError(f"{text!r} is a budget of nothing")
+        return cls(recoveries, seconds)
+
+    def share(self, recoveries: int, seconds: float, parts: int) -> "Budget":
+        """One of `parts` equal shares of what is left when `recoveries` have been run and `seconds` have passed."""
+        return replace(
+            self,
+            recoveries=None if self.recoveries is None else -(-max(self.recoveries - recoveries, 0) // parts),
+            seconds=None if self.seconds is None else max(self.seconds - seconds, 0.0) / parts,
+        )

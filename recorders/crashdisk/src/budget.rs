@@ -1,0 +1,120 @@
+//! What an exploration may cost, shared out between crash intervals.
+
+use std::time::Instant;
+
+use crate::control::Explore;
+
+/// Recoveries and seconds; what has no maximum is not limited.
+pub struct Budget {
+    recoveries_max: Option<u64>,
+    seconds_max: Option<f64>,
+    recoveries: u64,
+    started: Instant,
+}
+
+/// What may have been spent when a share of the budget is.
+pub struct Share {
+    recoveries: u64,
+    seconds: f64,
+}
+
+impl Budget {
+    pub fn new(job: &Explore) -> Budget {
+        let (recoveries_max, seconds_max) = (job.recoveries_max, job.seconds_max);
+        Budget { recoveries_max, seconds_max, recoveries: 0, started: Instant::now() }
+    }
+
+    pub fn count(&mut self) {
+        self.recoveries += 1;
+    }
+
+    pub fn recoveries(&self) -> u64 {
+        self.recoveries
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Share {
+        Share {
+            recoveries: self.recoveries_max.unwrap_or(u64::MAX),
+            seconds: self.seconds_max.unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// One of `parts` equal shares of what is left of a share: at least one recovery, if there is one left.
+    pub fn part(&self, of: &Share, parts: usize) -> Share {
+        let (recoveries, seconds) = (self.recoveries, self.seconds());
+        Share {
+            recoveries: recoveries + of.recoveries.saturating_sub(recoveries).div_ceil(parts as u64),
+            seconds: seconds + (of.seconds - seconds) / parts as f64,
+        }
+    }
+
+    /// Whether there is something left of a share.
+    pub fn has(&self, share: &Share) -> bool {
+        self.recoveries < share.recoveries && self.seconds() < share.seconds
+    }
+
+    /// What of a share is spent, if anything is.
+    pub fn spent(&self, share: &Share) -> Option<&'static str> {
+        if self.recoveries >= share.recoveries {
+            return Some("the recoveries of the budget are spent");
+        }
+        (self.seconds() >= share.seconds).then_some("the time of the budget is spent")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(recoveries_max: u64, seconds_max: f64) -> Budget {
+        let (recoveries_max, seconds_max) = (Some(recoveries_max), Some(seconds_max));
+        Budget { recoveries_max, seconds_max, recoveries: 0, started: Instant::now() }
+    }
+
+    /// Spend shares: each part wants so many recoveries, again and again until it has them; returns what each got.
+    fn spend(mut budget: Budget, wants: &[u64]) -> Vec<u64> {
+        let mut got = vec![0; wants.len()];
+        let whole = budget.whole();
+        while budget.spent(&whole).is_none() && got != wants {
+            let mut waiting = (0..wants.len()).filter(|&i| got[i] < wants[i]).count();
+            for (got, &want) in got.iter_mut().zip(wants) {
+                if *got == want {
+                    continue;
+                }
+                let share = budget.part(&whole, waiting);
+                waiting -= 1;
+                while *got < want && budget.has(&share) {
+                    budget.count();
+                    *got += 1;
+                }
+            }
+        }
+        got
+    }
+
+    #[test]
+    fn the_large_do_not_starve_the_small_and_what_the_small_leave_is_used() {
+        assert_eq!(spend(budget(100, 60.0), &[1000, 5, 5, 40]), [50, 5, 5, 40]);
+        assert_eq!(spend(budget(5, 60.0), &[1000, 1000, 1000, 1000]), [2, 1, 1, 1]);
+        assert_eq!(spend(budget(2, 60.0), &[1000, 3, 3, 3]), [1, 1, 0, 0]);
+        assert_eq!(spend(budget(100, 60.0), &[10, 20, 30]), [10, 20, 30]);
+        assert_eq!(spend(budget(100, 0.0), &[10, 20, 30]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_spent_is_told() {
+        let told = |budget: Budget| budget.spent(&budget.whole()).unwrap_or_default();
+        assert_eq!(told(budget(0, 60.0)), "the recoveries of the budget are spent");
+        assert_eq!(told(budget(1, 0.0)), "the time of the budget is spent");
+        assert_eq!(told(budget(1, 60.0)), "");
+        let unlimited =
+            Budget { recoveries_max: None, seconds_max: None, recoveries: 1 << 40, started: Instant::now() };
+        assert!(unlimited.has(&unlimited.part(&unlimited.whole(), 1000)));
+        assert_eq!(told(unlimited), "");
+    }
+}

@@ -1,0 +1,177 @@
+"""Spaces that are too large: what a budget covers is what its certificate says, on real file systems."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Interval, Recording, intervals
+from postcrash.harness.budget import Budget
+from postcrash.harness.machine import Event, Machine
+from postcrash.model import WorkloadBuilder
+
+from .conftest import Record, Recorded, explored, intervals_of
+from .test_cli import EXAMPLE, postcrash
+
+BLOCKS_MAX = 10
+
+OVERWRITE = (
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 12288)
+    .begin()
+    .write("A", 0, 4096)
+    .write("A", 8192, 4096)
+    .append("A", 8192)
+    .fsync("A")
+    .sync()
+    .build("overwrite")
+)
+
+CHAIN = WorkloadBuilder().creat("before").begin()
+for _name in ("first", "second", "third", "fourth", "fifth", "sixth"):
+    CHAIN = CHAIN.creat(_name).fsync(_name)
+
+BUDGETS = [
+    Budget(None, 300, bound=0),
+    Budget(None, 300, bound=1),
+    Budget(None, 300, bound=2),
+    Budget(None, 300, samples=12),
+    Budget(None, 300, bound=1, samples=12),
+    Budget(40, 300),
+]
+
+
+def contents(interval: Interval) -> dict[tuple[int, ...], int]:
+    """Every content (a version for each component), with the crash states that show it."""
+    versions = [range(len(weights)) for _, _, weights in interval.components]
+    return {content: interval.covered(list(enumerate(content))) for content in product(*versions)}
+
+
+def agreeing(executions: list[tuple[list[list[int]], int]], content: tuple[int, ...]) -> list[int]:
+    """Outcomes of the executions that stand for a content."""
+    return [outcome for choices, outcome in executions if all(content[c] == version for c, version in choices)]
+
+
+def outcome_of(report: Event, number: int) -> str:
+    return json.dumps(report["outcomes"][number]["observation"], sort_keys=True)
+
+
+def check_against(report: Event, brute: Event, interval: Interval) -> None:
+    """Every claim of a report, tried on every content of the interval."""
+    covered, open_deviations = 0, []
+    for content, weight in contents(interval).items():
+        outcomes = agreeing(report["executions"], content)
+        assert len(outcomes) <= 1, "covered twice"
+        covered += weight * len(outcomes)
+        if outcomes:
+            (exhaustive,) = agreeing(brute["executions"], content)
+            assert outcome_of(report, outcomes[0]) == outcome_of(brute, exhaustive)
+        else:
+            open_deviations.append(sum(version != 0 for version in content))
+    assert covered == int(report["covered"])
+    assert (report["left_out"] is None) == (not open_deviations)
+    if report["left_out"] is not None:
+        nearest = min(open_deviations)
+        assert report["reached"]["all_kept"] == (nearest - 1 if nearest else None)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_what_a_limit_covers_is_what_brute_force_finds(machine: Machine, record: Record, budget: Budget) -> None:
+    recorded = record("ext4-current", OVERWRITE)
+    source = recorded.source
+    shapes = {i.index: i for i in intervals(Recording(source.recording), source.base, source.model)}
+    small = [index for index, shape in shapes.items() if len(shape.components) <= BLOCKS_MAX]
+    brute = {i["index"]: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
+    limited = intervals_of(explored(machine, recorded, budget=budget, intervals=small))
+    assert sorted(report["index"] for report in limited) == small
+    for report in limited:
+        check_against(report, brute[report["index"]], shapes[report["index"]])
+        if report["left_out"] is not None and budget.bound is not None:
+            assert min(report["reached"]["all_kept"], report["reached"]["none_kept"]) >= budget.bound
+        if report["left_out"] is not None and budget.samples is not None:
+            assert report["reached"]["samples"] == budget.samples
+    assert any(report["left_out"] is not None for report in limited)
+
+
+def chain(record: Record) -> Recorded:
+    return record("ext4-current", CHAIN.build("chain"), model="lying")
+
+
+def missing_first(report: Event) -> list[Event]:
+    """Observations without the file that was made durable first."""
+    observations = [outcome["observation"] for outcome in report["outcomes"]]
+    mounted = [observation for observation in observations if observation["mount_errno"] == 0]
+    return [observation for observation in mounted if "first" not in {entry["path"] for entry in observation["tree"]}]
+
+
+def test_a_violation_far_from_the_last_decision_is_found_at_once(machine: Machine, record: Record) -> None:
+    """The first of six journal commits is lost, nothing else is. Depth first, 5,000 recoveries do not get there."""
+    (report,) = intervals_of(explored(machine, chain(record), budget=Budget(12, 300)))
+    assert report["left_out"] == "the recoveries of the budget are spent"
+    assert report["recoveries"] == 12
+    assert missing_first(report)
+    (kept,) = intervals_of(explored(machine, chain(record), budget=Budget(None, 300, bound=0)))
+    assert kept["reached"] == {"all_kept": 0, "none_kept": 0, "samples": 0, "seed": 1}
+    assert len(kept["executions"]) == 2
+
+
+def test_the_same_seed_gives_the_same_result_another_one_does_not(machine: Machine, record: Record) -> None:
+    recorded = chain(record)
+    budget = Budget(None, 300, samples=60)
+
+    def walked(seed: int) -> tuple[int, set[str]]:
+        (report,) = intervals_of(explored(machine, recorded, budget=budget, seed=seed))
+        assert report["reached"] == {**report["reached"], "samples": 60, "seed": seed}
+        return int(report["covered"]), {outcome_of(report, number) for number in range(len(report["outcomes"]))}
+
+    assert walked(1) == walked(1)
+    assert walked(1) != walked(2)
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    """`check` of the replace-by-rename example where flushes do nothing, with a small budget."""
+    folder = tmp_path_factory.mktemp("limited")
+    options = ("--target", "ext4-current", "--model", "lying", "--budget", "60,5m", "--json", "-")
+    result = postcrash(folder, "check", str(EXAMPLE), *options)
+    report = json.loads(result.stdout)
+    assert result.returncode == 1, result.stderr
+    return folder, report
+
+
+def test_nothing_holds_where_something_was_left_out(limited: tuple[Path, dict]) -> None:
+    _, report = limited
+    assert report["judges"]["durability"]["verdict"] == "violated"
+    assert report["recoveries"] <= 60
+    assert {judge["verdict"] for judge in report["judges"].values()} <= {"violated", "undecided"}
+    reason = report["judges"]["never-written"]["reason"]
+    for expected in ("crash interval 0: ", " crash states: all within ", "of nothing kept", "random ones (seed 1)"):
+        assert expected in reason
+    for interval in report["intervals"]:
+        assert int(interval["covered"]) < int(interval["states"])
+        assert interval["reached"]["seed"] == 1
+
+
+def test_a_certificate_of_a_part_predicts_too(limited: tuple[Path, dict]) -> None:
+    folder, report = limited
+    result = postcrash(folder, "certify", report["recording"], "--samples", "40", "--json", "-")
+    assert json.loads(result.stdout) == {"samples": 40, "confirmed": 40, "wrong": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--budget", "5k"), "'5k' is no budget such as 5000 (recoveries), 30s, 10m, 1h or 5000,10m"),
+        (("--budget", "0s"), "'0s' is a budget of nothing"),
+        (("--bound", "-1"), "-1 is not in the range 0<=x<=1000000"),
+        (("--seed", "-1"), "-1 is not in the range 0<="),
+        (("--samples", "many"), "'many' is not a valid integer"),
+    ],
+)
+def test_a_bad_limit_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "btrfs", *arguments)
+    assert result.returncode == 4
+    assert "Traceback" not in result.stderr
+    assert expected in result.stderr.replace("\n", " ")
