@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from postcrash._core import Recording, intervals
+from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Budget, Event, Machine, Source
@@ -17,7 +18,7 @@ from postcrash.targets import BaseImage, Target
 
 ANSWERS_MAX = 20_000
 """Of one judge about one outcome."""
-_CASUALTY_JUDGE = "guest"
+CASUALTY_JUDGE = "guest"
 """Stands in a finding for the judge, where recovering a state kills or hangs every guest."""
 
 
@@ -61,6 +62,7 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         **{"text": plan.workload.to_text(), "device": "crash disk over virtio-blk (no FUA: FUA is write + flush)"},
         "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
+        "held": plan.held,
     }
     machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
@@ -81,9 +83,9 @@ class _Examiner:
                 self._event(event, recover, before)
         for judge in self._plan.judges:
             self._confirm(judge)
-        if casualties := self._result.rulings.get(_CASUALTY_JUDGE):
-            for message, witness in casualties.witnesses.items():
-                self._result.findings.append(self._finding(_CASUALTY_JUDGE, message, witness))
+        if casualties := self._result.rulings.get(CASUALTY_JUDGE):
+            for message, witness in casualties.simplest_first():
+                self._result.findings.append(self._finding(CASUALTY_JUDGE, message, witness))
         return self._result
 
     def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
@@ -125,12 +127,14 @@ class _Examiner:
         choices = tuple((component, version) for component, version in outcome["choices"])
         casualty = outcome.get("casualty")
         witness = Witness(
-            *(interval, choices, history.started, history.returned, len(outcome["lost"])),
+            *(interval, choices, history.started, history.returned, tuple(outcome["lost"]), 0),
             *(recover, outcome["observation"], casualty),
         )
         if casualty is not None:
-            ruling = self._result.rulings.setdefault(_CASUALTY_JUDGE, Ruling())
-            ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {casualty['what']}"), witness)
+            ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
+            opinion = Opinion(Verdict.VIOLATED, True, f"recovery: {casualty['what']}")
+            ruling.take(opinion)
+            ruling.violated(opinion.message, witness.settled({}, self._intervals[interval]))
             for judge in judges:
                 self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {casualty['what']}")
             return
@@ -138,27 +142,45 @@ class _Examiner:
             self._judge(judge, history, witness)
 
     def _judge(self, judge: Judge, history: History, witness: Witness) -> None:
-        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it."""
+        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it.
+
+        Ways come with fewest losses first, so that nothing behind the first violation loses less.
+        """
         ruling = self._result.rulings[judge.name]
         try:
             observation = Observation.from_wire(witness.observation)
         except ObservationError as error:
             ruling.undecided(f"the agent's report is broken: {error}")
             return
-        answers = every_answer(lambda: judge.opinion(history, observation))
+        fewest: int | None = None
+        answers = every_answer(lambda: judge.opinion(history, observation), self._losses(witness.interval))
         for number, (opinion, versions) in enumerate(answers):
             if number == ANSWERS_MAX:
                 ruling.undecided(f"contents matter in more than {ANSWERS_MAX} ways to {judge.name}")
                 return
-            ruling.take(opinion, witness.settled(versions))
+            ruling.take(opinion)
             if opinion.verdict is Verdict.VIOLATED:
-                return
+                found = witness.settled(versions, self._intervals[witness.interval])
+                fewest = len(found.lost) if fewest is None else fewest
+                if len(found.lost) > fewest:
+                    return
+                ruling.violated(opinion.message, found)
+
+    @cached_property
+    def _intervals(self) -> list[Interval]:
+        return intervals(self._recording, self._plan.base.path, self._plan.model)
+
+    def _losses(self, interval: int) -> Callable[[int, int], int]:
+        """How many pieces a version of a component of the interval loses."""
+        return lru_cache(maxsize=None)(
+            lambda component, version: len(self._intervals[interval].lost([(component, version)]))
+        )
 
     def _confirm(self, judge: Judge) -> None:
         """A witness counts only if its state, recovered once more, is judged the same."""
         ruling = self._result.rulings[judge.name]
         confirmed = 0
-        for message, witness in sorted(ruling.witnesses.items(), key=lambda item: (item[1].losses, item[0])):
+        for message, witness in ruling.simplest_first():
             recover = {**witness.recover, "map": False}
             again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
             history = History(self._plan.workload, witness.started, witness.returned)
@@ -176,7 +198,6 @@ class _Examiner:
 
     def _finding(self, judge: str, message: str, witness: Witness) -> Finding:
         plan, recording = self._plan, self._result.recording
-        interval = intervals(self._recording, plan.base.path, plan.model)[witness.interval]
         finding = Finding(
             id=finding_id(plan.target.name, plan.workload.to_text(), plan.model, judge, message),
             checker=judge,
@@ -188,9 +209,11 @@ class _Examiner:
             workload_text=plan.workload.to_text(),
             recording=recording,
             base=plan.base.id,
-            state=state_id(recording, interval.index, witness.choices),
+            state=state_id(recording, witness.interval, witness.choices),
             interval=witness.interval,
             choices=witness.choices,
+            lost=witness.lost,
+            torn=witness.torn,
             started=witness.started,
             returned=witness.returned,
             observation=witness.observation,

@@ -194,6 +194,13 @@ FAULTS = [
         "brute_force",
     ),
     Fault(
+        "a write that is lost whole counts as torn",
+        "interval.rs",
+        "(1..*all).contains(lost)",
+        "(1..=*all).contains(lost)",
+        "brute_force",
+    ),
+    Fault(
         "a drive without barriers honours flushes",
         "device/lying.rs",
         "fn honours_flush(&self) -> bool {\n        false",

@@ -135,6 +135,14 @@ impl Interval {
         lost.sort_unstable();
         lost
     }
+
+    /// How many writes a state that has `lost` these pieces keeps only in part.
+    pub fn torn(&self, lost: &[u32]) -> usize {
+        let mut pieces: HashMap<usize, (usize, usize)> = HashMap::new();
+        self.pieces.iter().for_each(|piece| pieces.entry(piece.event).or_default().0 += 1);
+        lost.iter().for_each(|&index| pieces.entry(self.pieces[index as usize].event).or_default().1 += 1);
+        pieces.values().filter(|(all, lost)| (1..*all).contains(lost)).count()
+    }
 }
 
 struct InFlight {
