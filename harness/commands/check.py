@@ -1,17 +1,20 @@
 """`postcrash check`: one workload on one target, every crash state, every judge."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
+from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import exploration_options, json_option
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import Judge, all_judges, judges_named
 from postcrash.harness.machine import Budget
+from postcrash.harness.naming import named
 from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -28,6 +31,9 @@ FINDINGS_MAX = 5
 @click.option(
     "--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated."
 )
+@click.option(
+    "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
+)
 @exploration_options
 @json_option
 @click.pass_obj
@@ -36,6 +42,7 @@ def check(
     file: str,
     target_name: str,
     judges: Sequence[str],
+    minimize: bool,
     model: str,
     guests: int | None,
     recoveries: int,
@@ -78,9 +85,14 @@ def check(
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
-    write_json(json_file, _to_json(result))
+    result = replace(result, findings=named(result.findings, session.store))
+    firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
+    smallest = [(finding, minimized(session, finding, recoveries, fresh)) for finding in firsts.values()]
+    write_json(json_file, {**_to_json(result), "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
         _print(plan, result)
+        for pair in smallest:
+            print_minimized(*pair)
     return result.verdict.exit_code
 
 
