@@ -59,30 +59,55 @@ def run_campaign(
     results: dict[int, Examination] = {}
     todo: list[tuple[int, Plan]] = []
     for i, plan in enumerate(plans):
-        known = None if fresh else store.get_run(plan.key(tool_digest()))
+        known = None if fresh else _known(plan, store)
         if known is None:
             todo.append((i, plan))
         else:
-            results[i] = Examination.from_json(known, store.finding)
-            progress.finished(plan, results[i])
-    for i, plan, examination in _examine_all(todo, crew, store, progress):
-        store.put_run(plan.key(tool_digest()), examination.to_json(), examination.findings)
+            results[i] = known
+            progress.finished(plan, known)
+    for i, plan, examination, recording in _examine_all(todo, crew, store, progress):
+        _keep(plan, examination, recording, store)
         results[i] = examination
         progress.finished(plan, examination)
     return [results[i] for i in range(len(plans))]
 
 
-_Done = tuple[int, Plan, Examination, Path] | BaseException
+def run_plan(
+    plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool = False
+) -> Examination:
+    """Examine one plan as `run_campaign` does, on a machine that is asked for only where the store has no result."""
+    examination = None if fresh else _known(plan, store)
+    if examination is None:
+        examination, recording = _examine(plan, machine(), store.scratch(), progress)
+        try:
+            _keep(plan, examination, recording, store)
+        finally:
+            _remove((0, plan, examination, recording))
+    progress.finished(plan, examination)
+    return examination
 
 
-def _examine_all(
-    todo: list[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress
-) -> Iterator[tuple[int, Plan, Examination]]:
+def _known(plan: Plan, store: Store) -> Examination | None:
+    known = store.get_run(plan.key(tool_digest()))
+    return None if known is None else Examination.from_json(known, store.finding)
+
+
+def _keep(plan: Plan, examination: Examination, recording: Path, store: Store) -> None:
+    store.keep_base(plan.base.path, plan.base.id)
+    for id, path in {examination.recording: recording, **examination.recoveries_kept}.items():
+        store.adopt_recording(path, id)
+    store.put_run(plan.key(tool_digest()), examination.to_json(), examination.findings)
+
+
+_Done = tuple[int, Plan, Examination, Path]
+
+
+def _examine_all(todo: list[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[_Done]:
     """Results as they come. The store belongs to this thread; machines run in threads of their own."""
     work: queue.SimpleQueue[tuple[int, Plan]] = queue.SimpleQueue()
     for item in todo:
         work.put(item)
-    done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+    done: queue.SimpleQueue[_Done | BaseException] = queue.SimpleQueue()
     with ExitStack() as stack:
         stack.callback(_remove_unclaimed, done)
         for cpu in range(min(crew.machines, len(todo))):
@@ -95,23 +120,27 @@ def _examine_all(
             result = _next(done)
             if isinstance(result, BaseException):
                 raise result
-            index, plan, examination, recording = result
-            store.keep_base(plan.base.path, plan.base.id)
-            for id, path in {examination.recording: recording, **examination.recoveries_kept}.items():
-                store.adopt_recording(path, id)
-            yield index, plan, examination
+            try:
+                yield result
+            finally:  # an interrupt may come before the recordings are in the store
+                _remove(result)
 
 
-def _remove_unclaimed(done: "queue.SimpleQueue[_Done]") -> None:
+def _remove_unclaimed(done: "queue.SimpleQueue[_Done | BaseException]") -> None:
     """Recordings of results that nobody took, because something else ended the campaign."""
     while not done.empty():
         result = done.get()
         if not isinstance(result, BaseException):
-            for path in (result[3], *result[2].recoveries_kept.values()):
-                path.unlink(missing_ok=True)
+            _remove(result)
 
 
-def _next(done: "queue.SimpleQueue[_Done]") -> _Done:
+def _remove(result: _Done) -> None:
+    """Its recordings, if they are still where they were made."""
+    for path in (result[3], *result[2].recoveries_kept.values()):
+        path.unlink(missing_ok=True)
+
+
+def _next(done: "queue.SimpleQueue[_Done | BaseException]") -> _Done | BaseException:
     """Wait in short steps, so that Ctrl-C is noticed."""
     while True:
         try:
@@ -123,7 +152,7 @@ def _next(done: "queue.SimpleQueue[_Done]") -> _Done:
 def _work(
     machine: Machine,
     work: "queue.SimpleQueue[tuple[int, Plan]]",
-    done: "queue.SimpleQueue[_Done]",
+    done: "queue.SimpleQueue[_Done | BaseException]",
     scratch: Callable[[], Path],
     progress: Progress,
 ) -> None:
@@ -131,20 +160,24 @@ def _work(
         machine.boot()
         while True:
             index, plan = work.get_nowait()
-            recording = scratch()
-            counter = _Counter(progress)
-            try:
-                examination = examine(machine, plan, recording, counter.total)
-            except BaseException:
-                for part in recording.parent.glob(f"{recording.name}*"):
-                    part.unlink(missing_ok=True)
-                raise
-            counter.total(examination.recoveries)
-            done.put((index, plan, examination, recording))
+            done.put((index, plan, *_examine(plan, machine, scratch(), progress)))
     except queue.Empty:
         return
     except Exception as error:  # for the thread that can report it
         done.put(error)
+
+
+def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> tuple[Examination, Path]:
+    """The examination with its `recording`, of which nothing is left if it fails."""
+    counter = _Counter(progress)
+    try:
+        examination = examine(machine, plan, recording, counter.total)
+    except BaseException:
+        for part in recording.parent.glob(f"{recording.name}*"):
+            part.unlink(missing_ok=True)
+        raise
+    counter.total(examination.recoveries)
+    return examination, recording
 
 
 class _Counter:

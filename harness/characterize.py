@@ -10,7 +10,7 @@ from postcrash.harness.examine import Plan
 from postcrash.harness.judges import PropertyJudge
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
-from postcrash.reports.records import Cell, Finding
+from postcrash.reports.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store import Store
 from postcrash.targets import BaseImage, Target
 
@@ -84,7 +84,7 @@ def _cell(
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
     witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
-    witness = min(witnesses, key=_simplicity, default=None)
+    witness = min(witnesses, key=_order, default=None)
     cell = Cell(
         target=target.name,
         property=name,
@@ -102,7 +102,6 @@ def _cell(
     return cell, witness
 
 
-def _simplicity(finding: Finding) -> tuple[int, int, str]:
-    """Fewest deviations from keeping everything, then fewest operations."""
-    deviations = sum(version != 0 for _, version in finding.choices)
-    return deviations, finding.workload_text.count("\n"), finding.workload_name
+def _order(finding: Finding) -> tuple[Simplicity, int, str]:
+    """The simplest crash state, then fewest operations."""
+    return simplicity(finding), finding.workload_text.count("\n"), finding.workload_name

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from postcrash._core import Interval
 from postcrash.harness.judges import Opinion
 from postcrash.harness.recovery import Crashed
 from postcrash.model import Verdict, worst
-from postcrash.reports.records import Finding
+from postcrash.reports.records import Finding, Simplicity, simplicity
 
 
 @dataclass(slots=True)
@@ -19,18 +20,24 @@ class Ruling:
     relevant: bool = False
     reason: str = ""
     witnesses: dict[str, "Witness"] = field(default_factory=dict)
-    """By message: the state with the fewest losses."""
+    """By message: the simplest state."""
 
-    def take(self, opinion: Opinion, witness: "Witness") -> None:
+    def take(self, opinion: Opinion) -> None:
         """Count in the opinion on one observation."""
         self.relevant |= opinion.relevant
         if opinion.verdict > self.verdict:
             self.verdict = opinion.verdict
             self.reason = opinion.message
-        if opinion.verdict is Verdict.VIOLATED:
-            known = self.witnesses.get(opinion.message)
-            if known is None or witness.simplicity < known.simplicity:
-                self.witnesses[opinion.message] = witness
+
+    def violated(self, message: str, witness: "Witness") -> None:
+        """Keep the witness if it is simpler than what is known for the message."""
+        known = self.witnesses.get(message)
+        if known is None or witness.simplicity < known.simplicity:
+            self.witnesses[message] = witness
+
+    def simplest_first(self) -> list[tuple[str, "Witness"]]:
+        """Messages and witnesses, the same in every run."""
+        return sorted(self.witnesses.items(), key=lambda item: (item[1].simplicity, item[0]))
 
     def undecided(self, reason: str) -> None:
         """Something was not looked at."""
@@ -40,13 +47,14 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A crash state and what it showed."""
+    """A crash state and what it showed. `lost` are pieces of its interval; so many writes are `torn` by their loss."""
 
     interval: int
     choices: tuple[tuple[int, int], ...]
     started: int
     returned: int
-    losses: int
+    lost: tuple[int, ...]
+    torn: int
     recover: dict[str, Any]
     observation: dict[str, Any] | None
     casualty: dict[str, str] | None
@@ -54,16 +62,19 @@ class Witness:
     """The state that was being recovered, if the crash came within its recovery."""
 
     @property
-    def simplicity(self) -> tuple[bool, int]:
-        """One crash is simpler than two; then fewer losses are."""
-        return self.crashed is not None, self.losses
+    def simplicity(self) -> tuple[bool, Simplicity]:
+        """What is compared where one of several witnesses is taken: one crash is simpler than two."""
+        return self.crashed is not None, simplicity(self)
 
-    def settled(self, versions: dict[int, int]) -> "Witness":
-        """The same with `versions` of components that the recovery left open."""
-        if not versions:
-            return self
-        losses = self.losses + sum(version != 0 for version in versions.values())
-        return replace(self, choices=(*self.choices, *versions.items()), losses=losses)
+    def settled(self, versions: dict[int, int], interval: Interval | None) -> "Witness":
+        """The same with `versions` of components that the recovery left open; only deviations are named.
+
+        None stands for an interval of a recovery, which only the crash disk has.
+        """
+        choices = tuple(sorted(choice for choice in (*self.choices, *versions.items()) if choice[1]))
+        if interval is None:
+            return replace(self, choices=choices)
+        return replace(self, choices=choices, lost=tuple(interval.lost(choices)), torn=interval.torn(choices))
 
 
 @dataclass(slots=True)

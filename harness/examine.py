@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from postcrash._core import Recording, intervals
+from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.coverage import coverage
 from postcrash.harness.examination import Examination, Ruling, Witness
@@ -21,7 +22,7 @@ from postcrash.targets import BaseImage, Target
 
 ANSWERS_MAX = 20_000
 """Of one judge about one outcome."""
-_CASUALTY_JUDGE = "guest"
+CASUALTY_JUDGE = "guest"
 """Stands in a finding for the judge, where recovering a state kills or hangs every guest."""
 
 
@@ -70,19 +71,32 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         **{"text": plan.workload.to_text(), "device": "crash disk over virtio-blk (no FUA: FUA is write + flush)"},
         "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
+        "held": plan.held,
     }
     machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
     return examiner.run()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
-    """Where a finding's crash states are: a recording, and the base image that it was made on."""
+    """Where crash states are: a recording, the base image that it was made on, and the device model."""
 
     recording: Recording
     base: Path
     base_id: str
+    model: str
+
+    @cached_property
+    def intervals(self) -> list[Interval]:
+        """The crash intervals."""
+        return intervals(self.recording, self.base, self.model)
+
+    def losses(self, interval: int) -> Callable[[int, int], int]:
+        """How many pieces a version of a component of the interval loses."""
+        return lru_cache(maxsize=None)(
+            lambda component, version: len(self.intervals[interval].lost([(component, version)]))
+        )
 
 
 class _Examiner:
@@ -93,6 +107,7 @@ class _Examiner:
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
+        self._place = Place(self._recording, plan.base.path, plan.base.id, plan.model)
         self._observations: dict[bytes, Any] = {}
 
     def run(self) -> Examination:
@@ -107,10 +122,9 @@ class _Examiner:
             seconds += event["seconds"]
         for name in [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.depth > 1):
             self._confirm(name)
-        if casualties := self._result.rulings.get(_CASUALTY_JUDGE):
-            for message, witness in casualties.witnesses.items():
-                place = Place(self._recording, self._plan.base.path, self._plan.base.id)
-                self._result.findings.append(self._finding(_CASUALTY_JUDGE, message, witness, place))
+        if casualties := self._result.rulings.get(CASUALTY_JUDGE):
+            for message, witness in casualties.simplest_first():
+                self._result.findings.append(self._finding(CASUALTY_JUDGE, message, witness, self._place))
         return self._result
 
     def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
@@ -176,29 +190,41 @@ class _Examiner:
         if witness.casualty is not None:
             what = witness.casualty["what"]
             if crashed is None:
-                ruling = self._result.rulings.setdefault(_CASUALTY_JUDGE, Ruling())
-                ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"), witness)
+                ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
+                ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"))
+                ruling.violated(f"recovery: {what}", witness.settled({}, self._place.intervals[interval]))
             for judge in judges:
                 self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {what}")
             return
         for judge in judges:
-            self._judge(judge, history, witness, self._result.rulings[judge.name])
+            place = self._place if crashed is None else None
+            self._judge(judge, history, witness, self._result.rulings[judge.name], place)
 
-    def _judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling) -> None:
-        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it."""
+    def _judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling, place: Place | None) -> None:
+        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it.
+
+        Ways come with fewest losses first, so that nothing behind the first violation loses less. The losses of a crash
+        within recovery, which has no `place`, are found out when it is followed up.
+        """
         try:
             observation = Observation.from_wire(witness.observation)
         except ObservationError as error:
             ruling.undecided(f"the agent's report is broken: {error}")
             return
-        answers = every_answer(lambda: judge.opinion(history, observation))
+        fewest: int | None = None
+        losses = (lambda _, version: int(version > 0)) if place is None else place.losses(witness.interval)
+        answers = every_answer(lambda: judge.opinion(history, observation), losses)
         for number, (opinion, versions) in enumerate(answers):
             if number == ANSWERS_MAX:
                 ruling.undecided(f"contents matter in more than {ANSWERS_MAX} ways to {judge.name}")
                 return
-            ruling.take(opinion, witness.settled(versions))
+            ruling.take(opinion)
             if opinion.verdict is Verdict.VIOLATED:
-                return
+                found = witness.settled(versions, None if place is None else place.intervals[witness.interval])
+                fewest = len(found.lost) if fewest is None else fewest
+                if len(found.lost) > fewest:
+                    return
+                ruling.violated(opinion.message, found)
 
     def _confirm(self, name: str) -> None:
         """A witness counts only if its state, recovered once more, is judged the same.
@@ -206,7 +232,7 @@ class _Examiner:
         Crashes within recovery are followed up where the same judge objects to no other state.
         """
         ruling = self._result.rulings[name]
-        found = sorted(ruling.witnesses.items(), key=lambda item: (*item[1].simplicity, item[0]))
+        found = ruling.simplest_first()
         if any(witness.crashed is None for _, witness in found):
             found = [(message, witness) for message, witness in found if witness.crashed is None]
         confirmed = 0
@@ -223,8 +249,7 @@ class _Examiner:
         judge = next(judge for judge in self._plan.judges if judge.name == name)
         shown = self._shown_again(judge, message, witness, self._source)
         if shown is not None:
-            place = Place(self._recording, self._plan.base.path, self._plan.base.id)
-            self._result.findings.append(self._finding(name, message, shown, place))
+            self._result.findings.append(self._finding(name, message, shown, self._place))
         return shown is not None
 
     def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
@@ -235,23 +260,25 @@ class _Examiner:
         crashed, recover = witness.crashed, witness.recover
         source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
         try:
+            recording = Recording(out)
             base = state_id(self._result.recording, crashed.interval, crashed.settled(witness.choices))
+            place = Place(recording, source.base, base, source.model)
             judge = self._judge_within(name, crashed.settled(witness.choices), witness)
             ruling = Ruling()
             for event in self._machine.explore(source, recover, self._plan.budget, intervals=[witness.interval]):
                 for outcome in event.get("outcomes", ()):
-                    self._judge(judge, history, _witness(event["index"], outcome, history, recover, None), ruling)
-            found = ruling.witnesses.get(message)
-            shown = found and self._shown_again(judge, message, found, source)
+                    found = _witness(event["index"], outcome, history, recover, None)
+                    self._judge(judge, history, found, ruling, place)
+            again = ruling.witnesses.get(message)
+            shown = again and self._shown_again(judge, message, again, source)
             if not shown:
                 out.unlink()
                 return False
-            recording = Recording(out)
             if self._result.recoveries_kept.setdefault(recording_id(recording.digest), out) != out:
                 out.unlink()
             if name != SameRecovery.name:
                 message = MESSAGE + message
-            self._result.findings.append(self._finding(name, message, shown, Place(recording, source.base, base)))
+            self._result.findings.append(self._finding(name, message, shown, place))
             return True
         finally:
             source.base.unlink()
@@ -276,9 +303,8 @@ class _Examiner:
             return None
         return replace(witness, recover=recover, observation=again["observation"])
 
-    def _finding(self, judge: str, message: str, witness: Witness, place: "Place") -> Finding:
+    def _finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
-        interval = intervals(place.recording, place.base, plan.model)[witness.interval]
         finding = Finding(
             id=finding_id(plan.target.name, plan.workload.to_text(), plan.model, judge, message),
             checker=judge,
@@ -290,9 +316,11 @@ class _Examiner:
             workload_text=plan.workload.to_text(),
             recording=recording,
             base=place.base_id,
-            state=state_id(recording, interval.index, witness.choices),
+            state=state_id(recording, witness.interval, witness.choices),
             interval=witness.interval,
             choices=witness.choices,
+            lost=witness.lost,
+            torn=witness.torn,
             started=witness.started,
             returned=witness.returned,
             observation=witness.observation,
@@ -308,7 +336,7 @@ def _witness(
 ) -> Witness:
     choices = tuple((component, version) for component, version in outcome["choices"])
     return Witness(
-        *(interval, choices, history.started, history.returned, len(outcome["lost"])),
+        *(interval, choices, history.started, history.returned, tuple(outcome["lost"]), 0),
         *(recover, outcome["observation"], outcome.get("casualty"), crashed),
     )
 

@@ -14,7 +14,8 @@ from postcrash.harness.examine import Plan
 class TerminalProgress:
     """A bar of workloads and a count of recoveries, on standard error."""
 
-    def __init__(self, workloads: int) -> None:
+    def __init__(self, workloads: int | None) -> None:
+        """`workloads`: how many there will be, if that is known."""
         console = Console(stderr=True)
         self._recoveries = 0
         self._bars = Bars(

@@ -103,15 +103,23 @@ def record_recovery(
     return Source(out, image, source.model)
 
 
+def state_below(finding: Finding) -> str | None:
+    """The recording that the state under a crash within recovery belongs to; None where there is no such state."""
+    try:
+        return parse_state_id(finding.base)[0]
+    except IdError:
+        return None
+
+
 @contextmanager
 def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source | None]]:
     """What a finding's state is a state of; for a crash within recovery also what the state under it is one of."""
     recording = store.recording_path(finding.recording)
-    try:
-        below, interval, choices = parse_state_id(finding.base)
-    except IdError:
+    below = state_below(finding)
+    if below is None:
         yield Source(recording, store.base_path(finding.base), finding.model), None
         return
+    _, interval, choices = parse_state_id(finding.base)
     path = store.recording_path(below)
     known = Recording(path)
     under = Source(path, store.base_path(json.loads(known.metadata)["base"]), finding.model)

@@ -9,11 +9,14 @@ twenty-five has at most four answers.
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from heapq import heappop, heappush
 from typing import NamedTuple, TypeVar
 
 from postcrash.model.segments import Segments, clipped
 
 T = TypeVar("T")
+Cost = Callable[[int, int], int]
+Answer = tuple[T, dict[int, int]]
 
 
 class Choice(NamedTuple):
@@ -34,35 +37,29 @@ class UndecidedContentError(RuntimeError):
     """Somebody looked at contents that are not settled, outside of `every_answer`."""
 
 
-class _Fork:
-    """A place where a question went on differently: groups of versions of one component, and the one being followed."""
+class _Fork(NamedTuple):
+    """A place where a question went on differently: groups of versions of one component, lowest first."""
 
-    def __init__(self, component: int, groups: list[frozenset[int]]) -> None:
-        self.component = component
-        self.groups = groups
-        self.followed = 0
+    component: int
+    groups: list[frozenset[int]]
 
 
 class _Path:
-    """One way through the forks of a question."""
+    """One way through the forks of a question: which group is followed at each, the first where `followed` ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, followed: tuple[int, ...]) -> None:
+        self.followed = followed
         self.forks: list[_Fork] = []
-        self.position = 0
         self.alive: dict[int, frozenset[int]] = {}
 
-    def restart(self) -> None:
-        self.position = 0
-        self.alive = {}
-
-    def advance(self) -> bool:
-        """Go on to the next way; False after the last."""
-        while self.forks:
-            self.forks[-1].followed += 1
-            if self.forks[-1].followed < len(self.forks[-1].groups):
-                return True
-            self.forks.pop()
-        return False
+    def branches(self, cost: Cost) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The ways that leave this one at a fork of its own, and how much more each costs."""
+        for place in range(len(self.followed), len(self.forks)):
+            component, groups = self.forks[place]
+            least = cost(component, min(groups[0]))
+            for number, group in enumerate(groups[1:], 1):
+                followed = self.followed + (0,) * (place - len(self.followed)) + (number,)
+                yield cost(component, min(group)) - least, followed
 
     def settle(self, choice: Choice, aspect: Callable[[Segments], T]) -> T:
         """What `aspect` is of the choice on this way. Forks where versions that are still possible disagree."""
@@ -76,11 +73,9 @@ class _Path:
         return aspect(choice.versions[min(alive)])
 
     def _follow(self, component: int, groups: list[frozenset[int]]) -> frozenset[int]:
-        if self.position == len(self.forks):
-            self.forks.append(_Fork(component, groups))
-        fork = self.forks[self.position]
-        self.position += 1
-        return fork.groups[fork.followed]
+        place = len(self.forks)
+        self.forks.append(_Fork(component, groups))
+        return groups[self.followed[place] if place < len(self.followed) else 0]
 
 
 _path: ContextVar[_Path | None] = ContextVar("path", default=None)
@@ -94,19 +89,22 @@ def settle(choice: Choice, aspect: Callable[[Segments], T]) -> T:
     return path.settle(choice, aspect)
 
 
-def every_answer(question: Callable[[], T]) -> Iterator[tuple[T, dict[int, int]]]:
-    """Each answer to `question` with versions of components that lead to it: those that keep the most.
+def every_answer(question: Callable[[], T], cost: Cost = lambda _, version: version) -> Iterator[Answer[T]]:
+    """Each answer to `question` with versions of components that lead to it: those that cost least.
 
-    Components that are not named make no difference to the answer. A question without choices has one answer.
+    Answers come in the order of what their versions cost together. `cost` is that of a version of a component; later
+    versions never cost less. Components that are not named make no difference to the answer. A question without
+    choices has one answer.
     """
-    path = _Path()
-    while True:
-        path.restart()
+    waiting: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+    while waiting:
+        spent, followed = heappop(waiting)
+        path = _Path(followed)
         token = _path.set(path)
         try:
             answer = question()
         finally:
             _path.reset(token)
         yield answer, {component: min(alive) for component, alive in path.alive.items()}
-        if not path.advance():
-            return
+        for more, branch in path.branches(cost):
+            heappush(waiting, (spent + more, branch))

@@ -70,6 +70,11 @@ class Workload:
             return self
         return replace(self, ops=(*self.ops, Operation("commit"), Operation("sync")))
 
+    def without_tail(self) -> "Workload":
+        """The workload of which `with_tail` makes this one: without what it adds."""
+        shorter = replace(self, ops=self.ops[:-2])
+        return shorter if shorter.ops and shorter.with_tail() == self else self
+
 
 def load_workload(path: str | PathLike[str]) -> Workload:
     """The workload in the file `path`, named after it without `.ops`. Raises `WorkloadError` and `OSError`."""

@@ -68,7 +68,12 @@ class Interval:
     def covered(self, choices: Choices) -> int:
         """Number of crash states that agree with `choices`; ValueError if a component is chosen twice."""
     def lost(self, choices: Choices) -> list[int]:
-        """Pieces lost in the state `choices`, as indices into `pieces`."""
+        """Pieces lost in the state `choices`, as indices into `pieces`: the fewest that give its disk content.
+
+        There is one such set: what is lost in two states of one content is enough to give that content.
+        """
+    def torn(self, choices: Choices) -> int:
+        """Number of writes of which that state keeps only a part."""
 
 def intervals(recording: Recording, base_path: str | PathLike[str], model: str) -> list[Interval]:
     """The crash intervals of a recording on the device model `model`; ValueError for an unknown one."""

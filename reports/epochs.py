@@ -5,7 +5,7 @@ part of a write, each run of its pieces stands for itself. Flushes with nothing 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -37,6 +37,28 @@ class WritePart:
     flags: str
     during: int
     status: WriteStatus
+
+    def data(self, recording: Recording) -> bytes:
+        """What was written; for a write only."""
+        return b"".join(
+            recording.data(event)[skipped * SECTOR_BYTES : (skipped + sectors) * SECTOR_BYTES]
+            for event, skipped, sectors in self.origins
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is known of writes: the workload whose bytes they may be, and the names that tools give them."""
+
+    recording: Recording
+    workload: Workload
+    names: Mapping[WritePart, str]
+
+    def explained(self, part: WritePart) -> ExplainedWrite:
+        """The write, put into words."""
+        what = describe(part.data(self.recording), self.workload) if part.kind == "write" else part.kind
+        name = self.names.get(part, "")
+        return ExplainedWrite(what, name, part.sector, part.sectors, part.flags, part.during, part.status)
 
 
 @dataclass(slots=True)
@@ -80,18 +102,37 @@ def _continues(last: WritePart, part: WritePart) -> bool:
     return alike and last.sector + last.sectors == part.sector and not part.flags
 
 
-def shown_epochs(raw: list[RawEpoch], recording: Recording, workload: Workload) -> tuple[tuple[Epoch, ...], int]:
+def shown_parts(raw: list[RawEpoch]) -> list[WritePart]:
+    """What `shown_epochs` and `shown_lost` show."""
+    in_epochs = [epoch.parts[i] for epoch in raw[_first_shown(raw) :] for i in _chosen(epoch)]
+    return list(dict.fromkeys([*in_epochs, *_lost(raw)[:LOST_MAX]]))
+
+
+def shown_epochs(raw: list[RawEpoch], words: Words) -> tuple[tuple[Epoch, ...], int]:
     """The last epochs, from a few before the first with a write in flight, and how many earlier ones are left out."""
-    in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
-    first = max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
+    first = _first_shown(raw)
     shown = list(enumerate(raw))[first:]
-    return tuple(_shown_epoch(number + 1, epoch, recording, workload) for number, epoch in shown), first
+    return tuple(_shown_epoch(number + 1, epoch, words) for number, epoch in shown), first
 
 
-def shown_lost(raw: list[RawEpoch], recording: Recording, workload: Workload) -> tuple[tuple[ExplainedWrite, ...], int]:
+def shown_lost(raw: list[RawEpoch], words: Words) -> tuple[tuple[ExplainedWrite, ...], int]:
     """The lost writes in order, and how many more there are."""
-    lost = [part for epoch in raw for part in epoch.parts if part.status == "lost"]
-    return tuple(_explained(part, recording, workload) for part in lost[:LOST_MAX]), max(0, len(lost) - LOST_MAX)
+    lost = _lost(raw)
+    return tuple(map(words.explained, lost[:LOST_MAX])), max(0, len(lost) - LOST_MAX)
+
+
+def _first_shown(raw: list[RawEpoch]) -> int:
+    in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
+    return max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
+
+
+def _lost(raw: list[RawEpoch]) -> list[WritePart]:
+    return [part for epoch in raw for part in epoch.parts if part.status == "lost"]
+
+
+def _chosen(epoch: RawEpoch) -> list[int]:
+    ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
+    return sorted(ranked[:EPOCH_WRITES_MAX])
 
 
 def unsent(recording: Recording, interval: Interval, workload: Workload) -> tuple[str, ...]:
@@ -106,22 +147,9 @@ def unsent(recording: Recording, interval: Interval, workload: Workload) -> tupl
     return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
 
 
-def _shown_epoch(number: int, epoch: RawEpoch, recording: Recording, workload: Workload) -> Epoch:
-    ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
-    chosen = sorted(ranked[:EPOCH_WRITES_MAX])
-    writes = tuple(_explained(epoch.parts[i], recording, workload) for i in chosen)
+def _shown_epoch(number: int, epoch: RawEpoch, words: Words) -> Epoch:
+    writes = tuple(words.explained(epoch.parts[i]) for i in _chosen(epoch))
     return Epoch(number, epoch.ended, writes, len(epoch.parts) - len(writes))
-
-
-def _explained(part: WritePart, recording: Recording, workload: Workload) -> ExplainedWrite:
-    what = part.kind
-    if part.kind == "write":
-        data = (
-            recording.data(event)[skipped * SECTOR_BYTES : (skipped + sectors) * SECTOR_BYTES]
-            for event, skipped, sectors in part.origins
-        )
-        what = describe(b"".join(data), workload)
-    return ExplainedWrite(what, part.sector, part.sectors, part.flags, part.during, part.status)
 
 
 _Fate = tuple[int, int, WriteStatus]

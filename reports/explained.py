@@ -22,7 +22,8 @@ class ExplainedOperation:
 class ExplainedWrite:
     """A write, discard or write-zeroes, or a run of its pieces where the crash kept only a part of it.
 
-    what      what was written, in words
+    what      what was written, in words: the workload's bytes, or a structure known by its magic number
+    name      what the file system's own tools call it; empty if they cannot tell or were not asked
     sector    where on the disk, in units of 512 B
     sectors   how many
     flags     `FUA`, `PREFLUSH`, both, or empty
@@ -31,11 +32,19 @@ class ExplainedWrite:
     """
 
     what: str
+    name: str
     sector: int
     sectors: int
     flags: str
     during: int
     status: WriteStatus
+
+    @property
+    def words(self) -> str:
+        """Its name, and the workload's bytes in it; without a name, what was written."""
+        if not self.name:
+            return self.what
+        return f"{self.name}: {self.what}" if "`" in self.what else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,8 @@ class Explanation:
 
     epochs_omitted      earlier epochs that are not shown; what they lost is in `lost`
     lost_omitted        lost writes beyond those in `lost`
+    named_by            the tools that were asked for names; empty if none were
+    unnamed             why they could not be asked; empty if they could
     unsent              operations whose bytes were all still in the kernel's memory
     failure             why there is no tree, such as a failed mount; empty if there is one
     comparison_omitted  paths beyond those in `comparison`
@@ -93,6 +104,8 @@ class Explanation:
     epochs_omitted: int
     lost: tuple[ExplainedWrite, ...]
     lost_omitted: int
+    named_by: str
+    unnamed: str
     unsent: tuple[str, ...]
     failure: str
     comparison: tuple[PathComparison, ...]

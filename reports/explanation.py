@@ -5,8 +5,11 @@ from typing import Any, Protocol
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
+from postcrash.reports.block_content import SECTOR_BYTES
+from postcrash.reports.block_names import Names, block_names
+from postcrash.reports.block_part import Written
 from postcrash.reports.comparison import compare, error_name
-from postcrash.reports.epochs import raw_epochs, shown_epochs, shown_lost, unsent
+from postcrash.reports.epochs import Words, raw_epochs, shown_epochs, shown_lost, shown_parts, unsent
 from postcrash.reports.explained import (
     Epoch,
     Evidence,
@@ -48,17 +51,24 @@ class Crash(Protocol):
     def casualty(self) -> dict[str, Any] | None: ...
 
 
-def explain(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Explanation:
+def explain(
+    crash: Crash, recording: Recording, base_path: str | PathLike[str], fstype: str | None = None
+) -> Explanation:
     """The explanation of `crash`, of which `recording` was made on the base image in the file `base_path`.
 
+    With `fstype` (ext4, say) that file system's tools are asked what the written blocks are.
     Raises `ExplanationError`, `WorkloadError` and `SimulationError` where the parts do not belong together, and
     `OSError` if the base image cannot be read.
     """
     workload = parse_workload(crash.workload_text, crash.workload_name)
     interval = _interval(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
-    epochs, epochs_omitted = shown_epochs(raw, recording, workload)
-    lost, lost_omitted = shown_lost(raw, recording, workload)
+    parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
+    written = [Written(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
+    names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else Names(())
+    words = Words(recording, workload, dict(zip(parts, names.names, strict=True)))
+    epochs, epochs_omitted = shown_epochs(raw, words)
+    lost, lost_omitted = shown_lost(raw, words)
     observation, failure = _observation(crash)
     comparison: tuple[PathComparison, ...] = ()
     comparison_omitted = 0
@@ -70,6 +80,8 @@ def explain(crash: Crash, recording: Recording, base_path: str | PathLike[str]) 
         epochs_omitted=epochs_omitted,
         lost=lost,
         lost_omitted=lost_omitted,
+        named_by=names.tool,
+        unnamed=names.problem,
         unsent=unsent(recording, interval, workload),
         failure=failure,
         comparison=comparison,

@@ -44,6 +44,13 @@ def when(write: ExplainedWrite) -> str:
     return f"operation {write.during}" if write.during else "between operations"
 
 
+def names_note(explanation: Explanation) -> str:
+    """Who named the writes."""
+    if explanation.unnamed:
+        return f"Writes are named by their bytes and magic numbers alone: {explanation.unnamed}"
+    return f"Structures and files are as told by {explanation.named_by}, the rest by its bytes and magic numbers."
+
+
 def _print_title(title: str, console: Console) -> None:
     console.print()
     console.print(Text(visible(title), style="bold"))
@@ -87,7 +94,7 @@ def epoch_end(epoch: Epoch) -> str:
 
 def _write_cells(write: ExplainedWrite) -> Iterable[Text]:
     style = STATUS_STYLES[write.status]
-    words = f"{visible(write.what)} {write.flags}".rstrip()
+    words = f"{visible(write.words)} {write.flags}".rstrip()
     yield Text(f"✗ {write.status}" if write.status == "lost" else f"  {write.status}", style=style)
     yield Text(words, style="red" if write.status == "lost" else "")
     yield Text(place(write))
@@ -100,9 +107,11 @@ def _print_lost(explanation: Explanation, console: Console) -> None:
     if not count:
         console.print(Text(NOTHING_LOST), soft_wrap=True)
     for write in explanation.lost:
-        console.print(Text(f"✗ {visible(write.what)}, {place(write)}, {when(write)}", style="red"), soft_wrap=True)
+        console.print(Text(f"✗ {visible(write.words)}, {place(write)}, {when(write)}", style="red"), soft_wrap=True)
     if explanation.lost_omitted:
         console.print(Text(f"{explanation.lost_omitted} more", style="dim"))
+    if explanation.named_by:
+        console.print(Text(names_note(explanation), style="dim"), soft_wrap=True)
     for operation in explanation.unsent:
         console.print(Text(f"✗ {visible(operation)}: {UNSENT}", style="red"), soft_wrap=True)
 

@@ -50,6 +50,7 @@ def _template() -> Template:
         certificate_numbers=grid.certificate_numbers,
         differs_mark=grid.DIFFERS_MARK,
         note=grid.note,
+        names_note=explanation_text.names_note,
         nothing_lost=explanation_text.NOTHING_LOST,
         unsent=explanation_text.UNSENT,
         otherwise_published=grid.otherwise_published,

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from postcrash.model import Verdict
 from postcrash.reports.explained import Explanation
@@ -72,11 +72,13 @@ class Finding:
     checker        name of the property or checker that says so
     workload_text  the workload that was recorded, in the `.ops` language
     recording      id of the recording, base: id of the base image, state: id of the crash state
-    interval       the crash interval, and choices: (component, version) of the state
+    interval       the crash interval, and choices: (component, version) of the state; versions of 0 are not named
+    lost           pieces in flight in the interval that the state lost, as indices; torn: writes that it kept in part
     started        operations (set-up included) that had been started, and returned: those that had returned
     observation    the agent's report, decoded JSON; None if every guest was lost
     casualty       how the guests were lost (`what`, `console`); None if they were not
     recover        the command that the agent got, decoded JSON
+    minimal        id of the finding with the smallest workload that breaks the same judge, if it has been looked for
     """
 
     id: str
@@ -92,12 +94,15 @@ class Finding:
     state: str
     interval: int
     choices: Choices
+    lost: tuple[int, ...]
+    torn: int
     started: int
     returned: int
     observation: dict[str, Any] | None
     casualty: dict[str, Any] | None
     recover: dict[str, Any]
     explanation: Explanation | None = None
+    minimal: str | None = None
 
     def to_json(self) -> Json:
         """As decoded JSON."""
@@ -108,6 +113,30 @@ class Finding:
     def from_json(value: object) -> "Finding":
         """What `to_json` gave. Raises `PlainError`."""
         return from_plain(Finding, value, "finding")
+
+
+Simplicity = tuple[int, int, int, int, tuple[int, ...]]
+
+
+class CrashState(Protocol):
+    """What of a crash state says how simple it is; `Finding` says what each field is."""
+
+    @property
+    def lost(self) -> tuple[int, ...]: ...
+    @property
+    def torn(self) -> int: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def interval(self) -> int: ...
+
+
+def simplicity(state: CrashState) -> Simplicity:
+    """The smaller, the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
+
+    At last the lost pieces themselves, so that no two contents of one recording's crash intervals compare equal.
+    """
+    return len(state.lost), state.torn, state.started, state.interval, state.lost
 
 
 class IdError(ValueError):

@@ -12,6 +12,7 @@ from postcrash.harness.characterize import Question, make_plans
 from postcrash.harness.characterize import characterize as run
 from postcrash.harness.commands.options import exploration_options, json_option
 from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.naming import named
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -75,6 +76,7 @@ def characterize(
         cells, findings = run(question, session.crew(guests), session.store, progress, fresh=fresh)
     if not cells:
         raise NothingSelectedError("no target or no property is selected")
+    findings = named(findings, session.store)
     _write(cells, findings, markdown, html, json_file)
     if "-" not in (markdown, html, json_file):
         table.print_table(cells, Console())

@@ -9,12 +9,14 @@ from rich.console import Console
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import run_campaign
+from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import exploration_options, json_option
 from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import Judge, all_judges, judges_named
+from postcrash.harness.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -31,6 +33,9 @@ FINDINGS_MAX = 5
 @click.option(
     "--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated."
 )
+@click.option(
+    "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
+)
 @exploration_options
 @json_option
 @click.pass_obj
@@ -39,6 +44,7 @@ def check(
     file: str,
     target_name: str,
     judges: Sequence[str],
+    minimize: bool,
     model: str,
     guests: int | None,
     budget: Budget,
@@ -86,9 +92,14 @@ def check(
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
-    write_json(json_file, _to_json(result))
+    result = replace(result, findings=named(result.findings, session.store))
+    firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
+    smallest = [(finding, minimized(session, finding, budget.recoveries, fresh)) for finding in firsts.values()]
+    write_json(json_file, {**_to_json(result), "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
         _print(plan, result)
+        for pair in smallest:
+            print_minimized(*pair)
     return result.verdict.exit_code
 
 

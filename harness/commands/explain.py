@@ -4,10 +4,12 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
+from postcrash.harness.naming import named
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.explanation_text import render_text
+from postcrash.reports.records import Finding
 
 
 @click.command()
@@ -21,8 +23,16 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
     Shows the operations and how far they had got, the requests of the disk by epoch with those that the crash lost,
     and the tree that was found beside the one that the operations make.
     """
-    finding = session.store.finding(id)
+    (finding,) = named([session.store.finding(id)], session.store)
     write_json(json_file, finding.to_json())
     if json_file != "-" and finding.explanation is not None:
         render_text(finding.explanation, Console())
+        print_link(finding)
     return ExitCode.HOLDS
+
+
+def print_link(finding: Finding) -> None:
+    """Where the smallest workload that breaks the same judge is, once it has been looked for."""
+    if finding.minimal is not None:
+        which = "this one" if finding.minimal == finding.id else f"postcrash explain {finding.minimal}"
+        Console(soft_wrap=True).print(f"smallest workload that breaks {finding.checker}: {which}", highlight=False)

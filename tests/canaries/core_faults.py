@@ -358,6 +358,13 @@ FAULTS = [
         "brute_force",
     ),
     Fault(
+        "a write that is lost whole counts as torn",
+        "interval.rs",
+        "filter(|(all, lost)| lost < all)",
+        "filter(|(all, lost)| lost <= all)",
+        "brute_force",
+    ),
+    Fault(
         "the version with nothing kept is that of the last piece",
         "component.rs",
         "position(&versions, |version| version.sources == nothing);",

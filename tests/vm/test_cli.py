@@ -76,7 +76,13 @@ def test_explain_tells_what_was_lost_and_found(replaced: tuple[Path, dict]) -> N
     (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
     result = postcrash(folder, "explain", finding["id"])
     assert result.returncode == 0, result.stderr
-    for expected in ("rename B A", "write B 0 4096", "0 bytes", "jbd2 commit block", "never sent to the disk"):
+    for expected in (
+        "rename B A",
+        "write B 0 4096",
+        "0 bytes",
+        "journal commit block of transaction",
+        "never sent to the disk",
+    ):
         assert expected in result.stdout
 
 
@@ -84,6 +90,20 @@ def test_the_same_check_again_comes_from_the_store(replaced: tuple[Path, dict]) 
     folder, report = replaced
     again = postcrash(folder, "check", str(EXAMPLE), "--target", "ext4-original", "--json", "-")
     assert json.loads(again.stdout) == report
+
+
+def test_minimize_writes_the_smallest_workload_and_explain_names_it(replaced: tuple[Path, dict]) -> None:
+    folder, report = replaced
+    (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
+    result = postcrash(folder, "minimize", finding["id"], "--output", "minimal.ops", "--json", "-")
+    assert result.returncode == 1, result.stderr
+    found = json.loads(result.stdout)
+    text = (folder / "minimal.ops").read_text()
+    assert text == found["workload"] == "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n"
+    assert f"postcrash explain {found['minimal']}" in postcrash(folder, "explain", finding["id"]).stdout
+    assert postcrash(folder, "repro", found["minimal"]).returncode == 1
+    again = postcrash(folder, "check", "minimal.ops", "--target", "ext4-original", "--judge", "P5", "--json", "-")
+    assert found["minimal"] in [finding["id"] for finding in json.loads(again.stdout)["findings"]]
 
 
 def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
@@ -102,6 +122,7 @@ def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: P
         (("characterize", "--property", "P9"), "P9"),
         (("repro", "f-00000000"), "f-00000000"),
         (("explain", "nonsense"), "nonsense"),
+        (("minimize", "f-00000000"), "f-00000000"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:

@@ -134,6 +134,21 @@ impl Interval {
         lost.sort_unstable();
         lost
     }
+
+    /// How many writes a state that has `lost` these pieces keeps only in part.
+    pub fn torn(&self, lost: &[u32]) -> usize {
+        let event = |index: usize| self.pieces[index].event;
+        let mut writes: HashMap<usize, (usize, usize)> = HashMap::new();
+        for at in lost.iter().map(|&index| index as usize) {
+            // The pieces of a write stand side by side.
+            let all = || {
+                let before = (0..at).rev().take_while(|&other| event(other) == event(at)).count();
+                before + (at..self.pieces.len()).take_while(|&other| event(other) == event(at)).count()
+            };
+            writes.entry(event(at)).or_insert_with(|| (all(), 0)).1 += 1;
+        }
+        writes.values().filter(|(all, lost)| lost < all).count()
+    }
 }
 
 /// A write, discard or write-zeroes in flight.

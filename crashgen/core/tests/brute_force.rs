@@ -174,7 +174,6 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
             assert_eq!(disk, Reference::shown(&pieces, &forced), "nothing kept but what must be");
         }
         let lost = interval.lost(&choices);
-        assert_eq!(lost.len(), space[&disk].1, "fewest losses for {}", common::shown(&disk));
         let mut index = 0;
         let kept = pieces.iter().zip(&forced).map(|(_, forced)| {
             index += u32::from(!forced);
@@ -182,6 +181,9 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
         });
         let kept: Vec<bool> = kept.collect();
         assert_eq!(Reference::shown(&pieces, &kept), disk, "lost pieces {lost:?}");
+        let lost: Vec<usize> = (0..kept.len()).filter(|&i| !kept[i]).collect();
+        assert_eq!(lost, space[&disk].1, "fewest losses for {}", common::shown(&disk));
+        assert_eq!(interval.torn(&interval.lost(&choices)), Reference::torn(&pieces, &forced, &kept));
     }
 }
 

@@ -135,6 +135,10 @@ impl Interval {
         self.check(&choices)?;
         Ok(self.0.lost(&choices))
     }
+
+    fn torn(&self, choices: Vec<(u32, u32)>) -> PyResult<usize> {
+        Ok(self.0.torn(&self.lost(choices)?))
+    }
 }
 
 impl Interval {

@@ -370,7 +370,8 @@ impl Tallies {
             Some(known) => {
                 known.states += states;
                 known.recoveries += 1;
-                if (lost.len(), &lost) < (known.lost.len(), &known.lost) {
+                let simplicity = |lost: &Vec<u32>| (lost.len(), space.interval.torn(lost), lost.clone());
+                if lost.len() <= known.lost.len() && simplicity(&lost) < simplicity(&known.lost) {
                     (known.choices, known.lost) = (choices, lost);
                 }
             }

@@ -47,6 +47,33 @@ def test_every_answer_is_that_of_brute_force(versions: list[tuple[str, ...]], nu
         assert ask(settled(file, chosen), number) == answer
 
 
+@given(
+    st.lists(st.lists(st.sampled_from(["write:1", "zero", "stale"]), min_size=1, max_size=3).map(tuple), max_size=4),
+    st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=2).map(sorted), min_size=4, max_size=4),
+    st.integers(0, 5),
+)
+def test_each_answer_comes_first_in_its_cheapest_way(
+    versions: list[tuple[str, ...]], costs: list[list[int]], number: int
+) -> None:
+    file = entry(*versions)
+
+    def cost(component: int, version: int) -> int:
+        return [0, *costs[component]][version]
+
+    ranges = [range(len(choice.versions)) for choice in file.choices]
+    cheapest: dict[object, int] = {}
+    for way in product(*ranges):
+        chosen = dict(zip((c.component for c in file.choices), way, strict=True))
+        answer, total = ask(settled(file, chosen), number), sum(map(cost, chosen, chosen.values()))
+        cheapest[answer] = min(total, cheapest.get(answer, total))
+    lazy = [
+        (answer, sum(map(cost, chosen, chosen.values())))
+        for answer, chosen in every_answer(lambda: ask(file, number), cost)
+    ]
+    assert [total for _, total in lazy] == sorted(total for _, total in lazy)
+    assert dict(reversed(lazy)) == cheapest
+
+
 def ask(file: Entry, number: int) -> bool | tuple[str, ...]:
     """What judges ask."""
     if number == 0:

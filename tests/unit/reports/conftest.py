@@ -112,6 +112,8 @@ def crash(tmp_path: Path, base: Path) -> Crash:
         state=state_id(recording_id(recording.digest), interval.index, choices),
         interval=interval.index,
         choices=choices,
+        lost=tuple(interval.lost(choices)),
+        torn=interval.torn(choices),
         started=interval.started,
         returned=interval.returned,
         observation=observation([[0, 5000, "zero"]], klog=("<4>EXT4-fs warning (device ubdb): odd",)),

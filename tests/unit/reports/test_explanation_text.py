@@ -79,3 +79,19 @@ def test_hostile_text_cannot_move_the_cursor_or_be_markup(explanation: Explanati
 
 def test_a_narrow_terminal_loses_nothing(explanation: Explanation) -> None:
     assert "1016" in printed(explanation, width=40)
+
+
+def test_a_name_stands_before_the_workload_s_bytes_and_in_place_of_what_we_made_out(explanation: Explanation) -> None:
+    (lost,) = explanation.lost
+    named = replace(lost, name="data of A, bytes 0 to 8192")
+    commit = replace(lost, what="jbd2 commit block (transaction 8)", name="journal commit block of transaction 8")
+    text = " ".join(printed(replace(explanation, lost=(named, commit), named_by="debugfs")).split())
+    assert "✗ data of A, bytes 0 to 8192: `write B 0 5000` (bytes 0 to 5000), zeros, sectors 1000" in text
+    assert "✗ journal commit block of transaction 8, sectors 1000" in text
+    assert "as told by debugfs" in text
+
+
+def test_why_there_are_no_names_is_told(explanation: Explanation) -> None:
+    problem = "debugfs is not installed: apt-get install e2fsprogs"
+    assert problem in printed(replace(explanation, named_by="debugfs", unnamed=problem), width=200)
+    assert "told by" not in printed(explanation)

@@ -15,7 +15,7 @@ import pytest
 
 from postcrash.model import Verdict
 from postcrash.reports.records import Cell
-from postcrash.reports.store import APPLICATION_ID, DATABASE, Store, StoreError
+from postcrash.reports.store import APPLICATION_ID, DATABASE, SCHEMA_VERSION, Store, StoreError
 
 RECORDING = "r-0123456789"
 
@@ -204,12 +204,14 @@ def test_another_programs_database_is_refused(folder: Path) -> None:
     assert "not a store of postcrash" in message(lambda: Store(folder))
 
 
-@pytest.mark.parametrize(("version", "age"), [(2, "newer"), (0, "older")])
+@pytest.mark.parametrize(("version", "age"), [(SCHEMA_VERSION + 1, "newer"), (SCHEMA_VERSION - 1, "older")])
 def test_another_version_is_refused(store: Store, folder: Path, version: int, age: str) -> None:
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    assert f"written by a {age} postcrash (schema {version}, this one has 1)" in message(lambda: Store(folder))
+    assert f"written by a {age} postcrash (schema {version}, this one has {SCHEMA_VERSION})" in message(
+        lambda: Store(folder)
+    )
 
 
 def test_a_file_that_lost_its_end_is_refused(store: Store, folder: Path, crash: Any) -> None:

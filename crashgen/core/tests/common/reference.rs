@@ -4,7 +4,7 @@
 //! tries every assignment of the pieces in flight, or every prefix of all pieces, for every set of PREFLUSH writes under way
 //! whose flush may be done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Disk, Request, Step, SECTORS};
 
@@ -53,12 +53,14 @@ pub struct Piece {
 }
 
 /// For each disk content: how many crash states give it, and the fewest pieces lost in one that does.
-pub type Space = BTreeMap<Disk, (u64, usize)>;
+pub type Space = BTreeMap<Disk, (u64, Vec<usize>)>;
 
-fn count(space: &mut Space, disk: Disk, lost: usize) {
-    let (count, fewest) = space.entry(disk).or_insert((0, usize::MAX));
+fn count(space: &mut Space, disk: Disk, lost: Vec<usize>) {
+    let (count, fewest) = space.entry(disk).or_insert((0, lost.clone()));
     *count += 1;
-    *fewest = (*fewest).min(lost);
+    if lost.len() < fewest.len() {
+        *fewest = lost;
+    }
 }
 
 pub struct Reference<'a> {
@@ -155,6 +157,13 @@ impl Reference<'_> {
         disk
     }
 
+    /// How many requests are `kept` only in part; of those with pieces that had to be kept (`forced`), none is counted.
+    pub fn torn(pieces: &[Piece], forced: &[bool], kept: &[bool]) -> usize {
+        let requests: BTreeSet<u32> = pieces.iter().map(|piece| piece.request).collect();
+        let of = |request: u32| (0..pieces.len()).filter(move |&i| pieces[i].request == request && !forced[i]);
+        requests.into_iter().filter(|&r| of(r).any(|i| kept[i]) && of(r).any(|i| !kept[i])).count()
+    }
+
     /// What the disk can show at `now` if of the PREFLUSH writes under way just `flushed` have had their flush.
     fn space(&self, now: usize, flushed: &[u32]) -> Space {
         let waiting: Vec<u32> = self.held(now).into_iter().filter(|id| !flushed.contains(id)).collect();
@@ -166,7 +175,8 @@ impl Reference<'_> {
         for lost in 0..1u64 << open.len() {
             let mut kept = vec![true; pieces.len()];
             open.iter().enumerate().for_each(|(bit, &i)| kept[i] = lost >> bit & 1 == 0);
-            count(&mut space, Self::shown(&pieces, &kept), lost.count_ones() as usize);
+            let lost = (0..pieces.len()).filter(|&i| !kept[i]).collect();
+            count(&mut space, Self::shown(&pieces, &kept), lost);
         }
         space
     }
@@ -184,7 +194,7 @@ impl Reference<'_> {
         for kept in 0..=pieces.len() {
             if subsets(&held).iter().any(|flushed| allowed(kept, flushed)) {
                 let shown = Self::shown(&pieces, &[vec![true; kept], vec![false; pieces.len() - kept]].concat());
-                count(&mut space, shown, pieces.len() - kept);
+                count(&mut space, shown, (kept..pieces.len()).collect());
             }
         }
         space

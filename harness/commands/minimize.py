@@ -1,0 +1,87 @@
+"""`postcrash minimize ID`: the smallest workload that still fails."""
+
+import click
+from rich.console import Console
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.commands.options import json_option
+from postcrash.harness.minimize import Minimized, plan_of
+from postcrash.harness.minimize import minimize as run
+from postcrash.harness.output import write_json, write_text
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import ExitCode, parse_workload
+from postcrash.reports.records import Finding
+
+
+@click.command()
+@click.argument("id")
+@click.option("--output", metavar="FILE", help="Write the minimal workload to FILE; - is standard output.")
+@click.option(
+    "--recoveries",
+    type=click.IntRange(min=1),
+    default=Budget().recoveries,
+    show_default=True,
+    help="Budget for one workload; one that it leaves UNDECIDED does not count as failing.",
+)
+@click.option("--fresh", is_flag=True, help="Run again what the store has a result for.")
+@json_option
+@click.pass_obj
+def minimize(session: Session, id: str, output: str | None, recoveries: int, fresh: bool, json_file: str | None) -> int:
+    """Look for the smallest workload that breaks the same judge as finding ID, on the same target and device model.
+
+    \b
+    Operations are left out and made simpler as long as some crash state still breaks the judge; every workload on the
+    way is recorded, explored and confirmed like any other. The result is a finding of its own, which `explain` and
+    `repro` take. Interrupted, it goes on where it was.
+
+    \b
+    Example:
+      postcrash minimize f-1a2b3c4d --output minimal.ops
+    """
+    finding = session.store.finding(id)
+    found = minimized(session, finding, recoveries, fresh)
+    write_json(json_file, to_json(finding, found))
+    if output is not None:
+        write_text(output, found.workload.to_text())
+    if "-" not in (json_file, output):
+        print_minimized(finding, found)
+    return ExitCode.VIOLATED
+
+
+def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> Minimized:
+    """Minimize `finding` with progress on the terminal."""
+    target = session.target(finding.target)
+    if finding.recover["fsck"]:
+        session.require_fsck(target)
+    base, kernel = session.base(target), session.kernel.label
+    plan = plan_of(finding, target, base, kernel, recoveries, session.store)
+    with TerminalProgress(None) as progress:
+        return run(finding, plan, session.settings, session.store, progress, fresh=fresh)
+
+
+def to_json(finding: Finding, found: Minimized) -> dict[str, object]:
+    """What `--json` gives."""
+    return {
+        "id": finding.id,
+        "minimal": found.finding.id,
+        "workload": found.workload.to_text(),
+        "message": found.finding.message,
+        "lost": len(found.finding.lost),
+        "torn": found.finding.torn,
+        "tried": found.tried,
+        "undecided": found.undecided,
+    }
+
+
+def print_minimized(finding: Finding, found: Minimized) -> None:
+    """The minimal workload, and what it breaks."""
+    console = Console(soft_wrap=True, highlight=False)
+    before = len(parse_workload(finding.workload_text, finding.workload_name).without_tail().operations)
+    after = len(found.workload.operations)
+    console.print(f"{finding.id}: {before} operations, minimal {after}, of {found.tried} workloads tried:")
+    console.print(found.workload.to_text(), markup=False, end="")
+    console.print(found.finding.message, markup=False)
+    if found.undecided:
+        console.print(f"{found.undecided} workloads were left undecided: a smaller one may fail")
+    console.print(f"explained: postcrash explain {found.finding.id}")

@@ -1,0 +1,156 @@
+"""The smallest workload that still breaks something: delta debugging over operations, then over their arguments.
+
+First operations are left out, many at a time and then one by one, last ones first (the complements of Zeller and
+Hildebrandt, *Simplifying and Isolating Failure-Inducing Input*, 2002); what can no longer succeed without them goes
+too. Then operations are made simpler. Both are repeated until no step is left that keeps the workload broken. The
+order of the steps depends on the workload alone, so the result does too.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from postcrash.model import Operation, SimulationError, Workload, WorkloadError, parse_workload, simulate
+from postcrash.model.operation import Kind
+
+Breaks = Callable[[Workload], bool]
+
+SIMPLER_WORDS = {
+    "dwrite": "write",
+    "mmapwrite": "write",
+    "write-osync": "write",
+    "write": "append",
+    "msync": "fsync",
+    "fdatasync": "fsync",
+    "syncfs": "sync",
+    "exchange": "rename",
+}
+_NUMBERS = (0, 1, 512, 4096)
+_PATHS = (Kind.PATH, Kind.PATH_OR_ROOT)
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def minimal(workload: Workload, breaks: Breaks) -> Workload:
+    """A workload that breaks as `workload` does, and of which no reduction or simplification does.
+
+    `breaks` is asked once for each workload that can succeed; it must hold for `workload`.
+    """
+    known: dict[str, bool] = {}
+
+    def asked(candidate: Workload) -> bool:
+        text = candidate.to_text()
+        if text not in known:
+            known[text] = breaks(candidate)
+        return known[text]
+
+    while True:
+        smaller = _with_fewer_operations(workload, asked)
+        simpler = next(filter(asked, simplifications(smaller)), None)
+        if simpler is None:
+            return smaller
+        workload = simpler
+
+
+def _with_fewer_operations(workload: Workload, breaks: Breaks) -> Workload:
+    size = len(workload.operations)
+    while size:
+        smaller = next(filter(breaks, _without_runs(workload, size)), None)
+        if smaller is None:
+            size //= 2
+        else:
+            workload = smaller
+            size = min(size, len(workload.operations))
+    return workload
+
+
+def _without_runs(workload: Workload, size: int) -> Iterator[Workload]:
+    """The workload without one run of `size` operations; runs are taken from the end."""
+    for end in range(len(workload.operations), 0, -size):
+        dropped = range(max(0, end - size), end)
+        candidate = possible(workload, [None if i in dropped else op for i, op in enumerate(workload.operations)])
+        if candidate is not None:
+            yield candidate
+
+
+def possible(workload: Workload, changed: list[Operation | None]) -> Workload | None:
+    """The workload with `changed` operations, one for each of its own or None; without those that cannot succeed then.
+
+    None if nothing is left to record, or if an argument is not allowed.
+    """
+    count = len(workload.setup)
+    setup, ops = (tuple(filter(None, part)) for part in (changed[:count], changed[count:]))
+    while True:
+        try:
+            candidate = parse_workload(Workload(workload.name, setup, ops).to_text(), workload.name)
+            simulate(candidate)
+            return candidate
+        except SimulationError as error:
+            setup, ops = (
+                tuple(op for op in part if op is not error.operation) for part in (candidate.setup, candidate.ops)
+            )
+        except WorkloadError:
+            return None
+
+
+def simplifications(workload: Workload) -> Iterator[Workload]:
+    """Workloads that are a step simpler and can succeed: fewer folders, simpler operations, shorter names."""
+    operations = workload.operations
+    for folder in [op.path for op in operations if op.word == "mkdir"]:
+        yield from _changed(workload, [_hoisted(op, folder) for op in operations])
+    for i, operation in enumerate(operations):
+        for simpler in _simpler(operation):
+            yield from _changed(workload, [*operations[:i], simpler, *operations[i + 1 :]])
+    yield from _changed(workload, _renamed(operations))
+
+
+def _changed(workload: Workload, changed: list[Operation | None]) -> Iterator[Workload]:
+    candidate = possible(workload, changed)
+    if candidate is not None and candidate.to_text() != workload.to_text():
+        yield candidate
+
+
+def _simpler(operation: Operation) -> Iterator[Operation]:
+    word = SIMPLER_WORDS.get(operation.word)
+    if word == "append":
+        yield replace(operation, word=word, offset=None)
+    elif word is not None:
+        yield replace(operation, word=word)
+    if operation.word == "writeback" and operation.offset is not None:
+        yield replace(operation, offset=None, length=None)
+    for number in _smaller(operation.offset):
+        yield replace(operation, offset=number)
+    for number in _smaller(operation.length):
+        yield replace(operation, length=number)
+    if operation.mode not in ("", "none"):
+        yield replace(operation, mode="none")
+    if operation.value:
+        yield replace(operation, value="")
+
+
+def _smaller(number: int | None) -> list[int]:
+    """What is tried in place of a number, smallest first."""
+    return sorted({smaller for smaller in (*_NUMBERS, (number or 0) // 2) if smaller < (number or 0)})
+
+
+def _hoisted(operation: Operation, folder: str) -> Operation | None:
+    """The operation with what is in `folder` in the root instead; None if it is about the folder itself."""
+    if folder in _paths(operation):
+        return None
+    return _with_paths(operation, lambda path: path.removeprefix(f"{folder}/"))
+
+
+def _renamed(operations: tuple[Operation, ...]) -> list[Operation | None]:
+    """The operations with names of one letter, in the order in which they come; as they are if there are too many."""
+    names = dict.fromkeys(name for op in operations for path in _paths(op) if path != "." for name in path.split("/"))
+    if len(names) > len(_LETTERS):
+        return list(operations)
+    letters = {".": ".", **dict(zip(names, _LETTERS, strict=False))}
+    return [_with_paths(op, lambda path: "/".join(letters[name] for name in path.split("/"))) for op in operations]
+
+
+def _paths(operation: Operation) -> list[str]:
+    return [str(value) for argument, value in operation.arguments if argument.kind in _PATHS]
+
+
+def _with_paths(operation: Operation, change: Callable[[str], str]) -> Operation:
+    changed = {argument.field: change(str(value)) for argument, value in operation.arguments if argument.kind in _PATHS}
+    return replace(operation, **changed)  # type: ignore[arg-type]

@@ -1,0 +1,18 @@
+"""What is asked of the file systems' tools, and what they answer."""
+
+from typing import NamedTuple
+
+
+class Written(NamedTuple):
+    """What one write put where: the byte on the disk, and the data."""
+
+    start: int
+    data: bytes
+
+
+class Part(NamedTuple):
+    """A run of a write's blocks: what it is, and for a file's data which bytes of the file."""
+
+    label: str
+    start: int | None = None
+    end: int = 0
