@@ -8,7 +8,7 @@ from rich.console import Console
 
 from postcrash.harness.certify import Trial
 from postcrash.harness.certify import certify as run
-from postcrash.harness.commands.options import json_option
+from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.machine import Machine, Source
 from postcrash.harness.output import write_json
@@ -21,6 +21,7 @@ from postcrash.reports.records import state_id
 @click.argument("id", required=False)
 @click.option("--samples", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="States to run.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed draws the same states.")
+@kernel_options
 @json_option
 @click.pass_obj
 def certify(session: Session, id: str | None, samples: int, seed: int, json_file: str | None) -> int:

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
-from postcrash.harness.commands.options import exploration_options, json_option
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
@@ -29,6 +29,7 @@ FINDINGS_MAX = 5
     "--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated."
 )
 @exploration_options
+@kernel_options
 @json_option
 @click.pass_obj
 def check(

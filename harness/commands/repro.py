@@ -3,7 +3,7 @@
 import click
 from rich.console import Console
 
-from postcrash.harness.commands.options import json_option
+from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Machine, Source
@@ -16,6 +16,7 @@ from postcrash.reports.records import Finding
 @click.command()
 @click.argument("id")
 @click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it so many times.")
+@kernel_options
 @json_option
 @click.pass_obj
 def repro(session: Session, id: str, times: int, json_file: str | None) -> int:

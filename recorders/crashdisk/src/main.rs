@@ -4,6 +4,7 @@ mod block;
 mod contents;
 mod control;
 mod disk;
+mod engine;
 mod explore;
 mod guest;
 mod held;
@@ -12,11 +13,14 @@ mod mailbox;
 mod memory;
 mod overlay;
 mod poll;
+mod qemu;
 mod random;
 mod record;
+mod sleep;
 mod source;
 mod termination;
 mod trust;
+mod uml;
 mod vhost;
 mod virtqueue;
 
@@ -48,7 +52,7 @@ fn main() {
 fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestError> {
     if let Request::Boot(config) = request {
         if let Some(cpu) = config.cpu {
-            guest::pin(cpu);
+            engine::pin(cpu);
         }
         let started = Instant::now();
         *machine = Some(Machine::boot(config)?);
