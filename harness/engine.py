@@ -19,6 +19,7 @@ class Uml:
     """The kernel is a program of the host."""
 
     memory_mib: int = 128
+    boot_timeout_s: float = 60.0
 
     @property
     def label(self) -> str:
@@ -38,6 +39,7 @@ class Qemu:
     kvm: bool
     virtual_time: bool = False
     memory_mib: int = 256
+    boot_timeout_s: float = 180.0
 
     @property
     def label(self) -> str:

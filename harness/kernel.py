@@ -10,7 +10,7 @@ from pathlib import Path
 from postcrash.harness.engine import Engine, Qemu, Uml, find_qemu
 from postcrash.harness.errors import InfrastructureError, UsageError
 
-MODULES_FOLDER = Path("/usr/lib/uml/modules")
+UML_MODULES = Path("/usr/lib/uml/modules")
 _VERSION_TIMEOUT_S = 10
 # The x86 boot protocol, Documentation/x86/boot.rst: a magic number, and a pointer to the version's text.
 _MAGIC_AT, _MAGIC = 0x202, b"HdrS"
@@ -41,7 +41,7 @@ def find_kernel() -> Kernel:
     if found is None:
         raise InfrastructureError(f"{name} is not installed: run  apt-get install user-mode-linux")
     version = uml_version(Path(found))
-    modules = Path(os.environ.get("POSTCRASH_UML_MODULES", MODULES_FOLDER)) / version
+    modules = Path(os.environ.get("POSTCRASH_UML_MODULES", UML_MODULES)) / version
     if not modules.is_dir():
         raise InfrastructureError(f"{found} is version {version!r}, but there is no {modules}")
     return Kernel(Path(found), version, modules, Uml())

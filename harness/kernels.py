@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.kernel import Kernel, find_kernel, image_version, kernel_at, uml_version
+from postcrash.harness.kernel import UML_MODULES, Kernel, find_kernel, image_version, kernel_at, uml_version
 from postcrash.harness.kernel_config import embedded_config, missing_options
 from postcrash.harness.modules import Modules
 
 ENGINES = ("auto", "uml", "qemu")
+KEPT_MODULES = ("kernel/drivers/block", "kernel/drivers/md", "kernel/drivers/virtio", "kernel/fs", "kernel/kernel")
+"""Folders whose modules a guest may need (configs.ko is in the last); they, and what they need, are a tenth of all."""
 LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6")
 """Debian's user-mode Linux needs the C library only; its loader comes first."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
@@ -106,8 +108,6 @@ class Stock:
         if self.named(name):
             raise UsageError(f"a kernel is called {name!r} already: choose another name with --name")
         version = version_of(parts.kernel)
-        if parts.modules is not None:
-            Modules(parts.modules)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".new-", dir=self._folder) as made:
@@ -135,7 +135,11 @@ def _copy(parts: Parts, folder: Path) -> None:
     if parts.config is not None:
         shutil.copy(parts.config, folder / "config")
     if parts.modules is not None:
-        shutil.copytree(parts.modules, folder / "modules", ignore=shutil.ignore_patterns("build", "source"))
+        lists = [path for path in parts.modules.glob("modules.*") if path.is_file()]
+        for file in [*lists, *Modules(parts.modules).within(*KEPT_MODULES)]:
+            place = folder / "modules" / file.relative_to(parts.modules)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, place)
     if parts.libraries is not None:
         (folder / "lib").mkdir()
         for library in LIBRARIES:
@@ -169,8 +173,7 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
     if engine not in ("auto", engine_for(path)):
         raise UsageError(f"--engine {engine} cannot run {name}: it needs --engine {engine_for(path)}")
     if stocked is None:
-        installed = _HOST_MODULES / version_of(path)
-        modules = installed if installed.is_dir() else None
+        modules = _installed_modules(version_of(path))
     return kernel_at(path, modules, cache)
 
 
@@ -178,6 +181,12 @@ def missing_in(kernel: Stocked) -> list[str] | None:
     """Options that its configuration lacks; None if that is not known."""
     config = kernel.config()
     return None if config is None else missing_options(config, kernel.engine)
+
+
+def _installed_modules(version: str) -> Path | None:
+    """Those of this machine."""
+    folders = (parent / version for parent in (_HOST_MODULES, UML_MODULES))
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def _unnamed(engine: str, cache: Path) -> Kernel:

@@ -33,7 +33,6 @@ class MachineSettings:
     root: Path
     engine: Engine = field(default_factory=Uml)
     disk_mib: int = 1024
-    boot_timeout_s: float = 60.0
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
 
@@ -113,7 +112,7 @@ class Machine:
             memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
             cpu=self._cpu,
-            boot_timeout_s=settings.boot_timeout_s,
+            boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
         )

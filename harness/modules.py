@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import zlib
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
@@ -41,11 +42,17 @@ class Modules:
 
         What is built into the kernel, or not there at all, needs no file.
         """
+        return self._closure(file for name in names for file in self._files.get(name.replace("-", "_"), []))
+
+    def within(self, *folders: str) -> list[Path]:
+        """Files of the modules in `folders` (`kernel/fs`), and of all that they need."""
+        return self._closure(file for file in self._dependencies if file.startswith(tuple(f"{f}/" for f in folders)))
+
+    def _closure(self, files: Iterable[str]) -> list[Path]:
         ordered: list[str] = []
         seen: set[str] = set()
-        for name in names:
-            for file in self._files.get(name.replace("-", "_"), []):
-                self._add(file, ordered, seen)
+        for file in files:
+            self._add(file, ordered, seen)
         return [self._folder / file for file in ordered]
 
     def _add(self, file: str, ordered: list[str], seen: set[str]) -> None:

@@ -24,6 +24,7 @@ from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 
 from .conftest import Recorded, explored, intervals_of
+from .test_cli import ROOT, one_line, postcrash
 
 SUITE = "bookworm"
 SERIES = "6.1."
@@ -111,6 +112,19 @@ def test_both_engines_find_the_same_outcomes(machine: Machine, qemu: Machine, tm
         assert recoveries(by_qemu) <= 2 * recoveries(by_uml)
 
 
+def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
+    example, kernel = str(ROOT / "examples/rename-replace.ops"), ("--kernel", image.path.parent.name)
+    checked = postcrash(tmp_path, "check", example, "--target", "btrfs", *kernel, "--json", "-")
+    report = json.loads(checked.stdout)
+    assert report["states"] == report["states_total"]
+    certified = postcrash(tmp_path, "certify", "--samples", "20", "--json", "-", *kernel)
+    assert json.loads(certified.stdout) == {"samples": 20, "confirmed": 20, "wrong": []}
+    refused = one_line(postcrash(tmp_path, "certify"), 4)
+    assert f"the certificates were made on {image.label}, not on UML 6.1" in refused
+    mixed = postcrash(tmp_path, "check", example, "--target", "btrfs", *kernel, "--engine", "uml")
+    assert f"--engine uml cannot run {kernel[1]}: it needs --engine qemu" in one_line(mixed, 4)
+
+
 def test_virtual_time_changes_no_outcome(image: Kernel, machine: Machine, tmp_path: Path) -> None:
     kernel = in_virtual_time(image)
     assert kernel.label == f"QEMU/TCG (virtual time) {image.version}"
@@ -149,7 +163,7 @@ def test_a_kernel_that_panics_is_a_lost_guest(qemu_settings: MachineSettings, tm
     with pytest.raises(InfrastructureError, match=r"died|closed its disk") as raised:
         Machine(replace(qemu_settings, root=empty), 0).boot()
     assert "Kernel panic" in raised.value.evidence
-    assert time.monotonic() - started < qemu_settings.boot_timeout_s
+    assert time.monotonic() - started < qemu_settings.engine.boot_timeout_s
 
 
 def test_a_program_that_is_no_qemu_is_one_clear_error(qemu_settings: MachineSettings, tmp_path: Path) -> None:

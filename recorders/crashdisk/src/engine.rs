@@ -61,6 +61,12 @@ impl Engine {
     }
 }
 
+/// Numbers of a process's threads.
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?.collect::<io::Result<Vec<_>>>()?;
+    Ok(entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
 /// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
 pub fn pin(cpu: usize) {
     // SAFETY: the set is plain data and lives through the call.

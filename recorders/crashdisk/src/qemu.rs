@@ -6,7 +6,7 @@ use std::process::Command as Process;
 
 use serde::Deserialize;
 
-use crate::engine::{KERNEL_ARGUMENTS, SOCKETS};
+use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
 
@@ -84,13 +84,8 @@ impl Qemu {
 
 /// The thread that runs the guest's CPU: `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.
 fn virtual_cpu(pid: u32) -> io::Result<Option<u32>> {
-    for entry in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let entry = entry?;
-        if std::fs::read_to_string(entry.path().join("comm"))?.starts_with("CPU 0/") {
-            return Ok(entry.file_name().to_str().and_then(|name| name.parse().ok()));
-        }
-    }
-    Ok(None)
+    let name = |tid: &u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    Ok(engine::threads(pid)?.into_iter().find(|tid| name(tid).starts_with("CPU 0/")))
 }
 
 /// Waiting for work under TCG, or blocked inside of KVM_RUN.

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const ASLEEP: Duration = Duration::from_micros(20);
 /// Where nothing can be seen, a guest that has been silent for this long counts as asleep.
 const SILENT: Duration = Duration::from_micros(500);
+/// One that says nothing for this long, yet is never seen asleep, sleeps in a way that is not known here.
+const UNSEEN: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1000 });
 
 /// A system call that a thread is blocked in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,17 +51,19 @@ impl Thread {
 /// Tells whether a guest stands still.
 pub struct Sleep {
     threads: Vec<Thread>,
+    disturbed: Instant,
     since: Option<Instant>,
 }
 
 impl Sleep {
-    /// Watch these threads; without any, silence is all there is to go by.
+    /// Watch these threads. Without any, or if they turn out to tell nothing, silence is all there is to go by.
     pub fn watching(threads: Vec<Thread>) -> Sleep {
-        Sleep { threads, since: None }
+        Sleep { threads, disturbed: Instant::now(), since: None }
     }
 
     /// The guest did something.
     pub fn disturb(&mut self) {
+        self.disturbed = Instant::now();
         self.since = None;
     }
 
@@ -67,6 +71,9 @@ impl Sleep {
     pub fn is_sound(&mut self) -> bool {
         if !self.threads.iter().all(Thread::waits) {
             self.since = None;
+            if self.disturbed.elapsed() >= UNSEEN {
+                self.threads.clear();
+            }
             std::thread::yield_now();
             return false;
         }
@@ -99,17 +106,13 @@ mod tests {
         });
         let tid = tid.recv().expect("its number");
         let of = |is_idle| Sleep::watching(vec![Thread::of(std::process::id(), tid, is_idle).expect("it runs")]);
-        let sound = |mut sleep: Sleep| {
-            let deadline = Instant::now() + Duration::from_millis(500);
-            while Instant::now() < deadline {
-                if sleep.is_sound() {
-                    return true;
-                }
-            }
-            false
-        };
-        assert!(sound(of(|call| call.number == libc::SYS_futex)));
-        assert!(!sound(of(|call| call.number == libc::SYS_ppoll)));
+        let mut seen = of(|call| call.number == libc::SYS_futex);
+        while !seen.is_sound() {}
+        assert!(!seen.threads.is_empty());
+        let mut unseen = of(|call| call.number == libc::SYS_ppoll);
+        let start = Instant::now();
+        while !unseen.is_sound() {}
+        assert!(start.elapsed() >= UNSEEN && unseen.threads.is_empty());
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::io;
 use std::process::Command as Process;
 
-use crate::engine::{KERNEL_ARGUMENTS, SOCKETS};
+use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
 use crate::guest::GuestConfig;
-use crate::sleep::{Sleep, Thread};
+use crate::sleep::{Sleep, Syscall, Thread};
+
+const IDLE: [i64; 3] = [libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
 
 pub fn command(config: &GuestConfig) -> Process {
     let mut process = Process::new(&config.kernel);
@@ -24,7 +26,10 @@ pub fn command(config: &GuestConfig) -> Process {
     process
 }
 
-/// The main process runs the kernel; its idle loop waits in rt_sigsuspend.
+/// Watch the kernel's threads. The idle loop waits in rt_sigsuspend, in newer kernels in poll, and these have threads for
+/// interrupts that wait in poll and epoll_wait.
 pub fn sleep(pid: u32) -> io::Result<Sleep> {
-    Ok(Sleep::watching(vec![Thread::of(pid, pid, |call| call.number == libc::SYS_rt_sigsuspend)?]))
+    let is_idle = |call: Syscall| IDLE.contains(&call.number);
+    let threads = engine::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));
+    Ok(Sleep::watching(threads.collect::<io::Result<_>>()?))
 }

@@ -39,6 +39,8 @@ def test_each_module_comes_after_what_it_needs(folder: Path) -> None:
     assert needed("crc-generic", "lib") == [CRC_GENERIC, LIB]
     assert needed("crc_generic", "my-crc") == [CRC_GENERIC, LIB, CRC_FAST]
     assert needed("built_in") == []
+    within = [str(path.relative_to(folder)) for path in Modules(folder).within("kernel/arch", "kernel/lib")]
+    assert within == [LIB, CRC_FAST]
 
 
 def test_soft_dependencies_may_go_in_circles(folder: Path) -> None:
