@@ -31,6 +31,8 @@ SERIES = "6.1."
 """Debian's user-mode Linux of that suite is of the same series."""
 
 BUDGET = Budget(120, 300)
+RECOVERIES_MAX = 60
+"""Reads that nobody waits for decide nothing: where a guest is not seen asleep, ext4's journal costs 200 to 1,500."""
 
 WORKLOADS = [
     WorkloadBuilder()
@@ -108,8 +110,7 @@ def test_both_engines_find_the_same_outcomes(machine: Machine, qemu: Machine, tm
         assert all(interval["covered"] == interval["states"] for interval in by_qemu)
         assert sum(len(interval["outcomes"]) for interval in by_qemu) > len(by_qemu)
         assert all_outcomes(by_qemu) == all_outcomes(by_uml)
-        # Reads that nobody waits for decide nothing: without seeing that the guest sleeps, there would be far more.
-        assert recoveries(by_qemu) <= 2 * recoveries(by_uml)
+        assert max(recoveries(by_uml), recoveries(by_qemu)) < RECOVERIES_MAX
 
 
 def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
