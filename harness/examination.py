@@ -84,6 +84,7 @@ class Examination:
     recording: str = ""
     base: str = ""
     model: str = ""
+    kernel: str = ""
     states: int = 0
     covered: int = 0
     recoveries: int = 0
@@ -129,7 +130,7 @@ class Examination:
         counts = {name: getattr(self, name) for name in ("recoveries", "rechecks", "outcomes", "intervals")}
         return {
             **counts,
-            **{"recording": self.recording, "base": self.base, "model": self.model},
+            **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
             "states": str(self.states),
             "covered": str(self.covered),
             "states_within": str(self.states_within),
@@ -144,7 +145,7 @@ class Examination:
     def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
-            **{name: obj[name] for name in ("recording", "base", "model")},
+            **{name: obj[name] for name in ("recording", "base", "model", "kernel")},
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

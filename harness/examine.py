@@ -103,7 +103,7 @@ class _Examiner:
     def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
-        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model)
+        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model, plan.kernel)
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()

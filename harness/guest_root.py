@@ -1,11 +1,10 @@
-"""The guest's root: a small read-only folder with the agent as init, the block driver and the fsck programs.
+"""The guest's root: a small read-only folder with the agent as init, kernel modules and the fsck programs.
 
 Nothing else of the host is visible to the guest, which may be busy with a hostile image.
 """
 
 import hashlib
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -13,9 +12,12 @@ from pathlib import Path
 
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.initramfs import initramfs
 from postcrash.harness.kernel import Kernel
+from postcrash.harness.modules import Modules, module_name, uncompressed
 from postcrash.targets import TARGETS
 
+_BOOT_MODULES = ("virtio_pci", "virtio_blk")
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
@@ -25,19 +27,46 @@ def guest_root(kernel: Kernel, cache: Path) -> Path:
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {Path("init"): agent, Path("virtio_blk.ko"): kernel.virtio_blk}
+    files = {Path("init"): agent.read_bytes(), **_modules(kernel)}
     for program in sorted({target.fsck[0] for target in TARGETS}):
         if Path(program).exists():
-            files |= {Path(file).relative_to("/"): Path(file) for file in [program, *_libraries(program)]}
+            files |= {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
     folder = cache / "guest-root" / _digest(files)
     if not folder.is_dir():
         _make(folder, files)
     return folder
 
 
+def packed(root: Path) -> Path:
+    """The root folder as an initramfs, beside it."""
+    archive = root.with_suffix(".cpio")
+    try:
+        if not archive.is_file():
+            with tempfile.NamedTemporaryFile(prefix=".root-", dir=archive.parent, delete=False) as made:
+                made.write(initramfs(root))
+            Path(made.name).rename(archive)
+    except OSError as error:
+        raise InfrastructureError(f"guest root {archive}: {error.strerror or error}") from error
+    return archive
+
+
 def has_program(root: Path, program: str) -> bool:
     """Whether the guest has `program` (an absolute path)."""
     return (root / Path(program).relative_to("/")).is_file()
+
+
+def _modules(kernel: Kernel) -> dict[Path, bytes]:
+    """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
+    if kernel.modules is None:
+        return {}
+    modules = Modules(kernel.modules)
+    needs = {"boot": _BOOT_MODULES} | {target.fstype: (target.fstype,) for target in TARGETS}
+    files: dict[Path, bytes] = {}
+    for need, names in needs.items():
+        places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
+        files |= {place: uncompressed(file) for place, file in places.items()}
+        files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
+    return files
 
 
 def _libraries(program: str) -> Iterable[str]:
@@ -48,24 +77,25 @@ def _libraries(program: str) -> Iterable[str]:
     return _LIBRARY.findall(listed.stdout)
 
 
-def _digest(files: dict[Path, Path]) -> str:
+def _digest(files: dict[Path, bytes]) -> str:
     digest = hashlib.sha256()
-    for place, file in sorted(files.items()):
+    for place, content in sorted(files.items()):
         digest.update(f"{place}\0".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(hashlib.sha256(content).digest())
     return digest.hexdigest()[:16]
 
 
-def _make(folder: Path, files: dict[Path, Path]) -> None:
+def _make(folder: Path, files: dict[Path, bytes]) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".root-", dir=folder.parent) as made:
             root = Path(made) / "root"
             for empty in ("dev", "proc", "mnt"):
                 (root / empty).mkdir(parents=True)
-            for place, file in files.items():
+            for place, content in files.items():
                 (root / place).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, root / place)
+                (root / place).write_bytes(content)
+                (root / place).chmod(0o755)
             if not folder.is_dir():
                 root.rename(folder)
     except OSError as error:

@@ -1,46 +1,101 @@
-"""The guest kernel: Debian's user-mode Linux, or the one that POSTCRASH_UML names."""
+"""The guest's kernel: user-mode Linux, which is a program, or an image that QEMU boots."""
 
 import os
+import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.engine import Engine, Qemu, Uml, find_qemu
+from postcrash.harness.errors import InfrastructureError, UsageError
 
-MODULES_FOLDER = Path("/usr/lib/uml/modules")
-_MODULE = "kernel/drivers/block/virtio_blk.ko"
+UML_MODULES = Path("/usr/lib/uml/modules")
 _VERSION_TIMEOUT_S = 10
+# The x86 boot protocol, Documentation/x86/boot.rst: a magic number, and a pointer to the version's text.
+_MAGIC_AT, _MAGIC = 0x202, b"HdrS"
+_VERSION_AT, _VERSION_BASE = 0x20E, 0x200
+_HEADER_BYTES = 1 << 16
+_VERSION = re.compile(r"\d+\.\d+\S*")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel that runs as a process. `virtio_blk` is the module of its block driver."""
+    """A kernel and what runs it. `modules` is its folder of modules; None where everything is built in."""
 
     path: Path
     version: str
-    virtio_blk: Path
+    modules: Path | None
+    engine: Engine
 
     @property
     def label(self) -> str:
-        """For reports: `UML 6.1.176`."""
-        return f"UML {self.version}"
+        """For reports: `UML 6.1.176`, `QEMU/TCG 6.1.0-47-amd64`."""
+        return f"{self.engine.label} {self.version}"
 
 
 def find_kernel() -> Kernel:
-    """The kernel of this machine. Raises InfrastructureError, which says what to install."""
+    """Debian's user-mode Linux, or the one that POSTCRASH_UML names. Raises InfrastructureError."""
     name = os.environ.get("POSTCRASH_UML", "linux.uml")
     found = shutil.which(name)
     if found is None:
         raise InfrastructureError(f"{name} is not installed: run  apt-get install user-mode-linux")
+    version = uml_version(Path(found))
+    modules = Path(os.environ.get("POSTCRASH_UML_MODULES", UML_MODULES)) / version
+    if not modules.is_dir():
+        raise InfrastructureError(f"{found} is version {version!r}, but there is no {modules}")
+    return Kernel(Path(found), version, modules, Uml())
+
+
+def in_virtual_time(kernel: Kernel) -> Kernel:
+    """The same kernel, but sleeping costs nothing. Raises UsageError where that cannot be."""
+    if not isinstance(kernel.engine, Qemu):
+        raise UsageError(f"--virtual-time needs QEMU, and {kernel.label} runs without it")
+    return replace(kernel, engine=replace(kernel.engine, kvm=False, virtual_time=True))
+
+
+def kernel_at(path: Path, modules: Path | None, cache: Path) -> Kernel:
+    """The kernel in the file `path`: an image for QEMU, or else a user-mode Linux.
+
+    Raises UsageError when it is neither, InfrastructureError when this machine cannot run it.
+    """
+    version = image_version(path)
+    if version is not None:
+        return Kernel(path, version, modules, find_qemu(path, cache))
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"{path} is neither a kernel image (bzImage) nor a user-mode Linux")
+    return Kernel(path, uml_version(path), modules, Uml())
+
+
+def image_version(path: Path) -> str | None:
+    """The version of a bzImage (`6.1.0-47-amd64`); None if the file is none. Raises UsageError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
+        return None
+    start = _VERSION_BASE + int.from_bytes(header[_VERSION_AT : _VERSION_AT + 2], "little")
+    words = header[start:].partition(b"\0")[0].decode("ascii", "replace").split()
+    return words[0] if words else "unknown"
+
+
+def uml_version(path: Path) -> str:
+    """What `PATH --version` says. Raises InfrastructureError if it does not answer with a version."""
     try:
         asked = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_TIMEOUT_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise InfrastructureError(f"{found} --version does not answer: {error}") from error
+        raise InfrastructureError(f"{path} --version does not answer: {error}") from error
     version = asked.stdout.strip()
-    module = Path(os.environ.get("POSTCRASH_UML_MODULES", MODULES_FOLDER)) / version / _MODULE
-    if not module.is_file():
-        raise InfrastructureError(f"{found} is version {version!r}, but there is no {module}")
-    return Kernel(Path(found), version, module)
+    if not _VERSION.fullmatch(version):
+        raise InfrastructureError(f"{path} --version answers {version[:100]!r}, which is no kernel's version")
+    return version

@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
+from postcrash.harness.engine import Engine, Uml
 from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
 from postcrash.model import Workload
 
@@ -24,13 +25,15 @@ _TERMINATION_TIMEOUT_S = 5
 
 @dataclass(frozen=True, slots=True)
 class MachineSettings:
-    """How guests are started. `disk_mib` is the size of the test disk that they see; images may be smaller."""
+    """How guests are started. `root` is a folder for UML, an initramfs for QEMU.
+
+    `disk_mib` is the size of the test disk that they see; images may be smaller.
+    """
 
     kernel: Path
     root: Path
-    memory_mib: int = 128
+    engine: Engine = field(default_factory=Uml)
     disk_mib: int = 1024
-    boot_timeout_s: float = 60.0
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
 
@@ -95,13 +98,14 @@ class Machine:
         settings = self._settings
         booted = self._ask(
             "boot",
+            engine=settings.engine.to_wire(),
             kernel=str(settings.kernel),
             root=str(settings.root),
             work=str(self._work),
-            memory_mib=settings.memory_mib,
+            memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
             cpu=self._cpu,
-            boot_timeout_s=settings.boot_timeout_s,
+            boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
         )

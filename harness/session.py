@@ -6,25 +6,34 @@ from functools import cached_property
 from pathlib import Path
 
 from postcrash.harness.campaign import Crew
+from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.guest_root import guest_root, has_program
-from postcrash.harness.kernel import Kernel, find_kernel
+from postcrash.harness.guest_root import guest_root, has_program, packed
+from postcrash.harness.kernel import Kernel, in_virtual_time
+from postcrash.harness.kernels import choose_kernel
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.reports.store import Store, StoreError
 from postcrash.targets import BaseImage, BaseImageError, Target, UnknownTargetError, base_image, target_named
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """One run of a command. Everything is made when it is first asked for."""
+    """One run of a command. Everything is made when it is first asked for.
+
+    `engine`, `kernel_name` and `virtual_time` are those of the command line.
+    """
 
     store_folder: Path
+    engine: str = "auto"
+    kernel_name: str | None = None
+    virtual_time: bool = False
 
     @cached_property
     def kernel(self) -> Kernel:
         """The guest kernel."""
-        return find_kernel()
+        kernel = choose_kernel(self.engine, self.kernel_name, cache_folder())
+        return in_virtual_time(kernel) if self.virtual_time else kernel
 
     @cached_property
     def root(self) -> Path:
@@ -42,7 +51,7 @@ class Session:
     @property
     def settings(self) -> MachineSettings:
         """How guests are started."""
-        return MachineSettings(self.kernel.path, self.root)
+        return settings_for(self.kernel, self.root)
 
     def crew(self, guests: int | None) -> Crew:
         """`guests` machines; by default one for each CPU that this process may use."""
@@ -66,3 +75,9 @@ class Session:
         """The guest must have the target's fsck."""
         if not has_program(self.root, target.fsck[0]):
             raise InfrastructureError(f"{target.fsck[0]} is not installed: run  apt-get install {target.package}")
+
+
+def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
+    """How guests with `kernel` and the root folder `root` are started."""
+    is_folder = isinstance(kernel.engine, Uml)
+    return MachineSettings(kernel.path, root if is_folder else packed(root), kernel.engine)

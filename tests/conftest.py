@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 VM_TESTS = ROOT / "tests/vm"
 STYLE_TESTS = ROOT / "tests/style"
-GUEST_COMMANDS = ["linux.uml", "mkfs.ext4"]
+GUEST_COMMANDS = ["linux.uml", "qemu-system-x86_64", "mkfs.ext4"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

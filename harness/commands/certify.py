@@ -8,7 +8,7 @@ from rich.console import Console
 
 from postcrash.harness.certify import Trial
 from postcrash.harness.certify import certify as run
-from postcrash.harness.commands.options import json_option
+from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.machine import Machine, Source
 from postcrash.harness.output import write_json
@@ -21,6 +21,7 @@ from postcrash.reports.records import state_id
 @click.argument("id", required=False)
 @click.option("--samples", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="States to run.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed draws the same states.")
+@kernel_options
 @json_option
 @click.pass_obj
 def certify(session: Session, id: str | None, samples: int, seed: int, json_file: str | None) -> int:
@@ -28,14 +29,19 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
 
     \b
     ID is a recording, such as r-0123456789, as `check --json` shows it. Without ID, the samples are spread over all
-    recordings in the store. Exit code 0 if every prediction was right, 3 otherwise.
+    recordings in the store. Only certificates that were made on the same kernel count (--kernel). Exit code 0 if
+    every prediction was right, 3 otherwise.
     """
     runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
     if not runs:
         if id is None:
             raise NothingSelectedError("the store has no certificates yet: run `check` or `characterize`")
         raise UsageError(f"the store has no certificate of a recording {id!r}")
-    trials = list(_trials(session, runs, samples, seed))
+    made_here = [run for run in runs if run.get("kernel") == session.kernel.label]
+    if not made_here:
+        kernels = ", ".join(sorted({str(run.get("kernel")) for run in runs}))
+        raise UsageError(f"the certificates were made on {kernels}, not on {session.kernel.label}: see --kernel")
+    trials = list(_trials(session, made_here, samples, seed))
     wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
     shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
     write_json(json_file, {"samples": len(trials), "confirmed": len(trials) - len(wrong), "wrong": shown})

@@ -10,7 +10,7 @@ from rich.console import Console
 from postcrash.harness.budget import Budget
 from postcrash.harness.characterize import Question, make_plans
 from postcrash.harness.characterize import characterize as run
-from postcrash.harness.commands.options import exploration_options, json_option
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.naming import named
 from postcrash.harness.output import write_json, write_text
@@ -29,6 +29,7 @@ from postcrash.targets import TABLE_TARGETS
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
+@kernel_options
 @json_option
 @click.pass_obj
 def characterize(

@@ -10,7 +10,7 @@ from rich.console import Console
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
-from postcrash.harness.commands.options import exploration_options, json_option
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
@@ -37,6 +37,7 @@ FINDINGS_MAX = 5
     "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
 )
 @exploration_options
+@kernel_options
 @json_option
 @click.pass_obj
 def check(

@@ -8,11 +8,15 @@ from functools import partial
 import click
 from rich.console import Console
 
-from postcrash.harness.commands.options import json_option
-from postcrash.harness.errors import HarnessError
+from postcrash.harness.commands.options import json_option, kernel_options
+from postcrash.harness.engine import qemu_program, why_no_kvm
+from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.harness.guest_root import has_program
+from postcrash.harness.kernel import Kernel, find_kernel
+from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
 from postcrash.harness.output import write_json
+from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.targets import TARGETS, Target
@@ -20,45 +24,81 @@ from postcrash.targets import TARGETS, Target
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the doctor's report."""
+    """One line of the doctor's report. What is not `needed` may be missing."""
 
     name: str
     ok: bool
     detail: str
+    needed: bool = True
 
 
 @click.command()
+@kernel_options
 @json_option
 @click.pass_obj
 def doctor(session: Session, json_file: str | None) -> int:
     """Look for everything that is needed, and boot a guest.
 
     \b
-    Each line is something that was tried, not guessed. Exit code 0 if all is well, 3 if something is missing.
+    Each line is something that was tried, not guessed; - is missing, but only needed for other engines than the one
+    that is used (--engine, --kernel). Exit code 0 if all is well, 3 if something is missing.
     """
     checks = [
-        _try("guest kernel", lambda: f"{session.kernel.label} ({session.kernel.path})"),
+        _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
+        _try("QEMU", lambda: str(qemu_program()), needed=False),
+        _try("KVM", _kvm, needed=False),
+        *_kernels(),
+        _try("guest kernel", lambda: _about(session.kernel)),
         _try("guest root", lambda: str(session.root)),
         _try("guest boots", lambda: _boot(session)),
         *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
         _try("store", lambda: str(session.store.folder)),
     ]
-    ok = all(check.ok for check in checks)
+    ok = all(check.ok for check in checks if check.needed)
     write_json(json_file, {"ok": ok, "checks": [asdict(check) for check in checks]})
     if json_file != "-":
         console = Console(soft_wrap=True)
         for check in checks:
-            mark = "[green]✓[/]" if check.ok else "[red]✗[/]"
+            mark = "[green]✓[/]" if check.ok else "[red]✗[/]" if check.needed else "[yellow]-[/]"
             console.print(f"{mark} {check.name}: ", end="")
             console.print(check.detail, markup=False, highlight=False)
     return ExitCode.HOLDS if ok else ExitCode.INFRASTRUCTURE
 
 
-def _try(name: str, probe: Callable[[], str]) -> Check:
+def _try(name: str, probe: Callable[[], str], *, needed: bool = True) -> Check:
     try:
-        return Check(name, True, probe())
+        return Check(name, True, probe(), needed)
     except HarnessError as error:
-        return Check(name, False, str(error))
+        return Check(name, False, str(error), needed)
+
+
+def _about(kernel: Kernel) -> str:
+    return f"{kernel.label} ({kernel.path})"
+
+
+def _kvm() -> str:
+    images = Stock(cache_folder()).images()
+    if not images:
+        raise InfrastructureError("not tried, for want of a kernel to boot: run  postcrash kernels fetch")
+    reason = why_no_kvm(qemu_program(), images[-1].path, cache_folder())
+    if reason is not None:
+        raise InfrastructureError(f"{reason}; QEMU emulates the CPU instead (TCG), which is slower")
+    return f"{images[-1].name} boots on it"
+
+
+def _kernels() -> list[Check]:
+    try:
+        stock = Stock(cache_folder()).all()
+    except HarnessError as error:
+        return [Check("kernels", False, str(error), needed=False)]
+    return [_try(f"kernel {kernel.name}", partial(_stocked, kernel), needed=False) for kernel in stock]
+
+
+def _stocked(kernel: Stocked) -> str:
+    missing = missing_in(kernel)
+    if missing:
+        raise InfrastructureError(f"its configuration lacks {', '.join(missing)}")
+    return f"{kernel.engine}, {kernel.origin}" + ("; its configuration is not known" if missing is None else "")
 
 
 def _boot(session: Session) -> str:

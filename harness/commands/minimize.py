@@ -4,7 +4,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.commands.options import json_option
+from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.minimize import Minimized, plan_of
 from postcrash.harness.minimize import minimize as run
 from postcrash.harness.output import write_json, write_text
@@ -25,6 +25,7 @@ from postcrash.reports.records import Finding
     help="Budget for one workload; one that it leaves UNDECIDED does not count as failing.",
 )
 @click.option("--fresh", is_flag=True, help="Run again what the store has a result for.")
+@kernel_options
 @json_option
 @click.pass_obj
 def minimize(session: Session, id: str, output: str | None, recoveries: int, fresh: bool, json_file: str | None) -> int:

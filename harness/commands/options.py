@@ -7,6 +7,8 @@ import click
 
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
+from postcrash.harness.kernels import ENGINES
+from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
 
@@ -15,6 +17,46 @@ def json_option(command: _Command) -> _Command:
     """`--json FILE`."""
     help_text = "Write the result as JSON; - is standard output."
     return click.option("--json", "json_file", metavar="FILE", help=help_text)(command)
+
+
+def kernel_options(command: _Command) -> _Command:
+    """`--kernel`, `--engine` and `--virtual-time`, which the session keeps."""
+    options = (
+        click.option(
+            "--virtual-time",
+            "virtual_time",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep,
+            help="QEMU without KVM: the guest's clock jumps ahead while it is idle, so that sleeping costs nothing.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(ENGINES),
+            default="auto",
+            show_default=True,
+            expose_value=False,
+            callback=_keep,
+            help="What runs the kernel: auto is QEMU for a kernel image, else user-mode Linux.",
+        ),
+        click.option(
+            "--kernel",
+            "kernel_name",
+            metavar="NAME|PATH",
+            expose_value=False,
+            callback=_keep,
+            help="The guest's kernel: a name of `postcrash kernels list`, a bzImage or a user-mode Linux.",
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    session = context.find_object(Session)
+    assert session is not None and parameter.name is not None
+    setattr(session, parameter.name, value)
 
 
 def _device_model(_context: click.Context, _parameter: click.Parameter, name: str) -> str:

@@ -3,7 +3,7 @@
 import click
 from rich.console import Console
 
-from postcrash.harness.commands.options import json_option
+from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.judges import Judge, judges_named
 from postcrash.harness.machine import Machine, Source
@@ -17,6 +17,7 @@ from postcrash.reports.records import Finding
 @click.command()
 @click.argument("id")
 @click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it so many times.")
+@kernel_options
 @json_option
 @click.pass_obj
 def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
@@ -32,12 +33,17 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         answers = [_once(machine, source, finding, judge) for _ in range(times)]
     failures = sum(failed for failed, _ in answers)
     message = answers[-1][1]
-    write_json(json_file, {"id": id, "state": finding.state, "runs": times, "failures": failures, "message": message})
+    write_json(
+        json_file,
+        {"id": id, "state": finding.state, "kernel": session.kernel.label}
+        | {"runs": times, "failures": failures, "message": message},
+    )
     if json_file != "-":
         console = Console(soft_wrap=True)
-        console.print(
-            f"{id}: fails {failures} of {times} times ({finding.checker} on {finding.target})", highlight=False
-        )
+        label = session.kernel.label
+        found = "" if label == finding.kernel else f", but was found on {finding.kernel}"
+        place = f"{finding.checker} on {finding.target}, {label}{found}"
+        console.print(f"{id}: fails {failures} of {times} times ({place})", highlight=False)
         console.print(message, markup=False, highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE

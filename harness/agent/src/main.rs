@@ -8,6 +8,7 @@ mod extents;
 mod fsck;
 mod kernel_log;
 mod mailbox;
+mod modules;
 mod mount;
 mod operations;
 mod recover;
@@ -25,7 +26,8 @@ const MOUNT_POINT: &str = "/mnt";
 /// The disk under test.
 const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";
-const MODULE: &str = "/virtio_blk.ko";
+/// The modules that the two disks need.
+const BOOT_MODULES: &str = "boot";
 
 fn main() {
     if let Err(error) = serve() {
@@ -37,7 +39,8 @@ fn main() {
 fn serve() -> io::Result<()> {
     // fsck programs look there for whether the disk is mounted.
     mount::mount_proc()?;
-    sys::load_module(MODULE)?;
+    mount::mount_devices()?;
+    modules::load(BOOT_MODULES)?;
     let mut mailbox = Mailbox::open(MAILBOX)?;
     loop {
         let result = match mailbox.next_command()? {

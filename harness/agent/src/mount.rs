@@ -1,10 +1,12 @@
 //! Mounting the target.
 
+use std::ffi::CStr;
 use std::io;
 
 use postcrash_wire::Mount;
 
-use crate::sys::{check, cstr};
+use crate::modules;
+use crate::sys::{check, cstr, errno};
 use crate::MOUNT_POINT;
 
 /// Options that mount(2) takes as flags; all others go to the file system.
@@ -17,8 +19,16 @@ const FLAGS: [(&str, libc::c_ulong); 6] = [
     ("strictatime", libc::MS_STRICTATIME),
 ];
 
-/// Mount `device`. Always with noatime, so that looking changes nothing.
+/// Mount `device`. Always with noatime, so that looking changes nothing. Loads the file system's module when the kernel
+/// does not know it yet.
 pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
+    match try_mount(device, mount) {
+        Err(error) if errno(&error) == libc::ENODEV && modules::load(&mount.fstype)? => try_mount(device, mount),
+        other => other,
+    }
+}
+
+fn try_mount(device: &str, mount: &Mount) -> io::Result<()> {
     let mut flags = libc::MS_NOATIME;
     let mut data = Vec::new();
     for option in mount.options.split(',').filter(|option| !option.is_empty()) {
@@ -36,8 +46,20 @@ pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
 
 /// Mount /proc.
 pub fn mount_proc() -> io::Result<()> {
+    mount_pseudo(c"proc", c"/proc")
+}
+
+/// Mount /dev, unless the kernel has done so.
+pub fn mount_devices() -> io::Result<()> {
+    match mount_pseudo(c"devtmpfs", c"/dev") {
+        Err(error) if errno(&error) == libc::EBUSY => Ok(()),
+        other => other,
+    }
+}
+
+fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     // SAFETY: C strings, and no data.
-    let result = unsafe { libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null()) };
+    let result = unsafe { libc::mount(fstype.as_ptr(), target.as_ptr(), fstype.as_ptr(), 0, std::ptr::null()) };
     check(result).map(|_| ())
 }
 

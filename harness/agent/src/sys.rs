@@ -1,9 +1,8 @@
 //! System calls that std does not wrap, made safe.
 
 use std::ffi::{CStr, CString};
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 /// A C string; paths with a NUL are refused.
 pub fn cstr(text: &str) -> io::Result<CString> {
@@ -33,16 +32,6 @@ pub fn open_at(folder: RawFd, path: &CStr, flags: i32) -> io::Result<OwnedFd> {
 
 pub fn open(path: &str, flags: i32) -> io::Result<OwnedFd> {
     open_at(libc::AT_FDCWD, &cstr(path)?, flags)
-}
-
-/// Load a kernel module; one that is there already is fine.
-pub fn load_module(path: &str) -> io::Result<()> {
-    let file = File::open(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
-    // SAFETY: a descriptor, an empty parameter string and no flags.
-    match check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) }) {
-        Err(e) if errno(&e) != libc::EEXIST => Err(io::Error::new(e.kind(), format!("{path}: {e}"))),
-        _ => Ok(()),
-    }
 }
 
 pub fn power_off() -> ! {

@@ -1,15 +1,13 @@
-//! One guest: the UML process, its two devices, and the loop that serves them.
+//! One guest: the process that runs its kernel, its two devices, and the loop that serves them.
 //!
 //! One thread serves both rings. A message is handled after every disk request that was in the ring when the message
 //! was taken, so that marks and requests stand in one order.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command as Process, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use postcrash_wire::{frame, Command, Message};
@@ -18,10 +16,11 @@ use thiserror::Error;
 
 use crate::block::{self, Kind, Request, Status};
 use crate::disk::Disk;
-use crate::held::{HeldReads, Sleep};
+use crate::engine::{self, Engine, SOCKETS};
+use crate::held::HeldReads;
 use crate::mailbox::Mailbox;
 use crate::poll::Poll;
-use crate::termination;
+use crate::sleep::Sleep;
 use crate::vhost::Connection;
 
 /// A kernel that is never at rest is not waited for longer than this.
@@ -32,9 +31,9 @@ const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuestConfig {
-    /// The UML kernel.
+    pub engine: Engine,
     pub kernel: PathBuf,
-    /// Folder that becomes the guest's read-only root; holds `init`, modules and fsck programs.
+    /// The guest's root with `init`, modules and fsck programs: a folder for UML, an initramfs for QEMU.
     pub root: PathBuf,
     /// Folder for sockets and console, this guest's own.
     pub work: PathBuf,
@@ -47,7 +46,7 @@ pub struct GuestConfig {
     pub boot_timeout_s: f64,
     /// A command that is not answered after this long counts as a hang.
     pub command_timeout_s: f64,
-    /// File that the guest sees as /dev/ubda (bench baseline).
+    /// File that the guest sees as /dev/ubda, under QEMU as /dev/vdc (bench baseline).
     #[serde(default)]
     pub plain_disk: Option<PathBuf>,
 }
@@ -113,14 +112,13 @@ impl Guest {
             Ok(Port { listener: UnixListener::bind(path)?, sectors, volatile, connection: None, kick: None })
         };
         let mailbox_sectors = frame::MAILBOX_BYTES / 512;
-        let ports = [port("disk", config.disk_sectors, true)?, port("mailbox", mailbox_sectors, false)?];
-        let process = launch(config)?;
+        let ports = [port(SOCKETS[0], config.disk_sectors, true)?, port(SOCKETS[1], mailbox_sectors, false)?];
+        let process = config.engine.launch(config)?;
         let mut poll = Poll::new()?;
         poll.add(pidfd(&process)?, Token::Exit)?;
         for (device, port) in [Device::Test, Device::Mailbox].into_iter().zip(&ports) {
             poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
         }
-        let sleep = Sleep::of(process.id())?;
         let mut guest = Guest {
             config: config.clone(),
             process,
@@ -129,11 +127,12 @@ impl Guest {
             mailbox: Mailbox::default(),
             held: HeldReads::default(),
             uncompleted: Vec::new(),
-            sleep,
+            sleep: Sleep::watching(Vec::new()),
             gone: false,
         };
         let deadline = Instant::now() + Duration::from_secs_f64(config.boot_timeout_s);
         guest.pump(disk, deadline, "boot", |mailbox| mailbox.waiting())?;
+        guest.sleep = config.engine.sleep(guest.process.id())?;
         Ok(guest)
     }
 
@@ -344,7 +343,7 @@ impl Guest {
 
     fn lose(&mut self, what: String) -> GuestError {
         self.gone = true;
-        kill(&mut self.process);
+        engine::kill(&mut self.process);
         GuestError::Lost { what, console: console_end(&self.config.work) }
     }
 }
@@ -352,7 +351,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         if !self.gone {
-            kill(&mut self.process);
+            engine::kill(&mut self.process);
         }
     }
 }
@@ -380,63 +379,12 @@ fn execute(kind: &Kind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) 
     (data, Status::Ok)
 }
 
-fn launch(config: &GuestConfig) -> io::Result<Child> {
-    let console = File::create(config.work.join("console"))?;
-    let socket = |name| format!("virtio_uml.device={}:2", config.work.join(name).display());
-    let mut process = Process::new(&config.kernel);
-    process
-        .arg(format!("mem={}M", config.memory_mib))
-        .args(["root=/dev/root", "rootfstype=hostfs", "ro", "init=/init", "quiet", "loglevel=1", "panic=-1"])
-        .arg(format!("rootflags={}", config.root.display()))
-        .args([socket("disk"), socket("mailbox")])
-        .args(["con=null", "con0=null,fd:1", "ssl=null"])
-        .arg(format!("uml_dir={}/", config.work.display()))
-        .env("TMPDIR", "/dev/shm")
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console)
-        .process_group(0);
-    if let Some(plain) = &config.plain_disk {
-        process.arg(format!("ubd0={}", plain.display()));
-    }
-    let cpu = config.cpu;
-    // SAFETY: only async-signal-safe calls between fork and exec.
-    unsafe {
-        process.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if let Some(cpu) = cpu {
-                pin(cpu);
-            }
-            Ok(())
-        });
-    }
-    let child = process.spawn().map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", config.kernel.display())))?;
-    termination::watch_over(child.id() as i32);
-    Ok(child)
-}
-
-/// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
-pub fn pin(cpu: usize) {
-    // SAFETY: the set is plain data and lives through the call.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
-    }
-}
-
 /// Peak resident memory of a process in KiB, mapped files and shared memory included.
 pub fn peak_memory_kib(pid: u32) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse().ok());
     number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
-}
-
-fn kill(process: &mut Child) {
-    termination::kill_group(process.id() as i32);
-    let _ = process.wait();
-    termination::forget(process.id() as i32);
 }
 
 fn pidfd(process: &Child) -> io::Result<OwnedFd> {

@@ -9,17 +9,8 @@
 //! tables before it asks for the block that it waits for. One execution of a crash interval is run to learn that.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
 
 use crate::block::{Kind, Request};
-
-/// The guest must have slept this long: long enough for an interrupt that is on its way to arrive.
-const ASLEEP: Duration = Duration::from_micros(20);
-/// rt_sigsuspend on x86-64: where UML's idle loop waits.
-const IDLE_SYSCALL: &[u8] = b"130 ";
 
 #[derive(Default)]
 pub struct HeldReads {
@@ -76,35 +67,5 @@ fn start(request: &Request) -> Option<u64> {
     match request.kind {
         Kind::Read { sector, .. } => Some(sector),
         _ => None,
-    }
-}
-
-/// Tells whether a guest stands still.
-pub struct Sleep {
-    syscall: File,
-    since: Option<Instant>,
-}
-
-impl Sleep {
-    /// Watch the guest's main process.
-    pub fn of(pid: u32) -> io::Result<Sleep> {
-        Ok(Sleep { syscall: File::open(format!("/proc/{pid}/syscall"))?, since: None })
-    }
-
-    /// The guest did something.
-    pub fn disturb(&mut self) {
-        self.since = None;
-    }
-
-    /// Whether the guest has been idle at every look for long enough. Gives up the CPU if it is busy.
-    pub fn is_sound(&mut self) -> bool {
-        let mut start = [0; IDLE_SYSCALL.len()];
-        let idle = matches!(self.syscall.read_at(&mut start, 0), Ok(n) if start[..n] == *IDLE_SYSCALL);
-        if !idle {
-            self.since = None;
-            std::thread::yield_now();
-            return false;
-        }
-        self.since.get_or_insert_with(Instant::now).elapsed() >= ASLEEP
     }
 }

@@ -5,6 +5,7 @@ mod budget;
 mod contents;
 mod control;
 mod disk;
+mod engine;
 mod explore;
 mod guest;
 mod held;
@@ -13,12 +14,15 @@ mod mailbox;
 mod memory;
 mod overlay;
 mod poll;
+mod qemu;
 mod random;
 mod record;
 mod recovery;
+mod sleep;
 mod source;
 mod termination;
 mod trust;
+mod uml;
 mod vhost;
 mod virtqueue;
 
@@ -50,7 +54,7 @@ fn main() {
 fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestError> {
     if let Request::Boot(config) = request {
         if let Some(cpu) = config.cpu {
-            guest::pin(cpu);
+            engine::pin(cpu);
         }
         let started = Instant::now();
         *machine = Some(Machine::boot(config)?);

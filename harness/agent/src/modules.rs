@@ -1,0 +1,31 @@
+//! Kernel modules: the file `/modules/NAME` lists those that NAME needs, one path a line, in the order of loading.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::sys::{check, errno};
+
+const FOLDER: &str = "/modules";
+
+/// Load what `name` needs; false where there is no such list.
+pub fn load(name: &str) -> io::Result<bool> {
+    let list = match fs::read_to_string(format!("{FOLDER}/{name}")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        other => other?,
+    };
+    list.lines().try_for_each(load_file)?;
+    Ok(true)
+}
+
+/// A module that is there already is fine, and so is one for a CPU's feature that this CPU has not.
+fn load_file(path: &str) -> io::Result<()> {
+    let file = File::open(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
+    // SAFETY: a descriptor, an empty parameter string and no flags.
+    match check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) }) {
+        Err(e) if ![libc::EEXIST, libc::ENODEV].contains(&errno(&e)) => {
+            Err(io::Error::new(e.kind(), format!("{path}: {e}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,102 @@
+//! QEMU: any kernel image, with KVM or without. The guest's root is an initramfs.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command as Process;
+
+use serde::Deserialize;
+
+use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
+use crate::guest::GuestConfig;
+use crate::sleep::{Sleep, Syscall, Thread};
+
+/// Expedited grace periods make mounting and unmounting three times as fast. Nothing in the guest is worth protecting
+/// from speculation.
+const FAST: &str = "rcupdate.rcu_expedited=1 mitigations=off nokaslr tsc=reliable audit=0 random.trust_cpu=on";
+/// A plain CPU costs TCG half as much as one with all that it can emulate; the kernel's checksums use SSE 4.2.
+const TCG_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
+/// FUTEX_WAIT_BITSET: how a thread waits for a condition. Waiting for a lock is FUTEX_WAIT.
+const FUTEX_WAIT_BITSET: u64 = 9;
+const FUTEX_COMMAND_MASK: u64 = 0x7f;
+const KVM_RUN: u64 = 0xae80;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qemu {
+    program: PathBuf,
+    /// Use KVM; else TCG, which runs everywhere.
+    kvm: bool,
+    /// The guest's clock jumps ahead while its CPU is idle, so that sleeping costs nothing. Only with TCG.
+    #[serde(default)]
+    virtual_time: bool,
+}
+
+impl Qemu {
+    pub fn command(&self, config: &GuestConfig) -> Process {
+        let mut process = Process::new(&self.program);
+        let memory = format!("memory-backend-memfd,id=memory,size={}M,share=on", config.memory_mib);
+        process
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-no-reboot",
+                "-display",
+                "none",
+                "-name",
+                "guest,debug-threads=on",
+            ])
+            .args(["-machine", "pc,memory-backend=memory", "-smp", "1", "-object", &memory])
+            .args(if self.kvm { ["-accel", "kvm", "-cpu", "host"] } else { ["-accel", "tcg", "-cpu", TCG_CPU] })
+            .args(["-m", &format!("{}M", config.memory_mib), "-serial", "stdio"])
+            .arg("-kernel")
+            .arg(&config.kernel)
+            .arg("-initrd")
+            .arg(&config.root)
+            .args(["-append", &format!("console=ttyS0 {KERNEL_ARGUMENTS} {FAST}")]);
+        for name in SOCKETS {
+            let path = config.work.join(name).display().to_string().replace(',', ",,");
+            process
+                .args(["-chardev", &format!("socket,id={name},path={path}")])
+                .args(["-device", &format!("vhost-user-blk-pci,chardev={name},num-queues=1")]);
+        }
+        if let Some(plain) = &config.plain_disk {
+            let path = plain.display().to_string().replace(',', ",,");
+            process
+                .args(["-drive", &format!("id=plain,if=none,format=raw,file={path}")])
+                .args(["-device", "virtio-blk-pci,drive=plain"]);
+        }
+        if self.virtual_time {
+            process.args(["-icount", "shift=4,sleep=off"]);
+        }
+        process
+    }
+
+    /// Watch the virtual CPU, which is halted when the guest is idle, and the main loop, which brings it interrupts.
+    /// In virtual time a halted CPU goes on at once: there is nothing to see.
+    pub fn sleep(&self, pid: u32) -> io::Result<Sleep> {
+        let threads = match (virtual_cpu(pid)?, self.virtual_time) {
+            (Some(cpu), false) => vec![Thread::of(pid, cpu, is_halted)?, Thread::of(pid, pid, is_polling)?],
+            _ => Vec::new(),
+        };
+        Ok(Sleep::watching(threads))
+    }
+}
+
+/// The thread that runs the guest's CPU: `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.
+fn virtual_cpu(pid: u32) -> io::Result<Option<u32>> {
+    let name = |tid: &u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    Ok(engine::threads(pid)?.into_iter().find(|tid| name(tid).starts_with("CPU 0/")))
+}
+
+/// Waiting for work under TCG, or blocked inside of KVM_RUN.
+fn is_halted(call: Syscall) -> bool {
+    match call.number {
+        libc::SYS_futex => call.arguments[1] & FUTEX_COMMAND_MASK == FUTEX_WAIT_BITSET,
+        libc::SYS_ioctl => call.arguments[1] == KVM_RUN,
+        _ => false,
+    }
+}
+
+fn is_polling(call: Syscall) -> bool {
+    [libc::SYS_ppoll, libc::SYS_poll].contains(&call.number)
+}

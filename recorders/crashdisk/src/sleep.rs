@@ -1,0 +1,127 @@
+//! Whether a guest stands still, seen from outside: what its threads wait for.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// The guest must have slept this long: long enough for an interrupt that is on its way to arrive.
+const ASLEEP: Duration = Duration::from_micros(20);
+/// Where nothing can be seen, a guest that has been silent for this long counts as asleep.
+const SILENT: Duration = Duration::from_micros(500);
+/// One that says nothing for this long, yet is never seen asleep, sleeps in a way that is not known here.
+const UNSEEN: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1000 });
+
+/// A system call that a thread is blocked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Syscall {
+    pub number: i64,
+    /// Its first two arguments.
+    pub arguments: [u64; 2],
+}
+
+impl Syscall {
+    /// Read a line of /proc/PID/task/TID/syscall: `202 0x7f00 0x189 …`. None for a thread that runs.
+    fn parse(line: &str) -> Option<Syscall> {
+        let mut words = line.split_ascii_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+        Some(Syscall { number, arguments: [argument()?, argument()?] })
+    }
+}
+
+/// One thread of a guest, and how it waits when it has nothing to do.
+pub struct Thread {
+    syscall: File,
+    is_idle: fn(Syscall) -> bool,
+}
+
+impl Thread {
+    pub fn of(pid: u32, tid: u32, is_idle: fn(Syscall) -> bool) -> io::Result<Thread> {
+        Ok(Thread { syscall: File::open(format!("/proc/{pid}/task/{tid}/syscall"))?, is_idle })
+    }
+
+    fn waits(&self) -> bool {
+        let mut line = [0; 64];
+        let Ok(length) = self.syscall.read_at(&mut line, 0) else { return false };
+        std::str::from_utf8(&line[..length]).ok().and_then(Syscall::parse).is_some_and(self.is_idle)
+    }
+}
+
+/// Tells whether a guest stands still.
+pub struct Sleep {
+    threads: Vec<Thread>,
+    disturbed: Instant,
+    since: Option<Instant>,
+}
+
+impl Sleep {
+    /// Watch these threads. Without any, or if they turn out to tell nothing, silence is all there is to go by.
+    pub fn watching(threads: Vec<Thread>) -> Sleep {
+        Sleep { threads, disturbed: Instant::now(), since: None }
+    }
+
+    /// The guest did something.
+    pub fn disturb(&mut self) {
+        self.disturbed = Instant::now();
+        self.since = None;
+    }
+
+    /// Whether the guest has been idle at every look for long enough. Gives up the CPU if it is busy.
+    pub fn is_sound(&mut self) -> bool {
+        if !self.threads.iter().all(Thread::waits) {
+            self.since = None;
+            if self.disturbed.elapsed() >= UNSEEN {
+                self.threads.clear();
+            }
+            std::thread::yield_now();
+            return false;
+        }
+        let enough = if self.threads.is_empty() { SILENT } else { ASLEEP };
+        self.since.get_or_insert_with(Instant::now).elapsed() >= enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_thread_has_a_system_call_and_a_running_one_has_none() {
+        let blocked = Syscall { number: 202, arguments: [0x7f12, 0x189] };
+        assert_eq!(Syscall::parse("202 0x7f12 0x189 0x0 0x0 0x7f13 0x0 0x7f14 0x7f15\n"), Some(blocked));
+        for line in ["running\n", "-1 0x7f14 0x7f15\n", "202", "", "202 12 13"] {
+            assert!(Syscall::parse(line).is_none_or(|call| call.number < 0), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_as_it_should_lets_the_guest_sleep() {
+        let (_keep, wait) = std::sync::mpsc::channel::<()>();
+        let (tell, tid) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            // SAFETY: a plain system call.
+            tell.send(unsafe { libc::gettid() } as u32).expect("the test waits");
+            let _ = wait.recv();
+        });
+        let tid = tid.recv().expect("its number");
+        let of = |is_idle| Sleep::watching(vec![Thread::of(std::process::id(), tid, is_idle).expect("it runs")]);
+        let mut seen = of(|call| call.number == libc::SYS_futex);
+        while !seen.is_sound() {}
+        assert!(!seen.threads.is_empty());
+        let mut unseen = of(|call| call.number == libc::SYS_ppoll);
+        let start = Instant::now();
+        while !unseen.is_sound() {}
+        assert!(start.elapsed() >= UNSEEN && unseen.threads.is_empty());
+    }
+
+    #[test]
+    fn where_nothing_can_be_seen_silence_must_last() {
+        let mut sleep = Sleep::watching(Vec::new());
+        assert!(!sleep.is_sound());
+        std::thread::sleep(SILENT);
+        assert!(sleep.is_sound());
+        sleep.disturb();
+        assert!(!sleep.is_sound());
+    }
+}

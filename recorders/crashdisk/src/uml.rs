@@ -1,0 +1,35 @@
+//! User-mode Linux: the kernel is a program, its root a folder of the host.
+
+use std::io;
+use std::process::Command as Process;
+
+use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
+use crate::guest::GuestConfig;
+use crate::sleep::{Sleep, Syscall, Thread};
+
+const IDLE: [i64; 3] = [libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
+
+pub fn command(config: &GuestConfig) -> Process {
+    let mut process = Process::new(&config.kernel);
+    process
+        .arg(format!("mem={}M", config.memory_mib))
+        .args(["root=/dev/root", "rootfstype=hostfs", "ro", "init=/init"])
+        .args(KERNEL_ARGUMENTS.split(' '))
+        .arg(format!("rootflags={}", config.root.display()))
+        .args(SOCKETS.map(|name| format!("virtio_uml.device={}:2", config.work.join(name).display())))
+        .args(["con=null", "con0=null,fd:1", "ssl=null"])
+        .arg(format!("uml_dir={}/", config.work.display()))
+        .env("TMPDIR", "/dev/shm");
+    if let Some(plain) = &config.plain_disk {
+        process.arg(format!("ubd0={}", plain.display()));
+    }
+    process
+}
+
+/// Watch the kernel's threads. The idle loop waits in rt_sigsuspend, in newer kernels in poll, and these have threads for
+/// interrupts that wait in poll and epoll_wait.
+pub fn sleep(pid: u32) -> io::Result<Sleep> {
+    let is_idle = |call: Syscall| IDLE.contains(&call.number);
+    let threads = engine::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));
+    Ok(Sleep::watching(threads.collect::<io::Result<_>>()?))
+}

@@ -1,0 +1,177 @@
+"""QEMU and user-mode Linux find the same outcomes, and a QEMU guest that is lost is noticed like any other."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.harness.debian import IMAGE, Suite
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guest_root import guest_root
+from postcrash.harness.initramfs import initramfs
+from postcrash.harness.kernel import Kernel, in_virtual_time, kernel_at
+from postcrash.harness.kernels import Stock
+from postcrash.harness.machine import Budget, Event, Machine, MachineSettings, Source
+from postcrash.harness.places import cache_folder
+from postcrash.harness.session import settings_for
+from postcrash.model import Workload, WorkloadBuilder
+from postcrash.targets import base_image, target_named
+
+from .conftest import Recorded, explored, intervals_of
+from .test_cli import ROOT, one_line, postcrash
+
+SUITE = "bookworm"
+SERIES = "6.1."
+"""Debian's user-mode Linux of that suite is of the same series."""
+
+BUDGET = Budget(120, 300)
+RECOVERIES_MAX = 60
+"""Reads that nobody waits for decide nothing: where a guest is not seen asleep, ext4's journal costs 200 to 1,500."""
+
+WORKLOADS = [
+    WorkloadBuilder()
+    .begin()
+    .creat("A")
+    .write("A", 0, 12288)
+    .fsync("A")
+    .rename("A", "B")
+    .mkdir("D")
+    .link("B", "D/C")
+    .fsync("B")
+    .build("names")
+    .with_tail(),
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 12288)
+    .begin()
+    .write("A", 4096, 4096)
+    .append("A", 5000)
+    .fsync("A")
+    .truncate("A", 100)
+    .unlink("A")
+    .build("contents")
+    .with_tail(),
+]
+
+
+@pytest.fixture(scope="module")
+def image() -> Kernel:
+    """Debian's kernel image, fetched where it is not there."""
+    stock = Stock(cache_folder())
+    found = [kernel for kernel in stock.images() if kernel.version.startswith(SERIES)]
+    if not found:
+        with Suite(SUITE, cache_folder()).unpacked(IMAGE) as parts:
+            found = [stock.add(f"{SUITE}-test", parts)]
+    return kernel_at(found[-1].path, found[-1].modules, cache_folder())
+
+
+@pytest.fixture(scope="module")
+def qemu_settings(image: Kernel) -> MachineSettings:
+    """How QEMU guests are started."""
+    return settings_for(image, guest_root(image, cache_folder()))
+
+
+@pytest.fixture(scope="module")
+def qemu(qemu_settings: MachineSettings) -> Iterator[Machine]:
+    """One QEMU guest for all tests that do not harm it."""
+    with Machine(qemu_settings, 0) as booted:
+        yield booted
+
+
+def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Path) -> Recorded:
+    """A recording made on `machine`."""
+    target = target_named(target_name)
+    base = base_image(target, cache_folder() / "bases")
+    machine.record(base.path, target.mount_wire(), workload, out, {})
+    return Recorded(target, workload, Source(out, base.path, "cache"))
+
+
+def all_outcomes(intervals: list[Event]) -> list[dict[str, Any]]:
+    """Each interval's observations with the number of crash states that lead to them."""
+    return [{json.dumps(o["observation"], sort_keys=True): o["states"] for o in i["outcomes"]} for i in intervals]
+
+
+def recoveries(intervals: list[Event]) -> int:
+    return sum(interval["recoveries"] for interval in intervals)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize("target", ["ext4-original", "ext4-journal", "btrfs", "xfs"])
+def test_both_engines_find_the_same_outcomes(machine: Machine, qemu: Machine, tmp_path: Path, target, workload) -> None:
+    for recorder in (machine, qemu):
+        recorded = recorded_by(recorder, target, workload, tmp_path / "recording.pcr")
+        by_uml, by_qemu = (intervals_of(explored(each, recorded)) for each in (machine, qemu))
+        assert all(interval["covered"] == interval["states"] for interval in by_qemu)
+        assert sum(len(interval["outcomes"]) for interval in by_qemu) > len(by_qemu)
+        assert all_outcomes(by_qemu) == all_outcomes(by_uml)
+        assert max(recoveries(by_uml), recoveries(by_qemu)) < RECOVERIES_MAX
+
+
+def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
+    example, kernel = str(ROOT / "examples/rename-replace.ops"), ("--kernel", image.path.parent.name)
+    checked = postcrash(tmp_path, "check", example, "--target", "btrfs", *kernel, "--json", "-")
+    report = json.loads(checked.stdout)
+    assert report["states"] == report["states_total"]
+    certified = postcrash(tmp_path, "certify", "--samples", "20", "--json", "-", *kernel)
+    assert json.loads(certified.stdout) == {"samples": 20, "confirmed": 20, "wrong": []}
+    refused = one_line(postcrash(tmp_path, "certify"), 4)
+    assert f"the certificates were made on {image.label}, not on UML 6.1" in refused
+    mixed = postcrash(tmp_path, "check", example, "--target", "btrfs", *kernel, "--engine", "uml")
+    assert f"--engine uml cannot run {kernel[1]}: it needs --engine qemu" in one_line(mixed, 4)
+
+
+def test_virtual_time_changes_no_outcome(image: Kernel, machine: Machine, tmp_path: Path) -> None:
+    kernel = in_virtual_time(image)
+    assert kernel.label == f"QEMU/TCG (virtual time) {image.version}"
+    recorded = recorded_by(machine, "ext4-original", WORKLOADS[0], tmp_path / "recording.pcr")
+    with Machine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as virtual:
+        assert all_outcomes(intervals_of(explored(virtual, recorded))) == all_outcomes(
+            intervals_of(explored(machine, recorded))
+        )
+
+
+@pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])
+def test_a_lost_guest_is_replaced(qemu_settings: MachineSettings, tmp_path: Path, disturb, what) -> None:
+    with Machine(replace(qemu_settings, command_timeout_s=5.0), 0) as fragile:
+        recorded = recorded_by(fragile, "ext4-journal", WORKLOADS[0], tmp_path / "recording.pcr")
+        undisturbed = intervals_of(explored(fragile, recorded, budget=BUDGET, brute_force=True, recheck_share=0.0))
+        events: list[Event] = []
+        for event in fragile.explore(recorded.source, recorded.recover(), BUDGET, brute_force=True, recheck_share=0.0):
+            if event["event"] == "progress" and not any(each["event"] == "progress" for each in events):
+                os.kill(guest_of(fragile), disturb)
+            events.append(event)
+    (lost,) = (event for event in events if event["event"] == "lost-guest")
+    assert what in lost["what"] or "closed its disk" in lost["what"]
+    assert intervals_of(events) == undisturbed
+
+
+def guest_of(machine: Machine) -> int:
+    """Process id of a machine's guest."""
+    disk = machine._process.pid
+    return int(Path(f"/proc/{disk}/task/{disk}/children").read_text().split()[0])
+
+
+def test_a_kernel_that_panics_is_a_lost_guest(qemu_settings: MachineSettings, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.cpio"
+    empty.write_bytes(initramfs(tmp_path / "nothing"))
+    started = time.monotonic()
+    with pytest.raises(InfrastructureError, match=r"died|closed its disk") as raised:
+        Machine(replace(qemu_settings, root=empty), 0).boot()
+    assert "Kernel panic" in raised.value.evidence
+    assert time.monotonic() - started < qemu_settings.engine.boot_timeout_s
+
+
+def test_a_program_that_is_no_qemu_is_one_clear_error(qemu_settings: MachineSettings, tmp_path: Path) -> None:
+    program = tmp_path / "qemu"
+    program.write_text("#!/bin/sh\necho no machine here\n")
+    program.chmod(0o755)
+    settings = replace(qemu_settings, engine=replace(qemu_settings.engine, program=program))  # type: ignore[call-arg]
+    with pytest.raises(InfrastructureError, match="died") as raised, Machine(settings):
+        pass
+    assert "no machine here" in raised.value.evidence
