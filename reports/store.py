@@ -219,9 +219,9 @@ class Store:
         if application != APPLICATION_ID:
             raise StoreError(f"{self._database}: not a store of postcrash (application id {application:#x})")
         if version != SCHEMA_VERSION:
-            newer = "newer" if version > SCHEMA_VERSION else "older"
+            newer = "a newer" if version > SCHEMA_VERSION else "an older"
             raise StoreError(
-                f"{self._database}: written by a {newer} postcrash (schema {version}, this one has {SCHEMA_VERSION}): "
+                f"{self._database}: written by {newer} postcrash (schema {version}, this one has {SCHEMA_VERSION}): "
                 "use that one, or another folder"
             )
         ((result,),) = connection.execute("PRAGMA quick_check(1)")
