@@ -20,7 +20,8 @@ test: setup
 
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)
-	$(VENV)/bin/python bench/growth.py
+	@$(VENV)/bin/python -c "import matplotlib" 2>/dev/null || $(VENV)/bin/pip install --quiet "matplotlib>=3.8"
+	$(VENV)/bin/python bench/growth.py --plot docs/growth.svg
 	$(VENV)/bin/python bench/scale.py
 
 setup:

@@ -2,15 +2,18 @@
 
 Three families of workloads, each with more and more blocks in one epoch, every crash state of the whole recording
 explored: blocks overwritten in place and never synced, a mail spool (files created and written, then sync), and
-SQLite's rollback journal.
+SQLite's rollback journal. `--plot FILE` draws the recoveries over the blocks in flight.
 """
 
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from matplotlib import pyplot
 from rich.console import Console
 from rich.table import Table
 
@@ -55,8 +58,21 @@ def rollback_journal(blocks: int) -> Workload:
 FAMILIES: tuple[Callable[[int], Workload], ...] = (loose, spool, rollback_journal)
 
 
-def measured(machine: Machine, workload: Workload, name: str, recording: Path) -> tuple[str, str, str, str]:
-    """Blocks in flight in the largest epoch, crash states covered, recoveries and seconds."""
+@dataclass(frozen=True)
+class Point:
+    """One recording explored whole: blocks in flight in the largest epoch, crash states, recoveries, seconds."""
+
+    family: str
+    target: str
+    blocks: int
+    in_flight: int
+    states: str
+    recoveries: int
+    seconds: float
+
+
+def measured(machine: Machine, workload: Workload, name: str, blocks: int, recording: Path) -> Point:
+    """Record and explore."""
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
     machine.record(base.path, target.mount_wire(), workload, recording, {})
@@ -68,20 +84,47 @@ def measured(machine: Machine, workload: Workload, name: str, recording: Path) -
     states = sum(int(interval["covered"]) for interval in intervals)
     left_out = " (not all)" if any(interval["left_out"] for interval in intervals) else ""
     seconds = time.monotonic() - started
-    return str(largest), f"{float(states):.0e}{left_out}", str(last["recoveries"]), f"{seconds:.1f}"
+    return Point(
+        *(workload.name, name, blocks, largest, f"{float(states):.0e}{left_out}"),
+        *(last["recoveries"], seconds),
+    )
+
+
+def plot(points: list[Point], file: Path) -> None:
+    """One panel a target: a line for each family, and the line of one recovery a block."""
+    pyplot.rcParams["svg.hashsalt"] = "postcrash"  # the same points give the same file
+    figure, panels = pyplot.subplots(1, len(TARGETS), figsize=(11, 3.6), sharey=True, layout="constrained")
+    for panel, name in zip(panels, TARGETS, strict=True):
+        for family in dict.fromkeys(point.family for point in points):
+            mine = [point for point in points if (point.family, point.target) == (family, name)]
+            panel.plot([p.in_flight for p in mine], [p.recoveries for p in mine], marker="o", label=family)
+        most = max(point.in_flight for point in points)
+        panel.plot([0, most], [0, most], color="grey", linestyle=":", label="one a block")
+        panel.set(title=name, xlabel="blocks in flight", xlim=(0, None), ylim=(0, None))
+    panels[0].set_ylabel("recoveries for all crash states")
+    panels[0].legend(frameon=False)
+    figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
 
 
 def main() -> None:
-    """Explore every family on every target and print one table."""
+    """Explore every family on every target, print one table and draw it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
+    arguments = parser.parse_args()
+    points = []
     kernel = find_kernel()
     settings = MachineSettings(kernel.path, guest_root(kernel, cache_folder()))
     table = Table("workload", "target", "blocks", "in flight, most", "crash states", "recoveries", "seconds")
     with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder, Machine(settings, 0) as machine:
         for family, name, blocks in product(FAMILIES, TARGETS, BLOCKS):
             workload = family(blocks)
-            figures = measured(machine, workload, name, Path(folder) / "growth.pcr")
+            point = measured(machine, workload, name, blocks, Path(folder) / "growth.pcr")
+            points.append(point)
+            figures = (str(point.in_flight), point.states, str(point.recoveries), f"{point.seconds:.1f}")
             table.add_row(workload.name, name, str(blocks), *figures)
     Console().print(table)
+    if arguments.plot:
+        plot(points, arguments.plot)
 
 
 if __name__ == "__main__":

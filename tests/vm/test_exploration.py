@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.machine import Event, Machine
-from postcrash.model import WorkloadBuilder
+from postcrash.model import WorkloadBuilder, load_workload
 from postcrash.targets import target_named
 
 from .conftest import Record, explored, intervals_of
 
+ROOT = Path(__file__).resolve().parents[2]
 BLOCKS_MAX = 10
 
 WORKLOADS = [
@@ -76,6 +78,20 @@ def test_lazy_exploration_agrees_with_brute_force(machine: Machine, record: Reco
             assert exhaustive["recoveries"] == int(exhaustive["contents"])
             assert outcomes(interval) == outcomes(exhaustive)
             assert interval["recoveries"] <= exhaustive["recoveries"]
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "ext4-journal", "btrfs", "xfs"])
+@pytest.mark.parametrize("example", ["thirty-files", "loose-blocks"])
+def test_recoveries_do_not_outnumber_the_blocks_in_flight(
+    machine: Machine, record: Record, target: str, example: str
+) -> None:
+    workload = load_workload(str(ROOT / f"examples/{example}.ops")).with_tail()
+    recorded = record(target, workload)
+    recover = recorded.target.recover_wire(walk=True, fsck=False)
+    *events, explored_all = explored(machine, recorded, recover=recover)
+    intervals = intervals_of(events)
+    assert all(interval["covered"] == interval["states"] for interval in intervals)
+    assert explored_all["recoveries"] <= max(interval["pieces"] for interval in intervals)
 
 
 def test_a_spent_budget_says_so_and_counts_what_it_covered(machine: Machine, record: Record) -> None:
