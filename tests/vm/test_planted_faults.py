@@ -1,0 +1,162 @@
+"""Faults planted in a copy of the crash disk: with real guests, brute force and `certify` must notice each of them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.certify import certify
+from postcrash.harness.errors import HarnessError
+from postcrash.harness.machine import Event, Machine, MachineSettings
+from postcrash.model import WorkloadBuilder
+
+from .conftest import Record, Recorded, intervals_of
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
+OVERWRITE = (
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 12288)
+    .begin()
+    .write("A", 0, 4096)
+    .write("A", 8192, 4096)
+    .fsync("A")
+    .creat("B")
+    .sync()
+    .build("overwrite")
+)
+SAMPLES = 60
+
+
+@dataclass(frozen=True)
+class Fault:
+    why: str
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = [
+    Fault(
+        "a read that decides is missing from the footprint",
+        "disk.rs",
+        "                None => explorer.choose(component, &|| space.component(component).options()),\n",
+        "                None if component % 2 == 1 => explorer.chosen(component).unwrap_or(0),\n"
+        "                None => explorer.choose(component, &|| space.component(component).options()),\n",
+    ),
+    Fault(
+        "an open block of a file counts as settled",
+        "contents.rs",
+        "if contents.iter().all(|content| content == &contents[0]) {",
+        "if !contents.is_empty() {",
+    ),
+    Fault(
+        "the versions of an open block are mixed up",
+        "contents.rs",
+        "        for version in 0..self.space.component(component).versions.len() as u32 {",
+        "        for version in (0..self.space.component(component).versions.len() as u32).rev() {",
+    ),
+    Fault("an outcome counts its first execution only", "explore.rs", "known.states += states;", "let _ = states;"),
+    Fault(
+        "different outcomes are joined",
+        "explore.rs",
+        "Ok(bytes) => Sha256::digest(bytes).to_vec(),",
+        "Ok(bytes) => Sha256::digest([bytes.len() as u8 & 1]).to_vec(),",
+    ),
+    Fault(
+        "an execution is kept with the choices of the one before",
+        "explore.rs",
+        "        self.executions.push((choices.clone(), number));",
+        "        let before = self.executions.last().map_or(choices.clone(), |last| last.0.clone());\n"
+        "        self.executions.push((before, number));",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A workspace of its own with a copy of the crash disk and the crates that it needs."""
+
+    folder: Path
+
+    def source(self, file: str) -> Path:
+        return self.folder / "recorders/crashdisk/src" / file
+
+    def build(self) -> Path:
+        command = ["bash", "-c", f'source "{ROOT}/tools/lib.sh" && use_cargo && exec "$@"', "bash"]
+        command += ["cargo", "build", "--offline", "--quiet", "--package", "crashdisk"]
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(self.folder / "target")}
+        subprocess.run(command, cwd=self.folder, env=environment, check=True, timeout=600)
+        return self.folder / "target/debug/crashdisk"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    folder = tmp_path_factory.mktemp("crashdisk")
+    for crate in CRATES:
+        shutil.copytree(ROOT / crate, folder / crate)
+    shutil.copy(ROOT / "Cargo.lock", folder)
+    members = f"members = {json.dumps(CRATES)}"
+    manifest, count = re.subn(r"^members = .*$", members, (ROOT / "Cargo.toml").read_text(), flags=re.MULTILINE)
+    assert count == 1
+    (folder / "Cargo.toml").write_text(manifest + "\n[profile.dev]\nopt-level = 1\ndebug = 0\n")
+    yield Copy(folder)
+    shutil.rmtree(folder)
+
+
+def outcomes(machine: Machine, recorded: Recorded, brute_force: bool) -> list[Counter[str]]:
+    """Crash states by observation, for each crash interval, every file read by the kernel."""
+    events = machine.explore(recorded.source, recorded.recover(), Budget(20_000, 300), brute_force=brute_force)
+    return [
+        Counter({json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]})
+        for interval in sorted(intervals_of(list(events)), key=lambda interval: interval["index"])
+    ]
+
+
+def objection(program: Path, settings: MachineSettings, recorded: Recorded, truth: list[Counter[str]]) -> str:
+    """What speaks against a crash disk; empty if nothing does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("postcrash.harness.machine.find_binary", lambda _: program)
+        try:
+            with Machine(settings, 0) as machine:
+                if outcomes(machine, recorded, brute_force=False) != truth:
+                    return "it does not find what brute force finds"
+                recover = recorded.target.recover_wire(walk=True, fsck=False)
+                events: list[Event] = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
+                certificates = [{**interval, "recover": recover} for interval in intervals_of(events)]
+                trials = list(certify(machine, recorded.source, certificates, SAMPLES, seed=1))
+                return "" if all(trial.confirmed for trial in trials) else "a prediction is wrong"
+        except (HarnessError, AssertionError, IndexError, KeyError, ValueError) as error:
+            return f"it fails: {error!r}"
+
+
+@pytest.mark.parametrize("fault", [None, *FAULTS], ids=lambda fault: fault.why if fault else "no fault")
+def test_a_planted_fault_is_noticed(
+    machine: Machine,
+    settings: MachineSettings,
+    record: Record,
+    copy: Copy,
+    fault: Fault | None,
+) -> None:
+    recorded = record("ext4-current", OVERWRITE)
+    by_brute_force = outcomes(machine, recorded, brute_force=True)
+    if fault is None:
+        assert objection(copy.build(), settings, recorded, by_brute_force) == ""
+        return
+    source = copy.source(fault.file)
+    original = source.read_text()
+    assert original.count(fault.old) == 1, f"{fault.file} must hold the old text once, to plant a fault in its place"
+    source.write_text(original.replace(fault.old, fault.new))
+    try:
+        assert objection(copy.build(), settings, recorded, by_brute_force), f"nobody notices that {fault.why}"
+    finally:
+        source.write_text(original)
