@@ -164,19 +164,23 @@ def _print(plan: Plan, result: Examination) -> None:
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}{irrelevant}", end="")
         console.print(reason, markup=False, highlight=False)
-    for certificate in result.certificates:
-        if certificate["left_out"] is not None:
+    incomplete = [certificate for certificate in result.certificates if certificate["left_out"] is not None]
+    for certificate in incomplete:
+        if "within" not in certificate:
             fsck = " (fsck)" if certificate["recover"]["fsck"] else ""
             console.print(f"covered{fsck}: {coverage(certificate)}", markup=False, highlight=False)
+    if within := sum("within" in certificate for certificate in incomplete):
+        console.print(f"covered in part: {within} crash intervals of recoveries", markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
-    within = ""
+    in_recovery = ""
     if plan.depth > 1:
-        within = f"{count_text(result.covered_within)} of {count_text(result.states_within)} within their recovery, "
+        covered, all_states = count_text(result.covered_within), count_text(result.states_within)
+        in_recovery = f"{covered} of {all_states} within their recovery, "
     states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
-        f"{states} in {result.intervals} crash intervals, {within}"
+        f"{states} in {result.intervals} crash intervals, {in_recovery}"
         f"{result.recoveries} recoveries, {result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,
     )
