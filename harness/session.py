@@ -14,7 +14,16 @@ from postcrash.harness.kernels import choose_kernel
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.reports.store import Store, StoreError
-from postcrash.targets import BaseImage, BaseImageError, Target, UnknownTargetError, base_image, target_named
+from postcrash.targets import (
+    BaseImage,
+    BaseImageError,
+    Target,
+    TargetFileError,
+    UnknownTargetError,
+    base_image,
+    load_target,
+    target_named,
+)
 
 
 @dataclass
@@ -58,10 +67,12 @@ class Session:
         return Crew(self.settings, guests or len(os.sched_getaffinity(0)))
 
     def target(self, name: str) -> Target:
-        """The target called `name`."""
+        """The target called `name`, or the one in the TOML file of that name."""
         try:
+            if name.endswith(".toml"):
+                return load_target(Path(name))
             return target_named(name)
-        except UnknownTargetError as error:
+        except (UnknownTargetError, TargetFileError) as error:
             raise UsageError(str(error)) from error
 
     def base(self, target: Target) -> BaseImage:

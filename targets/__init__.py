@@ -1,7 +1,14 @@
 """What is under test: file systems with their mkfs, mount and fsck, and the base images made of them."""
 
 from postcrash.targets.base_image import BaseImage, BaseImageError, base_image
-from postcrash.targets.catalogue import TABLE_TARGETS, TARGETS, UnknownTargetError, target_named
+from postcrash.targets.catalogue import (
+    TABLE_TARGETS,
+    TARGETS,
+    TargetFileError,
+    UnknownTargetError,
+    load_target,
+    target_named,
+)
 from postcrash.targets.target import Target
 
 __all__ = [
@@ -10,7 +17,9 @@ __all__ = [
     "BaseImage",
     "BaseImageError",
     "Target",
+    "TargetFileError",
     "UnknownTargetError",
     "base_image",
+    "load_target",
     "target_named",
 ]

@@ -34,10 +34,14 @@ class BaseImage:
 
 
 def base_image(target: Target, folder: Path) -> BaseImage:
-    """The base image of `target` in `folder`, made if it is not there. Whole or absent: it is renamed into place."""
+    """The base image of `target` in `folder`, made if it is not there. Whole or absent: it is renamed into place.
+
+    Targets that are made in the same way share it.
+    """
     program = _find_program(target)
-    key = hashlib.sha256(f"{target.digest()} {_version(program)}".encode()).hexdigest()[:16]
-    for known in folder.glob(f"{target.name}-{key}-*.img"):
+    made_by = repr((target.mkfs, target.size_mib, _version(program)))
+    key = hashlib.sha256(made_by.encode()).hexdigest()[:16]
+    for known in folder.glob(f"{target.fstype}-{key}-*.img"):
         return BaseImage(known, "b-" + known.stem.rsplit("-", 1)[1])
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +80,7 @@ def _make(target: Target, program: str, folder: Path, key: str) -> BaseImage:
             raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")
         with temporary.open("rb") as image:
             digest = hashlib.file_digest(image, "sha256").hexdigest()[:10]
-        place = folder / f"{target.name}-{key}-{digest}.img"
+        place = folder / f"{target.fstype}-{key}-{digest}.img"
         temporary.rename(place)
         return BaseImage(place, f"b-{digest}")
     finally:

@@ -1,77 +1,78 @@
-"""The targets that come with postcrash.
+"""Targets as data: each a TOML file, those that come with postcrash in the folder `catalogue`, a user's anywhere.
+
+A file names the fields of `Target`. With `like = "NAME"` it takes what it does not name from a target of the catalogue.
 
 Images are small, so that a recovery has little to read, and made without discard, so that free space keeps its garbage.
-UUIDs and hash seeds are fixed: the same mkfs makes the same image.
+UUIDs and hash seeds are fixed: the same mkfs makes the same image. Inode tables that ext4 reads ahead are read before
+the journal is replayed over them: hence `recover_options` there.
 """
 
 import difflib
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pydantic
 
 from postcrash.targets.target import Target
 
-_UUID = "706f7374-6372-6173-6800-000000000001"
-_EXT_OPTIONS = ("-q", "-F", "-b", "4096", "-N", "256", "-J", "size=4", "-U", _UUID)
-_EXT_EXTENDED = f"hash_seed={_UUID},lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-_EXT3 = ("mkfs.ext3", *_EXT_OPTIONS, "-E", _EXT_EXTENDED)
-_EXT4 = ("mkfs.ext4", *_EXT_OPTIONS, "-E", _EXT_EXTENDED)
-_E2FSCK = ("/sbin/e2fsck", "-f", "-n")
-_HOTDEP = "HotDep'13, Table 1"
+_FOLDER = Path(__file__).resolve().parent / "catalogue"
+_TABLE = ("ext3-ordered", "ext3-writeback", "ext4-original", "ext4-current", "btrfs")
+_BYTES_MAX = 64 * 1024
 
-
-def _ext(name: str, title: str, fstype: str, options: str, source: str) -> Target:
-    mkfs = _EXT3 if fstype == "ext3" else _EXT4
-    return Target(
-        name=name,
-        title=title,
-        fstype=fstype,
-        mkfs=mkfs,
-        options=options,
-        fsck=_E2FSCK,
-        size_mib=24,
-        package="e2fsprogs",
-        source=source,
-        # Inode tables that are read ahead are read before the journal is replayed over them.
-        recover_options="inode_readahead_blks=0",
-    )
-
-
-TARGETS: tuple[Target, ...] = (
-    _ext("ext3-ordered", "ext3, data=ordered (ext4's driver)", "ext3", "data=ordered", _HOTDEP),
-    _ext("ext3-writeback", "ext3, data=writeback (ext4's driver)", "ext3", "data=writeback", _HOTDEP),
-    _ext("ext4-original", "ext4, noauto_da_alloc", "ext4", "noauto_da_alloc", _HOTDEP),
-    _ext("ext4-current", "ext4, defaults (data=ordered)", "ext4", "", _HOTDEP),
-    Target(
-        name="btrfs",
-        title="btrfs, defaults",
-        fstype="btrfs",
-        mkfs=("mkfs.btrfs", "-q", "-f", "-K", "-U", _UUID),
-        options="",
-        fsck=("/bin/btrfs", "check", "--readonly"),
-        size_mib=128,
-        package="btrfs-progs",
-        source=_HOTDEP,
-        checks_data=True,
-    ),
-    _ext("ext4-writeback", "ext4, data=writeback", "ext4", "data=writeback", "OSDI'14, Table 1 (ext4-wb)"),
-    _ext("ext4-journal", "ext4, data=journal", "ext4", "data=journal", "OSDI'14, Table 1 (ext4-dj)"),
-    Target(
-        name="xfs",
-        title="xfs, defaults",
-        fstype="xfs",
-        mkfs=("mkfs.xfs", "-q", "-f", "-K", "-m", f"uuid={_UUID}"),
-        options="",
-        fsck=("/sbin/xfs_repair", "-n"),
-        size_mib=300,
-        package="xfsprogs",
-        source="OSDI'14, Table 1",
-    ),
-)
-
-#: The rows of HotDep'13's table, in its order.
-TABLE_TARGETS: tuple[Target, ...] = TARGETS[:5]
+_schema = pydantic.TypeAdapter(Target)
 
 
 class UnknownTargetError(LookupError):
     """No target has this name."""
+
+
+class TargetFileError(ValueError):
+    """A target's file cannot be read; the message shows the file, the field and the value."""
+
+
+def load_target(path: Path) -> Target:
+    """The target that the TOML file `path` describes. Raises TargetFileError."""
+    fields = _fields(path)
+    like = fields.pop("like", None)
+    if like is not None:
+        fields = {**_like(path, like), **fields}
+    try:
+        return _schema.validate_python(fields)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        found = "" if first["type"] == "missing" else f", found {first['input']!r}"
+        raise TargetFileError(f"{path}: {place}: {first['msg']}{found}"[:500]) from None
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _BYTES_MAX:
+            raise TargetFileError(f"{path}: more than {_BYTES_MAX} bytes")
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise TargetFileError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TargetFileError(f"{path}: not TOML: {error}") from None
+
+
+def _like(path: Path, name: object) -> dict[str, Any]:
+    known = _FOLDER / f"{name}.toml"
+    if not isinstance(name, str) or known.parent != _FOLDER or not known.is_file():
+        raise TargetFileError(f"{path}: like: not a target of the catalogue: {name!r}")
+    fields = _fields(known)
+    return {**(_like(known, fields.pop("like")) if "like" in fields else {}), **fields}
+
+
+def _catalogue() -> tuple[Target, ...]:
+    targets = {path.stem: load_target(path) for path in _FOLDER.glob("*.toml")}
+    return tuple(targets[name] for name in (*_TABLE, *sorted(targets.keys() - _TABLE)))
+
+
+TARGETS = _catalogue()
+"""The rows of HotDep'13's table in its order, then the others by name."""
+TABLE_TARGETS = TARGETS[: len(_TABLE)]
 
 
 def target_named(name: str) -> Target:

@@ -2,11 +2,17 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
+Command = Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Target:
     """How one file system is made, mounted and checked.
 
@@ -16,17 +22,17 @@ class Target:
     are added when a crash state is mounted; they may change how much is read ahead, never what recovery does.
     """
 
-    name: str
-    title: str
-    fstype: str
-    mkfs: tuple[str, ...]
-    options: str
-    fsck: tuple[str, ...]
-    size_mib: int
-    package: str
-    source: str
-    checks_data: bool = False
-    recover_options: str = ""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    title: Text
+    fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
+    mkfs: Command
+    options: Text = ""
+    fsck: Command
+    size_mib: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    package: Text
+    source: Text
+    checks_data: Annotated[bool, Field(strict=True)] = False
+    recover_options: Text = ""
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""

@@ -19,12 +19,23 @@ GENERAL = tuple(argument for checker in CHECKERS for argument in ("--judge", che
 EXAMPLE = str(ROOT / "examples/create-fsync.ops")
 
 
-@pytest.mark.parametrize("target", [target.name for target in TARGETS])
+UNSAFE = ("ext2", "ext2-sync", "ext4-async-commit", "ext4-nobarrier")
+"""No journal, no flushes, or a commit record that does not wait: what a crash leaves may need fsck, or not mount."""
+
+
+@pytest.mark.parametrize("target", [target.name for target in TARGETS if target.name not in UNSAFE])
 def test_no_false_alarm(tmp_path: Path, target: str) -> None:
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--json", "-")
     report = json.loads(result.stdout)
     assert (result.returncode, report["verdict"], report["findings"]) == (0, "holds", []), result.stderr
     assert set(report["judges"]) == {checker.name for checker in CHECKERS}
+
+
+@pytest.mark.parametrize("target", UNSAFE)
+def test_what_gives_up_safety_is_found(tmp_path: Path, target: str) -> None:
+    result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--budget", "400", "--json", "-")
+    assert result.returncode == 1, result.stderr
+    assert {finding["checker"] for finding in json.loads(result.stdout)["findings"]} & {"mounts", "fsck", "durability"}
 
 
 def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) -> None:

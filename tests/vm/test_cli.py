@@ -164,11 +164,12 @@ def test_an_image_that_is_not_a_file_system(tmp_path: Path) -> None:
 
 def test_a_truncated_recording(replaced: tuple[Path, dict], tmp_path: Path) -> None:
     folder, report = replaced
-    recording = next((folder / ".postcrash/recordings").iterdir())
+    finding = report["findings"][0]
+    recording = folder / f".postcrash/recordings/{finding['recording']}.pcr"
     whole = recording.read_bytes()
     try:
         recording.write_bytes(whole[: len(whole) // 2])
-        line = one_line(postcrash(folder, "repro", report["findings"][0]["id"]), 4)
+        line = one_line(postcrash(folder, "repro", finding["id"]), 4)
         assert recording.name in line and "truncated" in line
     finally:
         recording.write_bytes(whole)

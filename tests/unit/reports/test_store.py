@@ -204,12 +204,12 @@ def test_another_programs_database_is_refused(folder: Path) -> None:
     assert "not a store of postcrash" in message(lambda: Store(folder))
 
 
-@pytest.mark.parametrize(("version", "age"), [(SCHEMA_VERSION + 1, "newer"), (SCHEMA_VERSION - 1, "older")])
+@pytest.mark.parametrize(("version", "age"), [(SCHEMA_VERSION + 1, "a newer"), (SCHEMA_VERSION - 1, "an older")])
 def test_another_version_is_refused(store: Store, folder: Path, version: int, age: str) -> None:
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    assert f"written by a {age} postcrash (schema {version}, this one has {SCHEMA_VERSION})" in message(
+    assert f"written by {age} postcrash (schema {version}, this one has {SCHEMA_VERSION})" in message(
         lambda: Store(folder)
     )
 

@@ -1,0 +1,63 @@
+"""Targets are TOML files; a file that is wrong is one clear error."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.targets import TABLE_TARGETS, TARGETS, Target, TargetFileError, load_target, target_named
+
+
+def loaded(folder: Path, text: str) -> Target:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return load_target(path)
+
+
+def test_names_are_those_of_the_files_and_rows_come_first() -> None:
+    names = [target.name for target in TARGETS]
+    assert len(set(names)) == len(names) >= 20
+    assert TARGETS[: len(TABLE_TARGETS)] == TABLE_TARGETS
+    assert [target.name for target in TABLE_TARGETS][3:] == ["ext4-current", "btrfs"]
+
+
+def test_what_a_file_does_not_name_is_taken_from_the_target_that_it_is_like(tmp_path: Path) -> None:
+    like = target_named("ext4-current")
+    mine = loaded(tmp_path, 'name = "mine"\nlike = "ext4-current"\noptions = "nodelalloc"\nsize_mib = 40')
+    assert (mine.mkfs, mine.fsck, mine.recover_options) == (like.mkfs, like.fsck, like.recover_options)
+    assert (mine.name, mine.options, mine.size_mib) == ("mine", "nodelalloc", 40)
+    assert mine.digest() != like.digest()
+
+
+def test_a_target_may_be_like_one_that_is_like_another() -> None:
+    assert target_named("ext3-writeback").mkfs == target_named("ext3-ordered").mkfs
+    assert target_named("ext3-writeback").fsck == target_named("ext4-current").fsck
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('name = "mine"', "title: Field required"),
+        ('name = "mine"\nlike = "btrfs"\nsize_mib = "24 MiB"', "found '24 MiB'"),
+        ('name = "mine"\nlike = "btrfs"\nsize_mib = 0', "size_mib: "),
+        ('name = "mine"\nlike = "btrfs"\nsize_mib = 100000', "found 100000"),
+        ('name = "mine"\nlike = "btrfs"\ncolour = "red"', "colour: Unexpected keyword argument, found 'red'"),
+        ('name = "../mine"\nlike = "btrfs"', "found '../mine'"),
+        ('name = "mine"\nlike = "btrfs"\nmkfs = []', "mkfs: "),
+        ('name = "mine"\nlike = "../catalogue/btrfs"', "like: not a target of the catalogue: '../catalogue/btrfs'"),
+        ('name = "mine"\nlike = 7', "like: not a target of the catalogue: 7"),
+        ("name =", "not TOML"),
+        ("#" * 70_000, "more than 65536 bytes"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_error(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(TargetFileError) as caught:
+        loaded(tmp_path, text)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'mine.toml'}: ")
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TargetFileError, match="No such file"):
+        load_target(tmp_path / "none.toml")
