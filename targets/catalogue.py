@@ -19,6 +19,8 @@ from postcrash.targets.target import Target
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
 _TABLE = ("ext3-ordered", "ext3-writeback", "ext4-original", "ext4-current", "btrfs")
 _BYTES_MAX = 64 * 1024
+SIZE_MIB_MAX = 1024
+"""The test disk that guests see (`MachineSettings.disk_mib`)."""
 
 _schema = pydantic.TypeAdapter(Target)
 
@@ -38,12 +40,15 @@ def load_target(path: Path) -> Target:
     if like is not None:
         fields = {**_like(path, like), **fields}
     try:
-        return _schema.validate_python(fields)
+        target = _schema.validate_python(fields)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         found = "" if first["type"] == "missing" else f", found {first['input']!r}"
         raise TargetFileError(f"{path}: {place}: {first['msg']}{found}"[:500]) from None
+    if target.size_mib > SIZE_MIB_MAX:
+        raise TargetFileError(f"{path}: size_mib: guests have a disk of {SIZE_MIB_MAX} MiB, found {target.size_mib}")
+    return target
 
 
 def _fields(path: Path) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Target:
     mkfs: Command
     options: Text = ""
     fsck: Command
-    size_mib: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    size_mib: Annotated[int, Field(ge=1, strict=True)]
     package: Text
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
