@@ -14,7 +14,15 @@ from postcrash.harness.coverage import coverage
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
-from postcrash.harness.recovery import MESSAGE, Crashed, SameRecovery, first_observation, record_recovery
+from postcrash.harness.recovery import (
+    BELOW,
+    MESSAGE,
+    Crashed,
+    SameRecovery,
+    first_observation,
+    judge_of,
+    record_recovery,
+)
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
@@ -114,18 +122,27 @@ class _Examiner:
         plan, seconds = self._plan, 0.0
         for number, recover in enumerate(plan.recoveries):
             before = self._result.recoveries
-            # What fsck says of a file system is asked of the states of the run: it takes far longer than recovery.
-            depth = plan.depth if recover["walk"] else 1
+            depth = self._depth(recover)
             share = plan.budget.share(before, seconds, len(plan.recoveries) - number)
             for event in self._machine.explore(self._source, recover, share, seed=plan.seed, depth=depth):
                 self._event(event, recover, before)
             seconds += event["seconds"]
-        for name in [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.depth > 1):
+        for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
             self._confirm(name)
         if casualties := self._result.rulings.get(CASUALTY_JUDGE):
             for message, witness in casualties.simplest_first():
                 self._result.findings.append(self._finding(CASUALTY_JUDGE, message, witness, self._place))
         return self._result
+
+    def _depth(self, recover: dict[str, Any]) -> int:
+        """What fsck says of a file system is asked of the states of the run: it takes far longer than recovery."""
+        return self._plan.depth if recover["walk"] else 1
+
+    def _undecided(self, recover: dict[str, Any], reason: str) -> None:
+        """Not every state was looked at by those who judge recoveries of this kind."""
+        names = [judge.name for judge in self._plan.judges if judge.wants(recover)]
+        for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
+            self._result.rulings[name].undecided(reason)
 
     def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
         match event["event"]:
@@ -161,16 +178,21 @@ class _Examiner:
                 place = (
                     f"within the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}: "
                 )
-            for name in [judge.name for judge in judges] + [SameRecovery.name] * (crashed is not None):
-                self._result.rulings[name].undecided(f"{place}{coverage(event)}")
+            self._undecided(recover, f"{place}{coverage(event)}")
 
     def _same_recovery(self, event: Event, crashed: Crashed, history: History, recover: dict[str, Any]) -> None:
-        """Compare every recovery after a crash within the one that `event` is about with what that one showed."""
+        """Compare every recovery after a crash within the one that `event` is about with what that one showed.
+
+        That is the same for executions which agree on what the first recovery had left open.
+        """
+        compared = set()
         for choices, number in event["executions"]:
+            case = (number, frozenset((component, version) for component, version in choices if component >= BELOW))
             outcome = {**event["outcomes"][number], "choices": choices}
-            if outcome["observation"] is not None:
+            if case not in compared and outcome["observation"] is not None:
                 judge = SameRecovery(first_observation(event, choices))
                 self._outcome(event["index"], outcome, history, recover, [judge], crashed)
+            compared.add(case)
 
     def _shared(self, observation: object) -> object:
         """The equal observation that was seen first: thousands of crash intervals have few different ones."""
@@ -193,8 +215,7 @@ class _Examiner:
                 ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
                 ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"))
                 ruling.violated(f"recovery: {what}", witness.settled({}, self._place.intervals[interval]))
-            for judge in judges:
-                self._result.rulings[judge.name].undecided(f"a crash state could not be recovered: {what}")
+            self._undecided(recover, f"a crash state could not be recovered: {what}")
             return
         for judge in judges:
             place = self._place if crashed is None else None
@@ -287,9 +308,7 @@ class _Examiner:
         if name != SameRecovery.name:
             return next(judge for judge in self._plan.judges if judge.name == name)
         assert witness.crashed is not None
-        recover = {**witness.recover, "map": False}
-        first = self._machine.execute(self._source, witness.crashed.interval, choices, recover)
-        return SameRecovery(Observation.from_wire(first["observation"]))
+        return judge_of(self._machine, self._source, witness.crashed.interval, choices, witness.recover)
 
     def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
         """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""

@@ -7,7 +7,7 @@ that of the recovery, and its base is the crash state, by its id.
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from postcrash._core import Recording, write_state
 from postcrash.checkers import recovery
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.judges import Opinion
 from postcrash.harness.machine import Event, Machine, Source
 from postcrash.model import History, Observation, Verdict
@@ -130,7 +131,19 @@ def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source |
 
 
 def judge_again(machine: Machine, under: Source, finding: Finding) -> SameRecovery:
-    """The judge of a finding of `SameRecovery`: the state under it is recovered without a crash."""
+    """The judge of a finding of `SameRecovery`."""
     _, interval, choices = parse_state_id(finding.base)
-    first = machine.execute(under, interval, list(choices), finding.recover)
+    return judge_of(machine, under, interval, choices, finding.recover)
+
+
+def judge_of(
+    machine: Machine, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: dict[str, Any]
+) -> SameRecovery:
+    """The judge of crashes within the recovery of that state, which is recovered for it, files read by the kernel.
+
+    InfrastructureError if that takes the guest with it: it did not when the crashes were explored.
+    """
+    first = machine.execute(source, interval, list(choices), {**recover, "map": False})
+    if first["observation"] is None:
+        raise InfrastructureError(f"a crash state was recovered before, now: {first['casualty']['what']}")
     return SameRecovery(Observation.from_wire(first["observation"]))

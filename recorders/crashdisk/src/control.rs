@@ -70,7 +70,6 @@ pub struct Explore {
     pub recheck_share: f64,
     pub seed: u64,
     /// 1: crashes of the recorded run. 2: also crashes within the recovery of each of their states.
-    #[serde(default = "one")]
     pub depth: u32,
     /// Run every content instead of walking lazily.
     #[serde(default)]
@@ -78,10 +77,6 @@ pub struct Explore {
     /// Only these crash intervals; all when absent.
     #[serde(default)]
     pub intervals: Option<Vec<u32>>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 /// One distinct observation of an interval and what it stands for.

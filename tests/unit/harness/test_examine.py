@@ -1,0 +1,120 @@
+"""What is not looked at is undecided, for every judge that would have had to look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash._core import write_recording
+from postcrash.harness.budget import Budget
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan, examine
+from postcrash.harness.judges import judges_named
+from postcrash.harness.recovery import BELOW, SameRecovery
+from postcrash.model import Verdict, parse_workload
+from postcrash.targets import BaseImage, target_named
+
+TARGET = target_named("ext4-current")
+ROOT = {"path": ".", "type": "dir", "mode": 493, "nlink": 2, "inode": 1}
+FILE = {"path": "a", "type": "file", "mode": 420, "nlink": 1, "inode": 2, "size": 512, "xattrs": {}}
+
+
+def observation(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"mount_errno": 0, "tree": [{"xattrs": {}, **ROOT}, *entries], "klog": [], "fsck": None}
+
+
+def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any]:
+    """An `interval` event with an outcome for each run: its choices, and what it showed or None for a lost guest."""
+    outcomes = [
+        {"observation": shown, "states": "1", "recoveries": 1, "choices": choices, "lost": []}
+        | ({} if shown else {"casualty": {"what": "the guest hangs", "console": ""}})
+        for choices, shown in runs
+    ]
+    executions = [(choices, number) for number, (choices, _) in enumerate(runs)]
+    return {
+        **{"event": "interval", "index": 0, "started": 1, "returned": 0, "states": "2", "covered": "2"},
+        **{"recoveries": len(runs), "rechecks": 0, "left_out": None, "reached": None},
+        **{"outcomes": outcomes, "executions": executions, **fields},
+    }
+
+
+class FakeMachine:
+    """A machine on which exploring gives these events."""
+
+    def __init__(self, base: Path, *events: dict[str, Any]) -> None:
+        self.base, self.events = base, events
+
+    def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
+        write_recording(out, base.stat().st_size // 512, "{}", [("started", 0), ("durable",)])
+
+    def explore(self, *arguments: object, **options: object) -> Iterator[dict[str, Any]]:
+        yield from self.events
+        yield {"event": "explored", "seconds": 0.0}
+
+
+def examined(folder: Path, *events: dict[str, Any]) -> Examination:
+    base = folder / "base.img"
+    base.write_bytes(bytes(4096))
+    plan = Plan(
+        target=TARGET,
+        base=BaseImage(base, "b-0"),
+        kernel="any",
+        model="cache",
+        workload=parse_workload("creat a\n", "w"),
+        judges=judges_named(["mounts"]),
+        recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
+        budget=Budget(),
+        depth=2,
+    )
+    return examine(FakeMachine(base, *events), plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
+
+
+def verdicts(result: Examination) -> tuple[Verdict, Verdict]:
+    return result.rulings["mounts"].verdict, result.rulings[SameRecovery.name].verdict
+
+
+WITHIN = {"interval": 0, "choices": [], "observation": observation()}
+WHOLE = (interval(([], observation()), within=WITHIN), interval(([], observation())))
+LEFT_OUT = {"left_out": "the recoveries of the budget are spent", "covered": "1"}
+
+
+def test_all_that_was_looked_at_holds(tmp_path: Path) -> None:
+    assert verdicts(examined(tmp_path, *WHOLE)) == (Verdict.HOLDS, Verdict.HOLDS)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (interval(([], observation()), within=WITHIN, **LEFT_OUT), WHOLE[1]),
+        (WHOLE[0], interval(([], observation()), **LEFT_OUT)),
+        (interval(([], observation()), ([[0, 1]], None), within=WITHIN), WHOLE[1]),
+        (WHOLE[0], interval(([], observation()), ([], None))),
+    ],
+    ids=["crashes within left out", "states left out", "guest lost within", "guest lost"],
+)
+def test_what_was_not_looked_at_leaves_the_crashes_within_recovery_undecided(tmp_path: Path, events: Any) -> None:
+    assert verdicts(examined(tmp_path, *events)) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+
+
+class FollowedUpError(Exception):
+    """A violation would be run again now, on a real machine."""
+
+
+def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow_up(*arguments: object) -> None:
+        raise FollowedUpError
+
+    monkeypatch.setattr("postcrash.harness.examine.record_recovery", follow_up)
+    versions = [[[0, 512, "zero"]], [[0, 512, "write:0"]]]
+    choice = {"start": 0, "end": 512, "component": 3, "versions": versions}
+    within = {"interval": 0, "choices": [], "observation": observation({**FILE, "segments": [choice]})}
+    zeros = observation({**FILE, "segments": versions[0]})
+    agreeing = interval(([[BELOW + 3, 0]], zeros), within=within)
+    assert verdicts(examined(tmp_path, agreeing, WHOLE[1]))[1] is Verdict.HOLDS
+    both = interval(([[BELOW + 3, 0]], zeros), within=within)
+    both["executions"].append(([[BELOW + 3, 1]], 0))
+    with pytest.raises(FollowedUpError):
+        examined(tmp_path, both, WHOLE[1])
