@@ -1,4 +1,4 @@
-"""Judges of one crash state: it mounts, the log is clean, fsck is clean, what was promised is there.
+"""Judges of one crash state: it mounts, is clean, holds what was promised and nothing that never was, and can be used.
 
 Checkers expect the same of every workload; what a workload was made to show is for `postcrash.properties`. A new
 checker is one file with a class that follows `Checker`, and one line here.
@@ -6,12 +6,24 @@ checker is one file with a class that follows `Checker`, and one line here.
 
 from postcrash.checkers.checker import CannotTellError, Checker, Finding
 from postcrash.checkers.durability import Durability
+from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.fsck import Fsck
 from postcrash.checkers.kernel_log import KernelLog
+from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
 from postcrash.checkers.never_written import NeverWritten
+from postcrash.checkers.usable import Usable
 
-CHECKERS: tuple[Checker, ...] = (Mounts(), KernelLog(), Fsck(), Durability(), NeverWritten())
+CHECKERS: tuple[Checker, ...] = (
+    Mounts(),
+    KernelLog(),
+    Fsck(),
+    Durability(),
+    NeverWritten(),
+    ForeignBytes(),
+    LinkCounts(),
+    Usable(),
+)
 """All checkers, in the order of the tables."""
 
 

@@ -1,54 +1,50 @@
 """Nothing appears that never was.
 
-Names only: a name must be one that some operation, started before the crash, made in that directory. Directories are
-followed through renames, so a file made in a renamed directory may show under the directory's old name.
+A name must be one that some operation, started before the crash, made in that directory, and what is behind it must
+have been so at some time: its type, a size no larger than its largest, its target if it is a symbolic link, its
+extended attributes with their values.
 
-Not checked: bytes. Where free space holds other files' data, some file systems show it (ext3 with data=writeback says
-so in its documentation); P2 tells.
+Not checked: bytes, which `foreign-bytes` looks at, and permission bits.
 """
 
-from collections import defaultdict
-from functools import lru_cache
-
 from postcrash.checkers.checker import Finding
-from postcrash.checkers.links import Link, links
-from postcrash.model import History, Observation
-from postcrash.model.simulate import ROOT_INODE
-from postcrash.model.tree import ROOT_PATH
+from postcrash.checkers.inodes import Past, pasts
+from postcrash.model import Entry, History, Observation
 
 MADE_BY_MKFS = frozenset({"lost+found"})
 """Names in the root directory that mke2fs(8) and mkfs.f2fs(8) put there."""
 
 
 class NeverWritten:
-    """No name appears that no operation made."""
+    """Nothing appears that no operation made."""
 
     name = "never-written"
-    statement = "Every name in the tree is one that an operation made before the crash."
+    statement = "Every name, type, size, target and attribute in the tree is one that an operation made."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """The first name that nothing made."""
-        made = _made(history)
-        for path in observation.tree:
-            if path not in MADE_BY_MKFS and not _is_explained(path, made):
-                return Finding(self.name, f"{path} is there, but no operation made it", path)
+        """The first name that nothing made, or that is what it never was."""
+        known = pasts(history)
+        for path, entry in observation.tree.items():
+            if path in MADE_BY_MKFS:
+                continue
+            past = known.of(path)
+            message = _never(entry, past) if past else f"{path} is there, but no operation made it"
+            if message:
+                return Finding(self.name, message, path)
         return None
 
 
-@lru_cache(maxsize=256)
-def _made(history: History) -> dict[Link, frozenset[int]]:
-    made: dict[Link, set[int]] = defaultdict(set)
-    for tree in history.possible_trees(0):
-        for link, inode in links(tree).items():
-            made[link].add(inode)
-    return {link: frozenset(inodes) for link, inodes in made.items()}
-
-
-def _is_explained(path: str, made: dict[Link, frozenset[int]]) -> bool:
-    directories = frozenset({ROOT_INODE})
-    if path == ROOT_PATH:
-        return True
-    for name in path.split("/"):
-        found = (made.get(Link(directory, name), frozenset()) for directory in directories)
-        directories = frozenset[int]().union(*found)
-    return bool(directories)
+def _never(entry: Entry, past: Past) -> str:
+    """What `entry` is and never was; empty if there is nothing, or if it could not be read."""
+    if entry.error:
+        return ""
+    if entry.type not in past.types:
+        return f"{entry.path} is a {entry.type}, which it never was"
+    if entry.size > past.size:
+        return f"{entry.path} is {entry.size} bytes long, but it never had more than {past.size}"
+    if entry.type == "symlink" and entry.target not in past.targets:
+        return f"{entry.path} points to {entry.target!r}, but no operation made it point there"
+    for name, value in entry.xattrs:
+        if name.startswith("user.") and (name, value) not in past.xattrs:
+            return f"attribute {name} of {entry.path} is {bytes.fromhex(value)!r}, but no operation set it so"
+    return ""

@@ -1,6 +1,6 @@
 """What an examination comes to: a ruling for each judge, the counts, and a certificate for each crash interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,34 @@ class Witness:
 
 
 @dataclass(slots=True)
+class Extent:
+    """How far one kind of recovery got: crash states of all intervals, and those within recoveries."""
+
+    intervals: int = 0
+    states: int = 0
+    covered: int = 0
+    states_within: int = 0
+    covered_within: int = 0
+
+    def add(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+        """Count in a crash interval of the run, or of a recovery."""
+        states, covered = int(event["states"]), int(event["covered"])
+        if within_recovery:
+            self.states_within += states
+            self.covered_within += covered
+        else:
+            self.intervals += 1
+            self.states += states
+            self.covered += covered
+
+
+@dataclass(slots=True)
 class Examination:
-    """The result of a plan: counts summed over crash intervals and kinds of recovery, a ruling for each judge."""
+    """The result of a plan: counts over all crash intervals, a ruling for each judge.
+
+    A crash state counts once, however many kinds of recovery it was put through; where kinds got less far than others,
+    the least counts. `recoveries`, `rechecks` and `outcomes` are sums.
+    """
 
     recording: str = ""
     base: str = ""
@@ -103,18 +129,20 @@ class Examination:
     """Recordings of the recoveries within which a finding's crash comes, by their id."""
 
     def count(self, event: dict[str, Any], *, within_recovery: bool) -> None:
-        """Count in a crash interval of the run, or of a recovery."""
-        states, covered = int(event["states"]), int(event["covered"])
-        if within_recovery:
-            self.states_within += states
-            self.covered_within += covered
-        else:
-            self.intervals += 1
-            self.states += states
-            self.covered += covered
-            self.outcomes += len(event["outcomes"])
+        """Count in what a crash interval took."""
+        self.outcomes += 0 if within_recovery else len(event["outcomes"])
         self.recoveries += event["recoveries"]
         self.rechecks += event["rechecks"]
+
+    def reached(self, extents: Sequence[Extent]) -> None:
+        """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
+
+        Crashes within recovery are looked at for one kind only.
+        """
+        run = min(extents, key=lambda extent: extent.covered, default=Extent())
+        self.intervals, self.states, self.covered = run.intervals, run.states, run.covered
+        self.states_within = sum(extent.states_within for extent in extents)
+        self.covered_within = sum(extent.covered_within for extent in extents)
 
     @property
     def verdict(self) -> Verdict:

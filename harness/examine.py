@@ -11,7 +11,7 @@ from typing import Any
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.coverage import coverage
-from postcrash.harness.examination import Examination, Ruling, Witness
+from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
 from postcrash.harness.recovery import (
@@ -117,16 +117,19 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.model)
         self._observations: dict[bytes, Any] = {}
+        self._extents: list[Extent] = []
 
     def run(self) -> Examination:
         plan, seconds = self._plan, 0.0
         for number, recover in enumerate(plan.recoveries):
+            self._extents.append(Extent())
             before = self._result.recoveries
             depth = self._depth(recover)
             share = plan.budget.share(before, seconds, len(plan.recoveries) - number)
             for event in self._machine.explore(self._source, recover, share, seed=plan.seed, depth=depth):
                 self._event(event, recover, before)
             seconds += event["seconds"]
+        self._result.reached(self._extents)
         for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
             self._confirm(name)
         if casualties := self._result.rulings.get(CASUALTY_JUDGE):
@@ -163,6 +166,7 @@ class _Examiner:
     def _interval(self, event: Event, recover: dict[str, Any]) -> None:
         crashed = Crashed.of(event)
         self._result.count(event, within_recovery=crashed is not None)
+        self._extents[-1].add(event, within_recovery=crashed is not None)
         for outcome in event["outcomes"]:
             outcome["observation"] = self._shared(outcome["observation"])
         self._result.certificates.append(_certificate(event, recover))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from postcrash.checkers import CHECKERS, Checker
 from postcrash.model import History, Observation, Verdict
 from postcrash.properties import PROPERTIES, Property
+from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,11 @@ class PropertyJudge:
         return Opinion(verdict, judgement.relevant, judgement.message)
 
 
-_LOOKS_AT = {"fsck": ("fsck",), "mounts": ("walk",), "durability": ("walk",), "never-written": ("walk",)}
+_LOOKS_AT = {
+    "fsck": "fsck",
+    "usable": "use_after",
+    **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), "walk"),
+}
 """What recoveries must do for a checker to be asked; one that is not named is asked always."""
 
 
@@ -84,7 +89,7 @@ class CheckerJudge:
 
     def wants(self, recover: dict[str, Any]) -> bool:
         """See `Judge`."""
-        return all(recover[part] for part in _LOOKS_AT.get(self.name, ()))
+        return self.name not in _LOOKS_AT or bool(recover[_LOOKS_AT[self.name]])
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
@@ -95,6 +100,25 @@ class CheckerJudge:
         if finding is None:
             return Opinion(Verdict.HOLDS, True, "")
         return Opinion(Verdict.VIOLATED, True, finding.message)
+
+
+def recoveries_for(judges: Iterable[Judge], target: Target) -> tuple[dict[str, Any], ...]:
+    """The kinds of recovery that show what `judges` look at.
+
+    Each is explored on its own, so that what one reads decides nothing for the others.
+    """
+    chosen = tuple(judges)
+    kinds = (
+        target.recover_wire(walk=True, fsck=False),
+        target.recover_wire(walk=False, fsck=True),
+        target.recover_wire(walk=False, fsck=False, use=True),
+    )
+    return tuple(kind for kind in kinds if any(judge.wants(kind) for judge in chosen))
+
+
+def kind_of(recover: dict[str, Any]) -> str:
+    """What a kind of recovery does besides mounting, in a word."""
+    return "fsck" if recover["fsck"] else "use" if recover["use_after"] else "walk"
 
 
 def all_judges() -> tuple[Judge, ...]:

@@ -41,7 +41,9 @@ def plan_of(
     """What examines the finding's workload as it was examined, with only the judge that it breaks."""
     below = state_below(finding)
     recording = Recording(store.recording_path(below or finding.recording))
-    kind = target.recover_wire(walk=finding.recover["walk"], fsck=bool(finding.recover["fsck"]))
+    kind = target.recover_wire(
+        walk=finding.recover["walk"], fsck=bool(finding.recover["fsck"]), use=finding.recover["use_after"]
+    )
     return Plan(
         target=target,
         base=base,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from postcrash.checkers import CHECKERS
 from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
@@ -69,11 +70,14 @@ class Session:
     def target(self, name: str) -> Target:
         """The target called `name`, or the one in the TOML file of that name."""
         try:
-            if name.endswith(".toml"):
-                return load_target(Path(name))
-            return target_named(name)
+            target = load_target(Path(name)) if name.endswith(".toml") else target_named(name)
         except (UnknownTargetError, TargetFileError) as error:
             raise UsageError(str(error)) from error
+        checkers = [checker.name for checker in CHECKERS]
+        for given_up in target.gives_up:
+            if given_up not in checkers:
+                raise UsageError(f"{name}: gives_up: no checker is called {given_up!r} (known: {', '.join(checkers)})")
+        return target
 
     def base(self, target: Target) -> BaseImage:
         """The target's base image."""

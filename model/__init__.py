@@ -8,7 +8,7 @@ from postcrash.model.builder import WorkloadBuilder
 from postcrash.model.choices import Choice, every_answer
 from postcrash.model.content import all_from, any_from, runs, source_at, sources
 from postcrash.model.history import History
-from postcrash.model.observation import FsckResult, Observation, ObservationError
+from postcrash.model.observation import FsckResult, Observation, ObservationError, Usage
 from postcrash.model.operation import FORMS, Form, Operation
 from postcrash.model.pattern import pattern, splitmix64, stale
 from postcrash.model.segments import Segment, Segments
@@ -34,6 +34,7 @@ __all__ = [
     "Segments",
     "SimulationError",
     "Tree",
+    "Usage",
     "Verdict",
     "Workload",
     "WorkloadBuilder",

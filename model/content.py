@@ -44,13 +44,15 @@ def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]
     return fine(settled) and all(settle(part, fine) for part in parts if isinstance(part, Choice))
 
 
-def any_from(entry: Entry, wanted: Collection[str]) -> bool:
-    """Whether any byte of the file comes from one of `wanted`."""
+def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | None = None) -> bool:
+    """Whether any byte from `start` up to `end` (by default the file's end) comes from one of `wanted`."""
 
     def found(version: Segments) -> bool:
         return any(run.source in wanted for run in version)
 
-    return found(entry.segments) or any(settle(choice, found) for choice in entry.choices)
+    parts = _parts(entry, start, entry.size if end is None else end)
+    settled = tuple(part for part in parts if isinstance(part, Segment))
+    return found(settled) or any(settle(part, found) for part in parts if isinstance(part, Choice))
 
 
 def _parts(entry: Entry, start: int, end: int) -> list[Segment | Choice]:

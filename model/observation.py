@@ -34,7 +34,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _HASH = re.compile(r"[0-9a-f]{16}")
 _SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})|error:[1-9][0-9]{0,3}")
 _TYPES = ("file", "dir", "symlink", "other")
-_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "fsck")
+_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "fsck", "used")
 _ENTRY_FIELDS = (
     *("path", "type", "mode", "nlink", "inode", "size"),
     *("segments", "hash", "xattrs", "target", "error"),
@@ -59,6 +59,14 @@ class FsckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """How use after recovery went: the first step that failed (`rmdir A`) with its errno; empty and 0 if none did."""
+
+    failed: str
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What one recovery showed.
 
@@ -66,12 +74,14 @@ class Observation:
     tree         what was found; empty if the mount failed or the tree was not asked for
     klog         the kernel's lines of level warning and worse
     fsck         None unless the checker was asked for
+    used         None unless use after recovery was asked for; None too if the mount failed
     """
 
     mount_errno: int
     tree: Tree
     klog: tuple[str, ...] = ()
     fsck: FsckResult | None = None
+    used: Usage | None = None
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
@@ -90,7 +100,7 @@ class Observation:
             raise ObservationError("tree", "no entries, as the mount failed", sorted(tree)[:3])
         lines = _array(wire.get("klog"), "klog", KLOG_LINES_MAX)
         klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
-        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")))
+        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")), _usage(wire.get("used")))
 
 
 def _fsck(obj: object) -> FsckResult | None:
@@ -99,6 +109,14 @@ def _fsck(obj: object) -> FsckResult | None:
     wire = _object(obj, "fsck", ("status", "output"))
     status = _integer(wire.get("status"), "fsck.status", 0, 255)
     return FsckResult(status, _text(wire.get("output"), "fsck.output", OUTPUT_CHARACTERS_MAX))
+
+
+def _usage(obj: object) -> Usage | None:
+    if obj is None:
+        return None
+    wire = _object(obj, "used", ("failed", "errno"))
+    failed = _text(wire.get("failed"), "used.failed", PATH_CHARACTERS_MAX)
+    return Usage(failed, _integer(wire.get("errno"), "used.errno", 0, ERRNO_MAX))
 
 
 def _tree(wires: list[object]) -> Tree:

@@ -20,6 +20,8 @@ class Target:
     mount(8). `size_mib` is the size of the image. `source` says where the choice comes from. `checks_data`: the file
     system verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options`
     are added when a crash state is mounted; they may change how much is read ahead, never what recovery does.
+    `gives_up` are checkers whose expectation the file system's documentation does not support, each with where that
+    stands.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -33,17 +35,18 @@ class Target:
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""
+    gives_up: dict[str, Text] = Field(default_factory=dict, max_length=100)
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""
         return {"fstype": self.fstype, "options": self.options}
 
-    def recover_wire(self, *, walk: bool, fsck: bool, device: str = "/dev/vda") -> dict[str, Any]:
-        """A recovery as the crash disk process takes it: report the tree, run fsck, or both."""
+    def recover_wire(self, *, walk: bool, fsck: bool, use: bool = False, device: str = "/dev/vda") -> dict[str, Any]:
+        """A recovery as the crash disk process takes it: report the tree, use what is there, run fsck."""
         fsck_command = [*self.fsck, device] if fsck else []
         options = ",".join(filter(None, (self.options, self.recover_options)))
         mount = {"fstype": self.fstype, "options": options}
-        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command}
+        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command, "use_after": use}
 
     def read_wire(self) -> dict[str, Any]:
         """A recovery that reports the tree with every file read through the guest's kernel."""

@@ -15,13 +15,14 @@ from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
-from postcrash.harness.judges import Judge, all_judges, judges_named
+from postcrash.harness.judges import Judge, all_judges, judges_named, kind_of, recoveries_for
 from postcrash.harness.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
 from postcrash.reports.explanation_text import render_text
+from postcrash.targets import Target
 
 FINDINGS_MAX = 5
 """Different messages of one judge that are followed up."""
@@ -61,7 +62,8 @@ def check(
 
     \b
     Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, sync and
-    O_SYNC promised is there, nothing appears that never was, and every property that the workload puts to the test.
+    O_SYNC promised is there, nothing appears that never was, link counts are right, everything can be changed,
+    deleted and written anew, and every property that the workload puts to the test.
     FILE is in the .ops language (docs/workloads.md). `commit` and `sync` are added at its end, so that what the
     kernel does later by itself is covered too.
 
@@ -73,8 +75,7 @@ def check(
     target = session.target(target_name)
     workload = _load(file).with_tail()
     chosen = _judges(judges)
-    kinds = [target.recover_wire(walk=True, fsck=False), target.recover_wire(walk=False, fsck=True)]
-    wanted = [recover for recover in kinds if any(judge.wants(recover) for judge in chosen)]
+    wanted = recoveries_for(chosen, target)
     if any(recover["fsck"] for recover in wanted):
         session.require_fsck(target)
     plan = Plan(
@@ -84,7 +85,7 @@ def check(
         model=model,
         workload=workload,
         judges=chosen,
-        recoveries=tuple(wanted),
+        recoveries=wanted,
         budget=replace(budget, bound=bound, samples=samples),
         seed=seed,
         depth=depth,
@@ -96,7 +97,7 @@ def check(
     result = replace(result, findings=named(result.findings, session.store))
     firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
     smallest = [(finding, minimized(session, finding, budget.recoveries, fresh)) for finding in firsts.values()]
-    write_json(json_file, {**_to_json(result), "minimal": [to_json(*pair) for pair in smallest]})
+    write_json(json_file, {**_to_json(result, target), "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
         _print(plan, result)
         for pair in smallest:
@@ -124,9 +125,12 @@ def _judges(names: Sequence[str]) -> tuple[Judge, ...]:
         raise UsageError(str(error.args[0])) from error
 
 
-def _to_json(result: Examination) -> dict[str, object]:
+def _to_json(result: Examination, target: Target) -> dict[str, object]:
     rulings = {
-        name: {"verdict": ruling.verdict.name.lower(), "relevant": ruling.relevant, "reason": ruling.reason}
+        name: {
+            **{"verdict": ruling.verdict.name.lower(), "relevant": ruling.relevant, "reason": ruling.reason},
+            "not_promised": target.gives_up.get(name, ""),
+        }
         for name, ruling in result.rulings.items()
     }
     return {
@@ -147,7 +151,7 @@ def _to_json(result: Examination) -> dict[str, object]:
 
 def _interval(certificate: dict[str, Any]) -> dict[str, object]:
     kept = ("index", "states", "covered", "recoveries", "reached", "left_out")
-    return {"fsck": bool(certificate["recover"]["fsck"]), **{name: certificate[name] for name in kept}}
+    return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
 def _print(plan: Plan, result: Examination) -> None:
@@ -162,13 +166,15 @@ def _print(plan: Plan, result: Examination) -> None:
     for name, ruling in result.rulings.items():
         irrelevant = "" if ruling.relevant or ruling.verdict is not Verdict.HOLDS else " (not put to the test)"
         reason = f": {ruling.reason}" if ruling.reason else ""
+        if ruling.verdict is Verdict.VIOLATED and name in plan.target.gives_up:
+            reason = f" (not promised: {plan.target.gives_up[name]}){reason}"
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}{irrelevant}", end="")
         console.print(reason, markup=False, highlight=False)
     incomplete = [certificate for certificate in result.certificates if certificate["left_out"] is not None]
     for certificate in incomplete:
         if "within" not in certificate:
-            fsck = " (fsck)" if certificate["recover"]["fsck"] else ""
-            console.print(f"covered{fsck}: {coverage(certificate)}", markup=False, highlight=False)
+            kind = kind_of(certificate["recover"])
+            console.print(f"covered ({kind}): {coverage(certificate)}", markup=False, highlight=False)
     if within := sum("within" in certificate for certificate in incomplete):
         console.print(f"covered in part: {within} crash intervals of recoveries", markup=False, highlight=False)
     for note in result.notes:
@@ -178,9 +184,11 @@ def _print(plan: Plan, result: Examination) -> None:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)
         in_recovery = f"{covered} of {all_states} within their recovery, "
     states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
+    kinds = ", ".join(map(kind_of, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
-        f"{states} in {result.intervals} crash intervals, {in_recovery}"
-        f"{result.recoveries} recoveries, {result.outcomes} outcomes, {result.rechecks} run again",
+        f"{states} in {result.intervals} crash interval{'s' * (result.intervals != 1)}, {in_recovery}"
+        f"each recovered for {kinds}: {result.recoveries} recoveries, {result.outcomes} outcomes, "
+        f"{result.rechecks} run again",
         highlight=False,
     )

@@ -32,6 +32,25 @@ def test_no_false_alarm(tmp_path: Path, target: str) -> None:
     assert set(report["judges"]) == {checker.name for checker in CHECKERS}
 
 
+LINKS = "creat a\nmkdir D\n---\nlink a b\nlink a D/c\nunlink b\nmkdir D/E\n"
+LATE_DATA = "creat a\nappend a 8192\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "operations", "checkers"),
+    [("ext2", LINKS, ("link-counts", "usable")), ("ext3-writeback", LATE_DATA, ("foreign-bytes",))],
+)
+def test_each_is_found_where_it_is_given_up(
+    tmp_path: Path, target: str, operations: str, checkers: tuple[str, ...]
+) -> None:
+    (tmp_path / "w.ops").write_text(operations)
+    asked = [argument for name in checkers for argument in ("--judge", name)]
+    result = postcrash(tmp_path, "check", "w.ops", "--target", target, *asked, "--json", "-")
+    assert result.returncode == 1, result.stderr
+    judges = json.loads(result.stdout)["judges"]
+    assert all(judges[name]["verdict"] == "violated" and judges[name]["not_promised"] for name in checkers)
+
+
 @pytest.mark.parametrize("target", UNSAFE)
 def test_what_gives_up_safety_is_found(tmp_path: Path, target: str) -> None:
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--budget", "400", "--json", "-")

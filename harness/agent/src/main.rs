@@ -14,6 +14,7 @@ mod operations;
 mod recover;
 mod run;
 mod sys;
+mod usage;
 mod walk;
 
 use std::io;

@@ -10,6 +10,7 @@ use crate::kernel_log;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::sys::errno;
+use crate::usage::{use_after_recovery, Used};
 use crate::walk::{walk, Entry};
 
 #[derive(Serialize)]
@@ -19,6 +20,8 @@ struct Observation {
     tree: Option<Vec<Entry>>,
     klog: Vec<String>,
     fsck: Option<Fsck>,
+    /// Null where it was not asked for, and where the mount failed.
+    used: Option<Used>,
 }
 
 /// Recover `device`. The report goes out before unmounting unless fsck is to run afterwards: what the kernel
@@ -26,20 +29,27 @@ struct Observation {
 pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Result<()> {
     kernel_log::clear()?;
     let mounted = mount(device, &recover.mount);
+    let mut is_mounted = mounted.is_ok();
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
         tree: tree(recover, mounted.is_ok())?,
         klog: Vec::new(),
         fsck: None,
+        used: None,
     };
-    let check_after = mounted.is_ok() && !recover.fsck.is_empty();
+    if mounted.is_ok() && recover.use_after {
+        let used = use_after_recovery(device, &recover.mount);
+        is_mounted = used.is_mounted;
+        observation.used = Some(used);
+    }
+    let check_after = is_mounted && !recover.fsck.is_empty();
     if check_after {
         unmount()?;
         observation.fsck = fsck(&recover.fsck)?;
     }
     observation.klog = kernel_log::take_warnings()?;
     mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
-    if mounted.is_ok() && !check_after {
+    if is_mounted && !check_after {
         unmount()?;
     }
     Ok(())

@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 64;
 /// Files are read up to this size; the rest is reported as unread.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
-const LOST_AND_FOUND: &str = "lost+found";
+pub const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_MAX: usize = 4096;
 
 /// One name of the tree, as docs/ARCHITECTURE.md describes it.

@@ -60,6 +60,9 @@ pub struct Recover {
     /// Say where plain file data lies instead of reading it; only for file systems that do not check their data.
     #[serde(default)]
     pub map: bool,
+    /// Change, delete and write after recovery, once the tree is known.
+    #[serde(default)]
+    pub use_after: bool,
     /// Program and arguments run on the unmounted device after recovery; empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,

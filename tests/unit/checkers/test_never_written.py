@@ -51,3 +51,33 @@ def test_an_operation_that_had_not_started_made_nothing() -> None:
 def test_a_failed_mount_shows_no_names() -> None:
     workload = parse_workload("creat a", "litmus")
     assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())) is None
+
+
+# workload, what is found, what it never was
+PASTS = [
+    ("creat a; append a 10", Entry("a", "file", size=10), None),
+    ("creat a; append a 10", Entry("a", "file", size=11), "a is 11 bytes long, but it never had more than 10"),
+    ("creat a; append a 10; truncate a 0", Entry("a", "file", size=10), None),
+    ("creat a; append a 10; rename a b", Entry("b", "file", size=10), None),
+    ("creat a; append a 10; creat b", Entry("b", "file", size=10), "b is 10 bytes long, but it never had more than 0"),
+    ("creat a; unlink a; mkdir a", Entry("a", "file"), None),
+    ("creat a; unlink a", Entry("a", "dir"), "a is a dir, which it never was"),
+    ("symlink x s", Entry("s", "symlink", target="x"), None),
+    ("symlink x s", Entry("s", "symlink", target=""), "s points to '', but no operation made it point there"),
+    ("creat a; setxattr a user.k v", Entry("a", "file", xattrs=(("user.k", "76"),)), None),
+    ("creat a; setxattr a user.k v; removexattr a user.k", Entry("a", "file", xattrs=(("user.k", "76"),)), None),
+    ("creat a", Entry("a", "file", xattrs=(("security.selinux", "00"),)), None),
+    (
+        "creat a; setxattr a user.k v",
+        Entry("a", "file", xattrs=(("user.k", ""),)),
+        "attribute user.k of a is b'', but no operation set it so",
+    ),
+]
+
+
+@pytest.mark.parametrize(("operations", "entry", "message"), PASTS)
+def test_what_is_behind_a_name(operations: str, entry: Entry, message: str | None) -> None:
+    workload = parse_workload(operations.replace("; ", "\n"), "litmus")
+    count = len(workload.operations)
+    finding = NeverWritten().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), entry])))
+    assert finding == (message and Finding("never-written", message, entry.path))

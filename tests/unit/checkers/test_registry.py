@@ -1,23 +1,29 @@
 """All checkers: none objects where there was no crash, each objects to something."""
 
+import errno
+from dataclasses import replace
+
 import pytest
 
 from postcrash.checkers import CHECKERS, Checker, UnknownCheckerError, checker_named
-from postcrash.model import Entry, FsckResult, History, Observation, Tree
+from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage
 from postcrash.properties import PROPERTIES
 from postcrash.properties.conformance import crash_free
 from postcrash.properties.family import family
 
 ALL = pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.name)
 
-(WORKLOAD,) = family(("canary", "", "creat a; sync; creat b"))
-ROOT, A = Entry(".", "dir"), Entry("a", "file", nlink=1)
+(WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; truncate a 1"))
+ROOT, A = Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)
 CANARIES = {
     "mounts": Observation(5, Tree()),
     "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",)),
     "fsck": Observation(0, Tree([ROOT, A]), (), FsckResult(4, "bad")),
     "durability": Observation(0, Tree([ROOT])),
-    "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file")])),
+    "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file", nlink=1, inode=3)])),
+    "foreign-bytes": Observation(0, Tree([ROOT, replace(A, size=1, segments=(Segment(0, 1, "stale"),))])),
+    "link-counts": Observation(0, Tree([ROOT, replace(A, nlink=2)])),
+    "usable": Observation(0, Tree([ROOT, A]), used=Usage("rmdir D", errno.ENOTEMPTY)),
 }
 
 
@@ -25,7 +31,7 @@ CANARIES = {
 def test_each_checker_finds_its_canary_and_no_other(checker: Checker) -> None:
     assert checker.statement
     for name, observation in CANARIES.items():
-        finding = checker.check(History(WORKLOAD, 3, 3), observation)
+        finding = checker.check(History(WORKLOAD, 4, 3), observation)
         assert (finding is not None) == (name == checker.name), finding
         if finding is not None:
             assert finding.checker == checker.name

@@ -1,0 +1,44 @@
+"""No file shows what was not written to it: what free space held, or what another file holds.
+
+The bytes of every write are its own, and free space is filled before the file system is made (docs/ARCHITECTURE.md,
+"Bytes"), so it can be told where a byte comes from. Zeros are no one's.
+
+Not checked: bytes of unknown origin, such as metadata that was there before.
+"""
+
+from itertools import pairwise
+
+from postcrash.checkers.checker import Finding
+from postcrash.checkers.inodes import Past, pasts
+from postcrash.model import Entry, History, Observation, any_from
+from postcrash.properties.wording import shown_bytes
+
+
+class ForeignBytes:
+    """A file has its own bytes."""
+
+    name = "foreign-bytes"
+    statement = "Every byte in a file is zero, or was written to that file at that place."
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """The first file with a byte of a write that was never made to it there, or from free space."""
+        known = pasts(history)
+        sources = {f"write:{op.tag}" for op in history.workload.operations if op.tag is not None} | {"stale"}
+        for path, entry in observation.tree.items():
+            past = known.of(path)
+            if past is None or entry.type != "file" or entry.error:
+                continue
+            for start, end in pairwise(sorted(_edges(past, entry))):
+                if any_from(entry, sources - _written(past, start, end), start, end):
+                    found = shown_bytes(history.workload, path, entry, start, end)
+                    return Finding(self.name, f"{found}; no operation put all of them there", path)
+        return None
+
+
+def _edges(past: Past, entry: Entry) -> set[int]:
+    edges = {edge for run in past.written for edge in (run.start, run.end) if edge < entry.size}
+    return edges | {0, entry.size}
+
+
+def _written(past: Past, start: int, end: int) -> set[str]:
+    return {run.source for run in past.written if run.start <= start and end <= run.end}

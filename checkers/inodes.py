@@ -1,0 +1,70 @@
+"""What each inode of a history ever was, and which inodes a name found after a crash can stand for.
+
+Directories are followed through renames: a file made in a renamed directory may show under the directory's old name.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from postcrash.checkers.links import Link, links
+from postcrash.model import EntryType, History, Segment
+from postcrash.model.simulate import ROOT_INODE
+from postcrash.model.tree import ROOT_PATH
+
+
+@dataclass(slots=True)
+class Past:
+    """All that an inode ever was.
+
+    size     of the largest file that it was, in bytes
+    targets  of a symbolic link
+    xattrs   pairs of name and value
+    written  where its bytes came from
+    """
+
+    types: set[EntryType] = field(default_factory=set)
+    size: int = 0
+    targets: set[str] = field(default_factory=set)
+    xattrs: set[tuple[str, str]] = field(default_factory=set)
+    written: set[Segment] = field(default_factory=set)
+
+    def add(self, other: "Past") -> None:
+        """Take in what another inode was."""
+        self.types |= other.types
+        self.size = max(self.size, other.size)
+        self.targets |= other.targets
+        self.xattrs |= other.xattrs
+        self.written |= other.written
+
+
+class Pasts:
+    """The past of every name that operations made, those in progress included."""
+
+    def __init__(self, history: History) -> None:
+        self._made: dict[Link, set[int]] = defaultdict(set)
+        self._pasts: dict[int, Past] = defaultdict(Past)
+        for tree in history.possible_trees(0):
+            for link, inode in links(tree).items():
+                self._made[link].add(inode)
+            for entry in tree.values():
+                seen = Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments))
+                self._pasts[entry.inode].add(seen)
+
+    def of(self, path: str) -> Past | None:
+        """What the inodes that `path` can stand for were; None if no operation made the name."""
+        inodes = {ROOT_INODE}
+        for name in path.split("/") if path != ROOT_PATH else ():
+            inodes = set[int]().union(*(self._made.get(Link(directory, name), set()) for directory in inodes))
+        if not inodes:
+            return None
+        whole = Past()
+        for inode in inodes:
+            whole.add(self._pasts[inode])
+        return whole
+
+
+@lru_cache(maxsize=256)
+def pasts(history: History) -> Pasts:
+    """The pasts of a history, made once."""
+    return Pasts(history)

@@ -1,0 +1,28 @@
+"""What a crash left can be used: changed, deleted and written anew.
+
+After recovery the agent appends to every file, makes and removes a name in every directory, deletes everything, makes a
+directory with a file, and reads that after mounting again (harness/agent/src/usage.rs).
+
+Not checked: a full disk, before everything has been deleted; what fsck says of the result.
+"""
+
+import errno
+import os
+
+from postcrash.checkers.checker import Finding
+from postcrash.model import History, Observation
+
+
+class Usable:
+    """Recovery leaves a file system that works."""
+
+    name = "usable"
+    statement = "After recovery every file and directory can be changed and deleted, and new ones are kept."
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """The first step that failed; nothing where use was not asked for or the mount failed."""
+        used = observation.used
+        if used is None or not used.failed:
+            return None
+        reason = f"{errno.errorcode.get(used.errno, f'errno {used.errno}')} ({os.strerror(used.errno)})"
+        return Finding(self.name, f"use after recovery: {used.failed} failed with {reason}")
