@@ -1,0 +1,120 @@
+"""Workloads with known answers: what Ferrite's litmus tests leave on Linux 6.1, and bugs that were fixed long ago.
+
+The answers of Ferrite's cases are exact: every tree that a crash leaves, and no other. A file is written as its runs:
+`0+4096` are 4096 bytes of the first write (set-up included), `zero+10` are ten zeros.
+"""
+
+import pytest
+
+from postcrash.checkers import checker_named
+from postcrash.harness.machine import Event, Machine
+from postcrash.model import Entry, History, Observation, Tree, Workload, every_answer, parse_workload, runs
+from postcrash.model.segments import merged
+
+from .conftest import Record, explored, intervals_of, trees_of
+
+FERRITE = {
+    "append-chrome": "creat f; append f 2509; fsync f; ---; append f 13; append f 2500",
+    "two-appends": "creat f; ---; append f 4096; append f 4096",
+    "prefix-append": "creat f; append f 2000; ---; append f 9000",
+    "create-rename": "creat t; append t 5000; fsync t; rename t f",
+    "replace": "creat f; append f 5000; ---; creat t; append t 6000; rename t f",
+    "ordered-overwrites": "creat f; append f 8192; ---; write f 0 4096; write f 4096 4096",
+    "overwrites-in-two-files": "creat f; append f 4096; creat g; append g 4096; ---; write f 0 4096; write g 0 4096",
+}
+
+IN_ANY_ORDER = {"f=0+8192", "f=1+4096,0+4096", "f=0+4096,2+4096", "f=1+4096,2+4096"}
+IN_ANY_ORDER_IN_TWO = {
+    "f=0+4096 g=1+4096",
+    "f=2+4096 g=1+4096",
+    "f=0+4096 g=3+4096",
+    "f=2+4096 g=3+4096",
+}
+WHOLE = {
+    "append-chrome": {"f=0+2509", "f=0+2509,1+13,2+2500"},
+    "two-appends": {"f=", "f=0+4096,1+4096"},
+    "prefix-append": {"f=0+2000", "f=0+2000,1+9000"},
+    "create-rename": {"", "t=0+5000", "f=0+5000"},
+    "replace": {"f=0+5000", "f=1+6000"},
+    "ordered-overwrites": {"f=0+8192", "f=1+4096,2+4096"},
+    "overwrites-in-two-files": {"f=0+4096 g=1+4096", "f=2+4096 g=3+4096"},
+}
+"""Where each file changes as a whole."""
+
+ANSWERS = {
+    "btrfs": WHOLE,
+    "xfs": {
+        **WHOLE,
+        # The rename is there before the data: delayed allocation, and nothing that waits for it
+        "replace": {"f=", "f=0+5000", "f=1+6000"},
+        "ordered-overwrites": IN_ANY_ORDER,
+        "overwrites-in-two-files": IN_ANY_ORDER_IN_TWO,
+    },
+    "ext4-current": {
+        **WHOLE,
+        # The size grows with the block that is written back, before the bytes in it are written over
+        "append-chrome": {"f=0+2509", "f=0+2509,zero+1587", "f=0+2509,1+13,2+1574", "f=0+2509,1+13,2+2500"},
+        "prefix-append": {"f=0+2000", "f=0+2000,zero+2096", "f=0+2000,1+2096", "f=0+2000,1+9000"},
+        "ordered-overwrites": IN_ANY_ORDER,
+        "overwrites-in-two-files": IN_ANY_ORDER_IN_TWO,
+    },
+}
+
+FIXED = (
+    "mkdir A; creat A/bar; fsync A/bar; mkdir B; creat B/bar; rename B/bar A/bar; creat A/foo; fsync A/foo; fsync A",
+    "mkdir A; mkdir A/C; rename A/C B; creat B/bar; fsync B/bar; rename B/bar A/bar; rename A B; fsync B/bar",
+    "mkdir A; mkdir B; mkdir A/C; creat B/foo; fsync B/foo; link B/foo A/C/foo; fsync A",
+    "mkdir A; sync; rename A B; creat B/foo; fsync B/foo; fsync B",
+    "mkdir A; mkdir B; creat A/foo; link A/foo B/foo; fsync A/foo; fsync B/foo",
+    "mkdir test; mkdir test/A; creat test/foo; creat test/A/foo; fsync test/A/foo; fsync test",
+    "creat foo; mkdir A; link foo A/bar; fsync foo",
+    "creat foo; append foo 16384; fsync foo; fallocate foo keep-size 16384 4096; fsync foo",
+    "creat foo; append foo 16384; fsync foo; fallocate foo zero-range-keep-size 16384 4096; fsync foo",
+)
+"""Found by bounded-exhaustive testing on btrfs and f2fs of Linux 4.16 (OSDI'18), and mended since."""
+
+JUDGES = ("mounts", "durability", "never-written", "foreign-bytes", "link-counts")
+
+
+def shown(entry: Entry) -> str:
+    if entry.type == "file":
+        parts = (
+            f"{run.source.removeprefix('write:')}+{run.end - run.start}" for run in merged(runs(entry, 0, entry.size))
+        )
+        return f"{entry.path}={','.join(parts)}"
+    return entry.path
+
+
+def trees_after(tree: Tree) -> set[str]:
+    """What a tree looks like, for each way to settle its choices."""
+
+    def question() -> str:
+        return " ".join(shown(entry) for entry in tree.values() if entry.path != ".")
+
+    return {answer for answer, _ in every_answer(question)}
+
+
+@pytest.mark.parametrize("name", FERRITE)
+@pytest.mark.parametrize("target", ANSWERS)
+def test_ferrite(machine: Machine, record: Record, target: str, name: str) -> None:
+    workload = parse_workload(FERRITE[name].replace("; ", "\n"), name).with_tail()
+    recorded = record(target, workload)
+    events = explored(machine, recorded, recover=recorded.target.recover_wire(walk=True, fsck=False))
+    found = {text for interval in intervals_of(events) for tree in trees_of(interval) for text in trees_after(tree)}
+    assert found == ANSWERS[target][name]
+
+
+def objections(workload: Workload, promised: Event, shown: Event) -> set[str]:
+    """Which judges object to what one crash interval shows, with what had been promised in another."""
+    history = History(workload, promised["started"], promised["returned"])
+    observations = [Observation.from_wire(outcome["observation"]) for outcome in shown["outcomes"]]
+    return {name for name in JUDGES for seen in observations if checker_named(name).check(history, seen)}
+
+
+@pytest.mark.parametrize("operations", FIXED)
+def test_bugs_that_were_fixed(machine: Machine, record: Record, operations: str) -> None:
+    workload = parse_workload(operations.replace("; ", "\n"), "fixed").with_tail()
+    intervals = intervals_of(explored(machine, record("btrfs", workload)))
+    assert not [found for interval in intervals if (found := objections(workload, interval, interval))]
+    # The promises are put to the test: a drive that still shows what it was at the start would be found
+    assert "durability" in objections(workload, intervals[-1], intervals[0])
