@@ -1,5 +1,6 @@
 """`postcrash doctor`: is everything here that the other commands need?"""
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -47,6 +48,7 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
         _try("QEMU", lambda: str(qemu_program()), needed=False),
         _try("KVM", _kvm, needed=False),
+        _try("strace", _strace, needed=False),
         *_kernels(),
         _try("guest kernel", lambda: _about(session.kernel)),
         _try("guest root", lambda: str(session.root)),
@@ -74,6 +76,13 @@ def _try(name: str, probe: Callable[[], str], *, needed: bool = True) -> Check:
 
 def _about(kernel: Kernel) -> str:
     return f"{kernel.label} ({kernel.path})"
+
+
+def _strace() -> str:
+    program = shutil.which("strace")
+    if program is None:
+        raise InfrastructureError("not installed; `postcrash trace` needs it")
+    return program
 
 
 def _kvm() -> str:
