@@ -119,10 +119,12 @@ class Machine:
         out: Path,
         metadata: Event,
         held: int | None = None,
+        blktrace: Path | None = None,
     ) -> None:
         """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
+        With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`).
         """
         recorded = self._ask(
             "record",
@@ -131,6 +133,7 @@ class Machine:
             run={"mount": mount, **workload.to_wire()},
             metadata=json.dumps(metadata),
             held=held,
+            blktrace=str(blktrace.resolve()) if blktrace else None,
         )
         if recorded["failed"] is not None:
             operation, errno = recorded["failed"]

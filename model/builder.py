@@ -95,7 +95,7 @@ class WorkloadBuilder:
         return self._add("fsync", path)
 
     def fdatasync(self, path: str) -> "WorkloadBuilder":
-        """Fdatasync a file."""
+        """Fdatasync a file or directory."""
         return self._add("fdatasync", path)
 
     def msync(self, path: str) -> "WorkloadBuilder":

@@ -96,7 +96,7 @@ _TABLE = (
     Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute"),
     Form("removexattr", (_FILE, _NAME), "remove an extended attribute"),
     Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=True),
-    Form("fdatasync", (_FILE,), "fdatasync a file", persistence=True),
+    Form("fdatasync", (_ANY,), "fdatasync a file or directory", persistence=True),
     Form("msync", (_FILE,), "msync the whole file with MS_SYNC", persistence=True),
     Form("sync", (), "sync everything", persistence=True),
     Form("syncfs", (), "sync this file system", persistence=True),

@@ -1,9 +1,12 @@
 """`postcrash doctor`: is everything here that the other commands need?"""
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
@@ -18,7 +21,8 @@ from postcrash.harness.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
-from postcrash.model import ExitCode
+from postcrash.model import ExitCode, WorkloadBuilder
+from postcrash.recorders.blktrace import read_events
 from postcrash.targets import TARGETS, Target
 
 
@@ -47,10 +51,12 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
         _try("QEMU", lambda: str(qemu_program()), needed=False),
         _try("KVM", _kvm, needed=False),
+        _try("strace", _strace, needed=False),
         *_kernels(),
         _try("guest kernel", lambda: _about(session.kernel)),
         _try("guest root", lambda: str(session.root)),
         _try("guest boots", lambda: _boot(session)),
+        _try("blktrace", lambda: _blktrace(session), needed=False),
         *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
         _try("store", lambda: str(session.store.folder)),
     ]
@@ -74,6 +80,13 @@ def _try(name: str, probe: Callable[[], str], *, needed: bool = True) -> Check:
 
 def _about(kernel: Kernel) -> str:
     return f"{kernel.label} ({kernel.path})"
+
+
+def _strace() -> str:
+    program = shutil.which("strace")
+    if program is None:
+        raise InfrastructureError("not installed; `postcrash trace` needs it")
+    return program
 
 
 def _kvm() -> str:
@@ -105,6 +118,15 @@ def _boot(session: Session) -> str:
     started = time.monotonic()
     with Machine(session.settings):
         return f"in {time.monotonic() - started:.1f} s"
+
+
+def _blktrace(session: Session) -> str:
+    base = session.base(TARGETS[0])
+    with TemporaryDirectory(prefix="postcrash-") as folder, Machine(session.settings) as machine:
+        out, trace = Path(folder, "recording.pcr"), Path(folder, "trace")
+        workload = WorkloadBuilder().sync().build("sync")
+        machine.record(base.path, TARGETS[0].mount_wire(), workload, out, {}, blktrace=trace)
+        return f"{len(read_events(trace.read_bytes()))} events of one run"
 
 
 def _target(session: Session, target: Target) -> str:

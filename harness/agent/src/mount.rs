@@ -57,6 +57,15 @@ pub fn mount_devices() -> io::Result<()> {
     }
 }
 
+/// Mount debugfs at `path`, which is made, unless it is there.
+pub fn mount_debug(path: &str) -> io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    match mount_pseudo(c"debugfs", &cstr(path)?) {
+        Err(error) if errno(&error) == libc::EBUSY => Ok(()),
+        other => other,
+    }
+}
+
 fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     // SAFETY: C strings, and no data.
     let result = unsafe { libc::mount(fstype.as_ptr(), target.as_ptr(), fstype.as_ptr(), 0, std::ptr::null()) };

@@ -49,6 +49,9 @@ pub struct Run {
     pub mount: Mount,
     pub setup: Vec<Operation>,
     pub ops: Vec<Operation>,
+    /// Have the kernel trace the test disk's requests; the result is the trace, in blktrace's format.
+    #[serde(default)]
+    pub blktrace: bool,
 }
 
 /// Mount a crash state, look at what recovery made of it, report, unmount.

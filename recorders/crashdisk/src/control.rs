@@ -15,8 +15,8 @@ use crate::recovery::Crashed;
 pub enum Request {
     /// Start the guest. Answered by `booted`.
     Boot(GuestConfig),
-    /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back.
-    /// Answered by `recorded`.
+    /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back; with
+    /// `blktrace`, the kernel's own trace of the requests is written there. Answered by `recorded`.
     Record {
         base: PathBuf,
         out: PathBuf,
@@ -24,6 +24,8 @@ pub enum Request {
         metadata: String,
         #[serde(default)]
         held: Option<u64>,
+        #[serde(default)]
+        blktrace: Option<PathBuf>,
     },
     /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. Answered by `recorded`.
     RecordRecovery { base: PathBuf, out: PathBuf, recover: Recover, marks: Marks, metadata: String },

@@ -240,7 +240,7 @@ mod tests {
     fn a_command_longer_than_its_read_is_continued() {
         let mut agent = Agent::new();
         let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new() };
-        let command = Command::Run(postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new() });
+        let command = Command::Run(postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new(), blktrace: false });
         agent.mailbox.send(&command);
         let wanted = frame::encode(&serde_json::to_vec(&command).expect("plain data"));
         agent.read(START, 512).expect("answered");

@@ -64,8 +64,8 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
     let machine = machine.as_mut().ok_or_else(|| GuestError::Input("the first request must be boot".into()))?;
     match request {
         Request::Boot(_) => unreachable!("handled above"),
-        Request::Record { base, out, run, metadata, held } => {
-            record::record(machine.guest()?, &base, &out, run, &metadata, held)
+        Request::Record { base, out, run, metadata, held, blktrace } => {
+            record::record(machine.guest()?, &base, &out, run, &metadata, held, blktrace.as_deref())
         }
         Request::RecordRecovery { base, out, recover, marks, metadata } => {
             recovery::record(machine.guest()?, &base, &out, recover, marks, &metadata)

@@ -10,20 +10,26 @@ use crate::control::Event;
 use crate::disk::RecordingDisk;
 use crate::guest::{Guest, GuestError};
 
-/// Run `run` on `base` and write the recording to `out`; `held` is the seed of completions that are held back.
+/// Run `run` on `base` and write the recording to `out`; `held` is the seed of completions that are held back, and
+/// `blktrace` where the kernel's own trace of the requests goes.
 pub fn record(
     guest: &mut Guest,
     base: &Path,
     out: &Path,
-    run: Run,
+    mut run: Run,
     metadata: &str,
     held: Option<u64>,
+    blktrace: Option<&Path>,
 ) -> Result<(), GuestError> {
     let base = Base::open(base)?;
     let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
     let mut disk = RecordingDisk::new(&base, writer, held);
-    guest.run(&Command::Run(run), &mut disk)?;
+    run.blktrace = blktrace.is_some();
+    let trace = guest.run(&Command::Run(run), &mut disk)?;
     disk.log.finish()?;
+    if let Some(file) = blktrace {
+        std::fs::write(file, trace)?;
+    }
     let recording = Recording::open(out)?;
     let failed = recording.events().iter().find_map(|event| match *event {
         Logged::Returned { op, errno } if errno != 0 => Some((op, errno)),

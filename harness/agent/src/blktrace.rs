@@ -1,0 +1,113 @@
+//! The kernel's own record of block requests, where the kernel has it (CONFIG_BLK_DEV_IO_TRACE): blktrace's ioctls and files.
+
+use std::fs::{read_to_string, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+
+use crate::mount::mount_debug;
+use crate::sys::{check, errno};
+
+/// Kernel memory for the trace: what does not fit is dropped by the kernel and makes the trace fail.
+const BUFFER_BYTES: u32 = 256 << 10;
+const BUFFERS: u32 = 32;
+/// The tracing folder; guests have no /sys.
+const DEBUG: &str = "/dev/debug";
+
+/// `struct blk_user_trace_setup` of include/uapi/linux/blktrace_api.h.
+#[repr(C)]
+struct Setup {
+    name: [u8; 32],
+    act_mask: u16,
+    buf_size: u32,
+    buf_nr: u32,
+    start_lba: u64,
+    end_lba: u64,
+    pid: u32,
+}
+
+/// `_IOWR(0x12, 115, struct blk_user_trace_setup)`, and `_IO(0x12, 116)` and so on; include/uapi/linux/fs.h.
+const BLKTRACESETUP: libc::c_ulong = 0xc000_1273 | (size_of::<Setup>() as libc::c_ulong) << 16;
+const BLKTRACESTART: libc::c_ulong = 0x1274;
+const BLKTRACESTOP: libc::c_ulong = 0x1275;
+const BLKTRACETEARDOWN: libc::c_ulong = 0x1276;
+
+/// Tracing of one disk, on until dropped.
+pub struct Blktrace {
+    disk: File,
+    /// The folder with the trace's files.
+    files: String,
+    messages: File,
+}
+
+impl Blktrace {
+    pub fn start(device: &str) -> io::Result<Blktrace> {
+        mount_debug(DEBUG).map_err(|e| match errno(&e) {
+            libc::ENODEV => io::Error::other("this kernel has no debugfs, which blktrace needs (CONFIG_DEBUG_FS)"),
+            _ => failed("debugfs", &e),
+        })?;
+        let disk = File::open(device)?;
+        let mut setup = Setup {
+            name: [0; 32],
+            act_mask: 0,
+            buf_size: BUFFER_BYTES,
+            buf_nr: BUFFERS,
+            start_lba: 0,
+            end_lba: 0,
+            pid: 0,
+        };
+        // SAFETY: the structure that the call takes, which lives through it.
+        let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP, &raw mut setup) };
+        check(result).map_err(|e| match errno(&e) {
+            libc::ENOTTY => io::Error::other("this kernel has no blktrace (CONFIG_BLK_DEV_IO_TRACE)"),
+            _ => failed("setting up", &e),
+        })?;
+        let name = setup.name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let files = format!("{DEBUG}/block/{}", String::from_utf8_lossy(name));
+        let messages = OpenOptions::new().write(true).open(format!("{files}/msg")).map_err(|e| failed("msg", &e))?;
+        let trace = Blktrace { disk, files, messages };
+        trace.control(BLKTRACESTART)?;
+        Ok(trace)
+    }
+
+    /// Put a message into the trace.
+    pub fn message(&mut self, text: &str) -> io::Result<()> {
+        self.messages.write_all(text.as_bytes())
+    }
+
+    /// End the trace: what every CPU has written, one behind the other.
+    pub fn finish(self) -> io::Result<Vec<u8>> {
+        self.control(BLKTRACESTOP)?;
+        let dropped = read_to_string(format!("{}/dropped", self.files)).map_err(|e| failed("dropped", &e))?;
+        if dropped.trim() != "0" {
+            return Err(io::Error::other(format!(
+                "blktrace dropped {} events: too many for its memory",
+                dropped.trim()
+            )));
+        }
+        let mut found = Vec::new();
+        for cpu in 0.. {
+            match File::open(format!("{}/trace{cpu}", self.files)) {
+                Ok(mut file) => file.read_to_end(&mut found)?,
+                Err(error) if cpu > 0 && errno(&error) == libc::ENOENT => break,
+                Err(error) => return Err(failed("trace", &error)),
+            };
+        }
+        Ok(found)
+    }
+
+    fn control(&self, request: libc::c_ulong) -> io::Result<()> {
+        // SAFETY: plain numbers.
+        check(unsafe { libc::ioctl(self.disk.as_raw_fd(), request) }).map(|_| ())
+    }
+}
+
+impl Drop for Blktrace {
+    fn drop(&mut self) {
+        let _ = self.control(BLKTRACESTOP);
+        let _ = self.control(BLKTRACETEARDOWN);
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> io::Error {
+    io::Error::other(format!("blktrace: {what}: {error}"))
+}

@@ -1,0 +1,181 @@
+"""Traces of the kernel's blktrace, as requests.
+
+The format is `struct blk_io_trace` of include/uapi/linux/blktrace_api.h: 48 bytes for each event, then `pdu_len` bytes
+that belong to it. Every CPU has a file of its own, in which its events are numbered, notifications aside. A trace shows
+no data, and write-zeroes as a write; all else of a request is there, also PREFLUSH and FUA as they were asked for.
+"""
+
+import struct
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from postcrash.recorders.trace import Mark, Request, Trace
+
+BYTES_MAX = 64 << 20
+EVENTS_MAX = 1_000_000
+SECTOR_BYTES = 512
+MESSAGE = "postcrash"
+"""First word of the agent's messages, `postcrash started N` and `postcrash returned N`; others are passed over."""
+
+Level = Literal["queued", "issued"]
+
+_EVENT = struct.Struct("<IIQQIIIIIHH")
+_MAGIC = 0x65617400
+_VERSION = 7
+_QUEUE, _REQUEUE, _INSERT, _ISSUE, _COMPLETE = 1, 5, 6, 7, 8
+_ACTION = 0xFF
+_CGROUP = 1 << 8
+_CGROUP_BYTES = 8
+_WRITE, _FLUSH, _NOTIFY, _DISCARD, _FUA = (1 << (16 + bit) for bit in (1, 2, 10, 13, 15))
+_NOTE_MESSAGE = 2
+
+
+class BlktraceError(ValueError):
+    """The bytes are no trace of blktrace; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: `time` is in ns, `sector` in 512 B, `size` in bytes; `action` has what happened and its flags."""
+
+    time: int
+    cpu: int
+    sector: int
+    size: int
+    action: int
+    text: bytes
+
+    @property
+    def what(self) -> int:
+        """Queued, issued and so on; of a notification its kind."""
+        return self.action & _ACTION
+
+
+def read_events(content: bytes) -> list[Event]:
+    """The events of all CPUs' files, which stand one behind the other, by time. Raises `BlktraceError`."""
+    if len(content) > BYTES_MAX:
+        raise BlktraceError(f"a trace of {len(content)} bytes; at most {BYTES_MAX} are read")
+    return sorted(_events(content), key=lambda event: (event.time, event.cpu))
+
+
+def _events(content: bytes) -> Iterator[Event]:
+    at = count = 0
+    latest: dict[int, int] = {}
+    while at < len(content):
+        count += 1
+        if count > EVENTS_MAX:
+            raise BlktraceError(f"byte {at}: more than {EVENTS_MAX} events")
+        if len(content) - at < _EVENT.size:
+            raise BlktraceError(f"byte {at}: an event of {_EVENT.size} bytes is cut off")
+        magic, sequence, time, sector, size, action, _, _, cpu, _, extra = _EVENT.unpack_from(content, at)
+        _check_magic(magic, at)
+        if not action & _NOTIFY:
+            if latest.get(cpu, 0) >= sequence:
+                raise BlktraceError(f"byte {at}: event {sequence} of CPU {cpu} stands behind event {latest[cpu]}")
+            latest[cpu] = sequence
+        start = at + _EVENT.size + (_CGROUP_BYTES if action & _CGROUP else 0)
+        at += _EVENT.size + extra
+        if at > len(content):
+            raise BlktraceError(f"byte {at - extra}: {extra} bytes of an event are cut off")
+        yield Event(time, cpu, sector, size, action, content[start:at])
+
+
+def _check_magic(magic: int, at: int) -> None:
+    if magic & ~0xFF == _MAGIC:
+        if magic & 0xFF != _VERSION:
+            raise BlktraceError(f"byte {at}: version {magic & 0xFF} of the format; version {_VERSION} is read")
+    elif int.from_bytes(magic.to_bytes(4, "little"), "big") & ~0xFF == _MAGIC:
+        raise BlktraceError(f"byte {at}: a trace of a machine with the other byte order")
+    else:
+        raise BlktraceError(f"byte {at}: not a trace of blktrace: {magic:#x} where an event should begin")
+
+
+def read_blktrace(content: bytes, level: Level = "issued") -> Trace:
+    """The writes, flushes and discards in a trace, with the agent's marks. Raises `BlktraceError`.
+
+    `issued` has requests as the driver gets them: split, merged, and PREFLUSH and FUA taken apart where the drive needs
+    that. `queued` has what file systems asked for, and no completions. Positions are those of events, from 0.
+    """
+    matching = _Matching()
+    marks: list[Mark] = []
+    for position, event in enumerate(read_events(content)):
+        if event.action & _NOTIFY:
+            marks += _mark(event, position)
+            continue
+        request = _request(event, position)
+        if request is None:
+            continue
+        if event.what == (_ISSUE if level == "issued" else _QUEUE):
+            matching.start(request)
+        elif level == "issued" and event.what in (_INSERT, _REQUEUE):
+            matching.put_back(request)
+        elif level == "issued" and event.what == _COMPLETE:
+            matching.complete(request, position)
+    return Trace("blktrace", matching.requests(), tuple(marks))
+
+
+class _Matching:
+    """Finds the completion of each request: the next one of the same kind over the same sectors.
+
+    A driver that takes no more gives a request back, and it is issued again: seen as a requeue, or as an insertion of
+    what is under way. The latter may also be another request just like it; then both complete.
+    """
+
+    def __init__(self) -> None:
+        self._requests: list[Request] = []
+        self._under_way: dict[tuple[str, int, int], deque[int]] = {}
+        self._given_back: dict[tuple[str, int, int], deque[int]] = {}
+
+    def start(self, request: Request) -> None:
+        """A request is issued."""
+        self._under_way.setdefault(_key(request), deque()).append(len(self._requests))
+        self._requests.append(request)
+
+    def put_back(self, request: Request) -> None:
+        """A request like this goes into the queue."""
+        if found := self._under_way.get(_key(request)):
+            self._given_back.setdefault(_key(request), deque()).append(found.popleft())
+
+    def complete(self, request: Request, position: int) -> None:
+        """A request like this is completed; one from before the trace is passed over."""
+        if found := self._under_way.get(_key(request)) or self._given_back.get(_key(request)):
+            index = found.popleft()
+            self._requests[index] = replace(self._requests[index], completed=position)
+
+    def requests(self) -> tuple[Request, ...]:
+        """All requests, in the order of their issue."""
+        left_out = {index for indices in self._given_back.values() for index in indices}
+        return tuple(request for index, request in enumerate(self._requests) if index not in left_out)
+
+
+def _key(request: Request) -> tuple[str, int, int]:
+    return request.kind, request.sector, request.sectors
+
+
+def _request(event: Event, position: int) -> Request | None:
+    flags = event.action
+    sector, sectors = event.sector, event.size // SECTOR_BYTES
+    kind: Literal["write", "flush", "discard"]
+    if flags & _DISCARD:
+        kind = "discard"
+    elif flags & _FLUSH and not event.size:
+        kind, sector = "flush", 0
+    elif flags & _WRITE and event.size:
+        kind = "write"
+    else:
+        return None
+    preflush = kind == "write" and bool(flags & _FLUSH)
+    return Request(kind, sector, sectors, preflush, bool(flags & _FUA), None, position, None)
+
+
+def _mark(event: Event, position: int) -> Iterator[Mark]:
+    words = event.text.rstrip(b"\0\n").decode("ascii", "replace").split(" ")
+    if event.what != _NOTE_MESSAGE or len(words) != 3 or words[0] != MESSAGE or len(words[2]) > 9:
+        return
+    if words[2].isascii() and words[2].isdigit():
+        if words[1] == "started":
+            yield Mark("started", int(words[2]), position)
+        elif words[1] == "returned":
+            yield Mark("returned", int(words[2]), position)

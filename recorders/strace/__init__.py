@@ -1,0 +1,24 @@
+"""System calls of a program, as strace(1) prints them, as a workload.
+
+Reading order: `reader` (lines to calls), `arguments` (what stands between the parentheses), `folder` (the names below
+the folder that is looked at), `state` (processes, descriptors, the workload so far), `initial` (what stood there
+before), `names`, `contents` and `descriptors` (what each call means), `importer` (all of it), and `program` (strace).
+"""
+
+from postcrash.recorders.strace.importer import Imported, import_strace, prepare
+from postcrash.recorders.strace.program import COMMAND, StraceMissing, run_under_strace
+from postcrash.recorders.strace.reader import StraceError
+from postcrash.recorders.strace.state import NotMapped, Run, Source
+
+__all__ = [
+    "COMMAND",
+    "Imported",
+    "NotMapped",
+    "Run",
+    "Source",
+    "StraceError",
+    "StraceMissing",
+    "import_strace",
+    "prepare",
+    "run_under_strace",
+]

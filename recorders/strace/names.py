@@ -1,0 +1,181 @@
+"""What calls that change names and attributes mean."""
+
+from collections.abc import Mapping
+
+from postcrash.model.quoting import shown
+from postcrash.recorders.strace.arguments import flags, path, string
+from postcrash.recorders.strace.folder import Node, NotMappedError, Place
+from postcrash.recorders.strace.state import Context, Handler
+
+
+def full_name(context: Context, place: Place) -> str:
+    """The path of a place relative to the folder. Raises `NotMappedError`."""
+    if place.directory is None:
+        return "."
+    directory = context.path_of(place.directory)
+    return place.name if directory == "." else f"{directory}/{place.name}"
+
+
+def _mkdir(directory: int | None, index: int) -> Handler:
+    def handler(context: Context) -> None:
+        place = context.place(directory, index)
+        if place is not None:
+            parent = place.new()
+            context.emit("mkdir", full_name(context, place))
+            context.run.folder.add(parent, place.name, Node("dir"))
+
+    return handler
+
+
+def _rmdir(context: Context, place: Place | None) -> None:
+    if place is None:
+        return
+    node = place.existing()
+    if node.type != "dir" or node.children or place.directory is None:
+        raise NotMappedError(f"{shown(place.name)} is no empty directory, as far as the trace tells")
+    context.emit("rmdir", full_name(context, place))
+    context.run.folder.remove(place.directory, place.name)
+
+
+def _unlink(context: Context, place: Place | None) -> None:
+    if place is None:
+        return
+    if place.existing().type == "dir" or place.directory is None:
+        raise NotMappedError(f"{shown(place.name)} is a directory, as far as the trace tells")
+    context.emit("unlink", full_name(context, place))
+    context.run.folder.remove(place.directory, place.name)
+
+
+def _unlinkat(context: Context) -> None:
+    remove = _rmdir if "AT_REMOVEDIR" in flags(context.argument(2)) else _unlink
+    remove(context, context.place(0, 1))
+
+
+def _link(old: tuple[int | None, int], new: tuple[int | None, int], flags_index: int) -> Handler:
+    def handler(context: Context) -> None:
+        given = flags(context.argument(flags_index))
+        target = context.place(*new)
+        if target is None:
+            return
+        if "AT_EMPTY_PATH" in given or path(context.argument(old[1])).startswith("/proc/"):
+            raise NotMappedError("a name for an open file; workloads link names")
+        source = context.place(*old, follow="AT_SYMLINK_FOLLOW" in given)
+        if source is None:
+            raise NotMappedError("the file that gets a second name is outside of the folder")
+        node, parent = source.existing(), target.new()
+        if node.type == "dir":
+            raise NotMappedError(f"{shown(source.name)} is a directory, as far as the trace tells")
+        context.emit("link", full_name(context, source), full_name(context, target))
+        context.run.folder.add(parent, target.name, node)
+
+    return handler
+
+
+def _symlink(directory: int | None, index: int) -> Handler:
+    def handler(context: Context) -> None:
+        place = context.place(directory, index)
+        if place is not None:
+            parent, target = place.new(), path(context.argument(0))
+            context.emit("symlink", target, full_name(context, place))
+            context.run.folder.add(parent, place.name, Node("symlink", target=target))
+
+    return handler
+
+
+def _rename(old: tuple[int | None, int], new: tuple[int | None, int], flags_index: int) -> Handler:
+    def handler(context: Context) -> None:
+        source, target = context.place(*old), context.place(*new)
+        if source is None and target is None:
+            return
+        if source is None or target is None:
+            raise NotMappedError("one of the names is outside of the folder")
+        given = flags(context.argument(flags_index))
+        if given - {"RENAME_NOREPLACE", "RENAME_EXCHANGE"}:
+            raise NotMappedError("workloads have no such rename")
+        (_exchange if "RENAME_EXCHANGE" in given else _replace)(context, source, target)
+
+    return handler
+
+
+def _replace(context: Context, source: Place, target: Place) -> None:
+    folder = context.run.folder
+    node, replaced = source.existing(), target.node
+    if source.directory is None or target.directory is None or folder.is_below(target.directory, node):
+        raise NotMappedError("a directory would get into itself, as far as the trace tells")
+    if replaced is not None and (replaced.type == "dir") != (node.type == "dir"):
+        raise NotMappedError(f"{shown(target.name)} is of another type, as far as the trace tells")
+    if replaced is not None and replaced is not node and replaced.children:
+        raise NotMappedError(f"{shown(target.name)} is no empty directory, as far as the trace tells")
+    context.emit("rename", full_name(context, source), full_name(context, target))
+    if replaced is node:
+        return
+    if replaced is not None:
+        folder.remove(target.directory, target.name)
+    folder.add(target.directory, target.name, folder.remove(source.directory, source.name))
+
+
+def _exchange(context: Context, source: Place, target: Place) -> None:
+    folder = context.run.folder
+    first, second = source.existing(), target.existing()
+    if source.directory is None or target.directory is None:
+        raise NotMappedError("one of the names is the folder itself")
+    if folder.is_below(target.directory, first) or folder.is_below(source.directory, second):
+        raise NotMappedError("a directory would get into itself, as far as the trace tells")
+    context.emit("exchange", full_name(context, source), full_name(context, target))
+    if first is second:
+        return
+    folder.remove(source.directory, source.name)
+    folder.remove(target.directory, target.name)
+    folder.add(target.directory, target.name, first)
+    folder.add(source.directory, source.name, second)
+
+
+def _attribute(node: Node | None, context: Context) -> None:
+    if node is None:
+        return
+    name = path(context.argument(1))
+    if node.type == "symlink":
+        raise NotMappedError("workloads have no attributes of symbolic links")
+    if "remove" in context.call.name:
+        context.emit("removexattr", context.path_of(node), name)
+        return
+    value, complete = string(context.argument(2))
+    if not complete:
+        raise NotMappedError("strace printed only the start of the value; run it with a larger -s")
+    context.emit("setxattr", context.path_of(node), name, value.decode("utf-8", "surrogateescape"))
+
+
+def _named_attribute(*, follow: bool) -> Handler:
+    def handler(context: Context) -> None:
+        place = context.place(None, 0, follow=follow)
+        _attribute(place.existing() if place else None, context)
+
+    return handler
+
+
+def _open_attribute(context: Context) -> None:
+    opened = context.description(0)
+    _attribute(opened.node if opened else None, context)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "mkdir": _mkdir(None, 0),
+    "mkdirat": _mkdir(0, 1),
+    "rmdir": lambda context: _rmdir(context, context.place(None, 0)),
+    "unlink": lambda context: _unlink(context, context.place(None, 0)),
+    "unlinkat": _unlinkat,
+    "link": _link((None, 0), (None, 1), 2),
+    "linkat": _link((0, 1), (2, 3), 4),
+    "symlink": _symlink(None, 1),
+    "symlinkat": _symlink(1, 2),
+    "rename": _rename((None, 0), (None, 1), 2),
+    "renameat": _rename((0, 1), (2, 3), 4),
+    "renameat2": _rename((0, 1), (2, 3), 4),
+    "setxattr": _named_attribute(follow=True),
+    "lsetxattr": _named_attribute(follow=False),
+    "fsetxattr": _open_attribute,
+    "removexattr": _named_attribute(follow=True),
+    "lremovexattr": _named_attribute(follow=False),
+    "fremovexattr": _open_attribute,
+}
+"""By the name of the call."""

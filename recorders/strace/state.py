@@ -1,0 +1,235 @@
+"""What is known at one line of a trace: processes, their descriptors, and the workload so far."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from postcrash.model import FORMS, WorkloadError
+from postcrash.model.argument import OFFSET_MAX
+from postcrash.model.quoting import quote
+from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
+from postcrash.recorders.strace.arguments import descriptor, path
+from postcrash.recorders.strace.folder import Folder, Node, NotMappedError, Place
+from postcrash.recorders.strace.reader import Call
+
+DESCRIPTORS_MAX = 4096
+MAPPINGS_MAX = 256
+_SETUP_LINES_MAX = LINES_MAX - 100
+"""Leaves room for the comments above a workload."""
+_NUMBERS = re.compile(r"(?:^|, )([0-9]{1,9})(?=[<,\s]|$)")
+_HEAD_CHARACTERS = 40_000
+"""Enough for the descriptors of a call, which come first, with a path of 4096 characters in hexadecimal each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an operation comes from: line (from 1) and name of the call, and the bytes that it wrote, if known."""
+
+    line: int
+    call: str
+    payload: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotMapped:
+    """What a call did that is not in the workload: its line (from 1), its name, and why."""
+
+    line: int
+    call: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.call}: {self.reason}"
+
+
+@dataclass(eq=False, slots=True)
+class Description:
+    """An open file description, which duplicated and inherited descriptors share; only of files in the folder."""
+
+    node: Node
+    flags: frozenset[str]
+    position: int = 0
+
+    @property
+    def appends(self) -> bool:
+        """Whether every write goes to the end."""
+        return "O_APPEND" in self.flags
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A descriptor's entry in the table of a process."""
+
+    description: Description
+    close_on_exec: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A shared mapping: the file, the first byte of it and of memory, and how many bytes."""
+
+    description: Description
+    offset: int
+    address: int
+    length: int
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """A thread, with what it may share with others: its descriptors, working directory ("" if not known), mappings."""
+
+    slots: dict[int, Slot] = field(default_factory=dict)
+    directory: list[str] = field(default_factory=lambda: [""])
+    mappings: dict[int, Mapping] = field(default_factory=dict)
+    entered: dict[int, Description | None] | None = None
+    """What the descriptors in the arguments were when the call was entered that is under way."""
+
+    def child(self, shared: frozenset[str]) -> "Process":
+        """A new thread or process; `shared` has the names of clone's flags."""
+        return Process(
+            self.slots if "CLONE_FILES" in shared else dict(self.slots),
+            self.directory if "CLONE_FS" in shared else list(self.directory),
+            self.mappings if "CLONE_VM" in shared else dict(self.mappings),
+        )
+
+    def enter(self, call: Call) -> None:
+        """Note what the descriptors of a call are: before it returns, other threads may close them."""
+        numbers = map(int, _NUMBERS.findall(call.arguments[:_HEAD_CHARACTERS]))
+        self.entered = {number: self.described(number) for number in numbers}
+
+    def described(self, number: int) -> Description | None:
+        """What a descriptor is now."""
+        slot = self.slots.get(number)
+        return slot.description if slot else None
+
+    def open(self, number: int, description: Description | None, *, close_on_exec: bool) -> None:
+        """Put a descriptor into the table; None is a file outside."""
+        self.slots.pop(number, None)
+        if description is None:
+            return
+        if len(self.slots) == DESCRIPTORS_MAX:
+            raise NotMappedError(f"more than {DESCRIPTORS_MAX} open descriptors")
+        self.slots[number] = Slot(description, close_on_exec)
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """The folder's tree, the workload so far, and the call that is looked at."""
+
+    folder: Folder
+    setup: list[str] = field(default_factory=list)
+    ops: list[str] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    not_mapped: list[NotMapped] = field(default_factory=list)
+    recording: bool = False
+    _tags: int = 0
+
+    def emit(self, source: Source, word: str, *arguments: str | int) -> None:
+        """Add an operation. Raises `NotMappedError` if a workload cannot hold it."""
+        line = " ".join([word, *(quote(str(argument)) for argument in arguments)])
+        data = FORMS[word].data
+        if data and self._tags == TAGS_MAX:
+            raise NotMappedError(f"a workload has at most {TAGS_MAX} operations that write bytes, and is full")
+        if len(self.setup) + len(self.ops) == _SETUP_LINES_MAX:
+            raise NotMappedError(f"a workload has at most {LINES_MAX} lines, and is full")
+        try:
+            Assembler("").add_line(line)
+        except WorkloadError as error:
+            raise NotMappedError(f"the workload needs {error.expected}, found {error.found}") from None
+        self._tags += data
+        if self.recording:
+            self.ops.append(line)
+            self.sources.append(source)
+        else:
+            self.setup.append(line)
+
+    def leave_out(self, line: int, call: str, reason: str) -> None:
+        """Report what is not mapped."""
+        self.not_mapped.append(NotMapped(line, call, reason))
+
+
+@dataclass(eq=False, slots=True)
+class Context:
+    """One returned call with everything that its meaning depends on."""
+
+    run: Run
+    call: Call
+    process: Process
+    arguments: list[str]
+
+    @property
+    def result(self) -> int:
+        """What the call returned; it has not failed."""
+        assert self.call.result is not None
+        return self.call.result
+
+    def emit(self, word: str, *arguments: str | int, payload: bytes | None = None) -> None:
+        """Add an operation. Raises `NotMappedError`."""
+        self.run.emit(Source(self.call.line, self.call.name, payload), word, *arguments)
+
+    def leave_out(self, reason: str) -> None:
+        """Report a part of the call that is not mapped."""
+        self.run.leave_out(self.call.line, self.call.name, reason)
+
+    def argument(self, index: int) -> str:
+        """An argument, "" where it is missing."""
+        return self.arguments[index] if index < len(self.arguments) else ""
+
+    def description(self, index: int) -> Description | None:
+        """The open file that a descriptor argument names; None if it is outside. Raises `NotMappedError`."""
+        named, found = descriptor(self.argument(index)), self.known(index)
+        if named is not None and named.number is not None and named.path:
+            inside = self.run.folder.contains(named.path)
+            if inside and found is None:
+                raise NotMappedError(f"descriptor {named.number} was not seen being opened, or its opening not mapped")
+            if found is not None and not inside:
+                raise NotMappedError(f"descriptor {named.number} is no file that was opened in the folder")
+        return found
+
+    def known(self, index: int) -> Description | None:
+        """The open file that a descriptor argument names; None if it is outside or not known."""
+        named = descriptor(self.argument(index))
+        if named is None or named.number is None:
+            return None
+        entered = self.process.entered or {}
+        return entered[named.number] if named.number in entered else self.process.described(named.number)
+
+    def path_of(self, node: Node) -> str:
+        """A path of an inode. Raises `NotMappedError` if it has none."""
+        path = self.run.folder.path_of(node)
+        if path is None:
+            raise NotMappedError("the file has no name (any more)")
+        return path
+
+    def place(self, directory: int | None, index: int, *, follow: bool = False) -> Place | None:
+        """Where a path argument leads; None if that is outside. Raises `NotMappedError`.
+
+        A relative path starts from the descriptor argument `directory`, or from the working directory (None).
+        """
+        named = path(self.argument(index))
+        base = "/" if named.startswith("/") else self._base(directory)
+        return self.run.folder.find(base, named, follow=follow)
+
+    def _base(self, directory: int | None) -> str:
+        named = None if directory is None else descriptor(self.argument(directory))
+        if named is not None and named.number is not None:
+            if named.path:
+                return named.path
+            opened = self.description(directory or 0)
+            if opened is not None:
+                return self.run.folder.absolute(self.path_of(opened.node))
+        elif named is not None and named.path:
+            self.process.directory[0] = named.path
+        if not self.process.directory[0]:
+            raise NotMappedError("its path is relative to a directory that is not known; run strace with -y")
+        return self.process.directory[0]
+
+
+def ends_within(end: int) -> int:
+    """`end` of a range of bytes. Raises `NotMappedError` if no file of a workload gets so large."""
+    if end > OFFSET_MAX:
+        raise NotMappedError(f"it reaches to byte {end}, and files of workloads have at most {OFFSET_MAX}")
+    return end
+
+
+Handler = Callable[[Context], None]

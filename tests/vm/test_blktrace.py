@@ -1,0 +1,88 @@
+"""The kernel's own trace of a run and the crash disk's recording of it tell of the same requests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.machine import Machine
+from postcrash.harness.places import cache_folder
+from postcrash.model import WorkloadBuilder
+from postcrash.recorders.blktrace import read_blktrace
+from postcrash.recorders.trace import Trace
+from postcrash.targets import base_image, target_named
+
+from .test_engines import image, qemu, qemu_settings  # noqa: F401
+
+SECTORS = 8
+"""Of a block, the largest request that the test disk takes."""
+WORKLOAD = (
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 20000)
+    .begin()
+    .write("A", 4096, 9000)
+    .fsync("A")
+    .creat("B")
+    .write_osync("B", 0, 12288)
+    .rename("B", "A")
+    .fsync(".")
+    .build("blktrace")
+    .with_tail()
+)
+Steps = list[tuple[object, ...]]
+
+
+def steps_of_recording(recording: Recording) -> Steps:
+    """Blocks written, flushes and marks, in order."""
+    steps: Steps = []
+    for event in recording.events():
+        if event[0] == "write":
+            steps += blocks(event[2], event[3])
+        elif event[0] == "flush":
+            steps.append(("flush",))
+        elif event[0] in ("started", "returned"):
+            steps.append((event[0], event[1]))
+    return steps
+
+
+def steps_of_trace(trace: Trace) -> Steps:
+    found: list[tuple[int, Steps]] = [(mark.position, [(mark.word, mark.operation)]) for mark in trace.marks]
+    for request in trace.requests:
+        assert request.submitted is not None and request.completed is not None
+        step: Steps = [("flush",)] if request.kind == "flush" else list(blocks(request.sector, request.sectors))
+        found.append((request.submitted, step))
+    return [step for _, steps in sorted(found, key=lambda each: each[0]) for step in steps]
+
+
+def blocks(sector: int, sectors: int) -> Iterator[tuple[object, ...]]:
+    for start in range(sector, sector + sectors, SECTORS):
+        yield "write", start, min(SECTORS, sector + sectors - start)
+
+
+@pytest.mark.parametrize("name", ["ext4-current", "btrfs", "xfs"])
+def test_blktrace_sees_what_the_crash_disk_sees(qemu: Machine, tmp_path: Path, name: str) -> None:  # noqa: F811
+    target = target_named(name)
+    base = base_image(target, cache_folder() / "bases")
+    out, traced = tmp_path / "recording.pcr", tmp_path / "trace"
+    qemu.record(base.path, target.mount_wire(), WORKLOAD, out, {}, blktrace=traced)
+    content = traced.read_bytes()
+    recorded, seen = steps_of_recording(Recording(out)), steps_of_trace(read_blktrace(content))
+    assert seen == recorded
+    assert sum(step[0] == "write" for step in seen) > 10 and seen.count(("flush",)) > 3
+    assert sum(step[0] == "returned" for step in seen) == len(WORKLOAD.operations)
+    asked = read_blktrace(content, "queued").requests
+    assert any(request.fua for request in asked), "the driver gets no FUA, but file systems ask for it"
+    written = [step for step in seen if step[0] == "write"]
+    assert sum(request.sectors for request in asked if request.kind == "write") == sum(
+        sectors for *_, sectors in written
+    )
+
+
+def test_a_kernel_without_blktrace_says_so(machine: Machine, tmp_path: Path) -> None:
+    target = target_named("ext2")
+    base = base_image(target, cache_folder() / "bases")
+    with pytest.raises(InfrastructureError, match="this kernel has no debugfs, which blktrace needs"):
+        machine.record(base.path, target.mount_wire(), WORKLOAD, tmp_path / "x.pcr", {}, blktrace=tmp_path / "trace")

@@ -1,0 +1,31 @@
+"""What a program did, by its trace, goes through `check` as it is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+SQLITE = """
+import sqlite3
+connection = sqlite3.connect('data/my.db')
+connection.execute('create table t (x)')
+connection.execute('insert into t values (1)')
+connection.commit()
+"""
+
+
+def postcrash(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_sqlite_s_calls_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    traced = postcrash(tmp_path, "trace", "--root", "data", "-o", "x.ops", "--", sys.executable, "-ESsc", SQLITE)
+    assert (traced.returncode, traced.stderr) == (0, "")
+    checked = postcrash(tmp_path, "check", "x.ops", "--target", "ext4-current", "--judge", "durability", "--json", "-")
+    assert checked.returncode == 0, checked.stderr
+    report = json.loads(checked.stdout)
+    assert report["states"] == report["states_total"]
+    assert int(report["states"]) > report["recoveries"] > len(report["intervals"]) > 10
+    assert report["judges"]["durability"]["relevant"]
