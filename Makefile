@@ -23,6 +23,7 @@ bench: setup
 	@$(VENV)/bin/python -c "import matplotlib" 2>/dev/null || $(VENV)/bin/pip install --quiet "matplotlib>=3.8"
 	$(VENV)/bin/python bench/growth.py --plot docs/growth.svg
 	$(VENV)/bin/python bench/scale.py
+	$(VENV)/bin/python bench/hunt.py
 
 setup:
 	@tools/setup all

@@ -14,6 +14,7 @@ from postcrash.model import Entry, EntryType, Tree, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped
 from postcrash.properties.wording import operation_at, shown_bytes, shown_source
 
+_O_SYNC = ("write-osync", "dwrite-osync")
 BLOCK_BYTES = 4096
 """Blocks of the file systems under test: what is allocated, and may show stale bytes, as one."""
 
@@ -216,7 +217,7 @@ def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promi
     said, workload, first = bindings.said(barrier), bindings.history.workload, entries[0]
     word = barrier.operation.word if barrier.operation else "sync"
     if first.type == "file":
-        if word in ("msync", "write-osync"):
+        if word in ("msync", *_O_SYNC):
             wanted = _part(barrier, workload, first)
             size = max((run.end for run in wanted), default=0)
             yield Content(first.path, said, workload, min(size, *_sizes(entries)), None, _runs(entries, wanted))
@@ -232,14 +233,16 @@ def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promi
 
 
 def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
-    """What msync (all that was stored through a mapping) or an O_SYNC write (its own range) says something of."""
+    """What msync (stored through a mapping, in its range) or an O_SYNC write (its own range) says something of."""
     operation = barrier.operation
     assert operation is not None
-    if operation.word == "msync":
-        stored = {f"write:{each.tag}" for each in workload.operations if each.word == "mmapwrite"}
-        return tuple(segment for segment in entry.segments if segment.source in stored)
-    assert operation.offset is not None and operation.length is not None
-    return clipped(entry.segments, operation.offset, operation.offset + operation.length)
+    within = entry.segments
+    if operation.offset is not None and operation.length is not None:
+        within = clipped(entry.segments, operation.offset, operation.offset + operation.length)
+    if operation.word in _O_SYNC:
+        return within
+    stored = {f"write:{each.tag}" for each in workload.operations if each.word == "mmapwrite"}
+    return tuple(segment for segment in within if segment.source in stored)
 
 
 def _sizes(entries: list[Entry]) -> list[int]:

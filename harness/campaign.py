@@ -3,15 +3,17 @@
 import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
+from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
@@ -65,10 +67,12 @@ def run_campaign(
         else:
             results[i] = known
             progress.finished(plan, known)
-    for i, plan, examination, recording in _examine_all(todo, crew, store, progress):
-        _keep(plan, examination, recording, store)
-        results[i] = examination
-        progress.finished(plan, examination)
+    for done in examine_all(todo, crew, store, progress):
+        if isinstance(done.result, OperationFailedError):
+            raise done.result
+        keep(done, store)
+        results[done.number] = done.result
+        progress.finished(done.plan, done.result)
     return [results[i] for i in range(len(plans))]
 
 
@@ -78,11 +82,13 @@ def run_plan(
     """Examine one plan as `run_campaign` does, on a machine that is asked for only where the store has no result."""
     examination = None if fresh else _known(plan, store)
     if examination is None:
-        examination, recording = _examine(plan, machine(), store.scratch(), progress)
+        recording = store.scratch()
+        examination = _examine(plan, machine(), recording, progress)
+        done = Done(0, plan, recording, examination)
         try:
-            _keep(plan, examination, recording, store)
+            keep(done, store)
         finally:
-            _remove((0, plan, examination, recording))
+            done.remove()
     progress.finished(plan, examination)
     return examination
 
@@ -92,83 +98,119 @@ def _known(plan: Plan, store: Store) -> Examination | None:
     return None if known is None else Examination.from_json(known, store.finding)
 
 
-def _keep(plan: Plan, examination: Examination, recording: Path, store: Store) -> None:
-    store.keep_base(plan.base.path, plan.base.id)
-    for id, path in {examination.recording: recording, **examination.recoveries_kept}.items():
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A plan that is done, by its number, with its recording; or the operation of it that failed, and no recording."""
+
+    number: int
+    plan: Plan
+    recording: Path
+    result: Examination | OperationFailedError
+
+    def remove(self) -> None:
+        """Remove its recordings, if they are still where they were made."""
+        within = {} if isinstance(self.result, OperationFailedError) else self.result.recoveries_kept
+        for path in (self.recording, *within.values()):
+            path.unlink(missing_ok=True)
+
+
+def keep(done: Done, store: Store) -> None:
+    """Put a plan with all that was found into the store."""
+    assert not isinstance(done.result, OperationFailedError)
+    keep_recordings(done, store)
+    store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
+
+
+def keep_recordings(done: Done, store: Store) -> None:
+    """Put a plan's recordings and base image into the store."""
+    assert not isinstance(done.result, OperationFailedError)
+    store.keep_base(done.plan.base.path, done.plan.base.id)
+    for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
         store.adopt_recording(path, id)
-    store.put_run(plan.key(tool_digest()), examination.to_json(), examination.findings)
 
 
-_Done = tuple[int, Plan, Examination, Path]
+@dataclass(slots=True)
+class _Desk:
+    """What machines are to do (None: nothing more) and what they have done."""
+
+    work: "queue.SimpleQueue[tuple[int, Plan] | None]" = field(default_factory=queue.SimpleQueue)
+    done: "queue.SimpleQueue[Done | BaseException]" = field(default_factory=queue.SimpleQueue)
+
+    def close(self, machines: int) -> None:
+        """Let machines that wait for work end."""
+        for _ in range(machines):
+            self.work.put(None)
 
 
-def _examine_all(todo: list[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[_Done]:
-    """Results as they come. The store belongs to this thread; machines run in threads of their own."""
-    work: queue.SimpleQueue[tuple[int, Plan]] = queue.SimpleQueue()
-    for item in todo:
-        work.put(item)
-    done: queue.SimpleQueue[_Done | BaseException] = queue.SimpleQueue()
+def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[Done]:
+    """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
+
+    The store belongs to this thread; machines run in threads of their own. Raises the first HarnessError of any
+    machine that is not about one operation of one workload.
+    """
+    waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
-        stack.callback(_remove_unclaimed, done)
-        for cpu in range(min(crew.machines, len(todo))):
+        stack.callback(_remove_unclaimed, desk)
+        first = list(islice(waiting, crew.machines))
+        for cpu in range(len(first)):
             machine = Machine(crew.settings, cpu)
-            worker = threading.Thread(target=_work, args=(machine, work, done, store.scratch, progress), daemon=True)
+            worker = threading.Thread(target=_work, args=(machine, desk, store.scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(machine.close)
             worker.start()
-        for _ in todo:
-            result = _next(done)
+        stack.callback(desk.close, len(first))
+        count = 0
+        for item in (*first, *islice(waiting, len(first))):  # one more for each, so that none waits for this thread
+            desk.work.put(item)
+            count += 1
+        while count:
+            result = _next(desk)
             if isinstance(result, BaseException):
                 raise result
+            more = next(waiting, None)
+            desk.work.put(more)
+            count -= more is None
             try:
                 yield result
             finally:  # an interrupt may come before the recordings are in the store
-                _remove(result)
+                result.remove()
 
 
-def _remove_unclaimed(done: "queue.SimpleQueue[_Done | BaseException]") -> None:
+def _remove_unclaimed(desk: _Desk) -> None:
     """Recordings of results that nobody took, because something else ended the campaign."""
-    while not done.empty():
-        result = done.get()
+    while not desk.done.empty():
+        result = desk.done.get()
         if not isinstance(result, BaseException):
-            _remove(result)
+            result.remove()
 
 
-def _remove(result: _Done) -> None:
-    """Its recordings, if they are still where they were made."""
-    for path in (result[3], *result[2].recoveries_kept.values()):
-        path.unlink(missing_ok=True)
-
-
-def _next(done: "queue.SimpleQueue[_Done | BaseException]") -> _Done | BaseException:
+def _next(desk: _Desk) -> Done | BaseException:
     """Wait in short steps, so that Ctrl-C is noticed."""
     while True:
         try:
-            return done.get(timeout=0.2)
+            return desk.done.get(timeout=0.2)
         except queue.Empty:
             continue
 
 
-def _work(
-    machine: Machine,
-    work: "queue.SimpleQueue[tuple[int, Plan]]",
-    done: "queue.SimpleQueue[_Done | BaseException]",
-    scratch: Callable[[], Path],
-    progress: Progress,
-) -> None:
+def _work(machine: Machine, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
     try:
         machine.boot()
-        while True:
-            index, plan = work.get_nowait()
-            done.put((index, plan, *_examine(plan, machine, scratch(), progress)))
-    except queue.Empty:
-        return
+        while (item := desk.work.get()) is not None:
+            number, plan = item
+            recording = scratch()
+            result: Examination | OperationFailedError
+            try:
+                result = _examine(plan, machine, recording, progress)
+            except OperationFailedError as failed:
+                result = failed
+            desk.done.put(Done(number, plan, recording, result))
     except Exception as error:  # for the thread that can report it
-        done.put(error)
+        desk.done.put(error)
 
 
-def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> tuple[Examination, Path]:
-    """The examination with its `recording`, of which nothing is left if it fails."""
+def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> Examination:
+    """The examination; it leaves its `recording`, but nothing if it fails."""
     counter = _Counter(progress)
     try:
         examination = examine(machine, plan, recording, counter.total)
@@ -177,7 +219,7 @@ def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) 
             part.unlink(missing_ok=True)
         raise
     counter.total(examination.recoveries)
-    return examination, recording
+    return examination
 
 
 class _Counter:

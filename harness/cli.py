@@ -16,6 +16,7 @@ from postcrash.harness.commands.check import check
 from postcrash.harness.commands.doctor import doctor
 from postcrash.harness.commands.explain import explain
 from postcrash.harness.commands.export_log import export_log
+from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
 from postcrash.harness.commands.kernels import kernels
 from postcrash.harness.commands.minimize import minimize
@@ -57,7 +58,7 @@ def cli(context: click.Context, store: Path) -> None:
     context.obj = Session(store)
 
 
-for command in (doctor, kernels, characterize, check, repro, explain, minimize, certify, import_log, export_log):
+for command in (doctor, kernels, characterize, check, hunt, repro, explain, minimize, certify, import_log, export_log):
     cli.add_command(command)
 for command in (trace, import_strace_output):
     cli.add_command(command)

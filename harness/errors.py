@@ -24,6 +24,15 @@ class UsageError(HarnessError):
     exit_code = ExitCode.USAGE
 
 
+class OperationFailedError(UsageError):
+    """An operation of a workload failed in the guest: the file system does not have it, or has no room."""
+
+    def __init__(self, message: str, word: str, errno: int) -> None:
+        super().__init__(message)
+        self.word = word
+        self.errno = errno
+
+
 class NothingSelectedError(HarnessError):
     """What was asked for selects nothing."""
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
 from postcrash.harness.engine import Engine, Uml
-from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
+from postcrash.harness.errors import HarnessError, InfrastructureError, OperationFailedError, UsageError
 from postcrash.model import Workload
 
 Event = dict[str, Any]
@@ -138,7 +138,8 @@ class Machine:
         if recorded["failed"] is not None:
             operation, errno = recorded["failed"]
             failed = workload.operations[operation]
-            raise UsageError(f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}")
+            message = f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}"
+            raise OperationFailedError(message, failed.word, errno)
 
     def record_recovery(
         self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event

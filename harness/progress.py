@@ -1,5 +1,6 @@
 """Progress on a terminal; nothing elsewhere."""
 
+import time
 from types import TracebackType
 from typing import Self
 
@@ -14,22 +15,23 @@ from postcrash.harness.examine import Plan
 class TerminalProgress:
     """A bar of workloads and a count of recoveries, on standard error."""
 
-    def __init__(self, workloads: int | None) -> None:
-        """`workloads`: how many there will be, if that is known."""
+    def __init__(self, workloads: int | None, *, rates: bool = False) -> None:
+        """`workloads`: how many there will be, if that is known. `rates`: show how many there are a second."""
         console = Console(stderr=True)
-        self._recoveries = 0
+        self._recoveries, self._finished, self._rates = 0, 0, rates
+        self._started = time.monotonic()
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("workloads"),
-            TextColumn("{task.fields[recoveries]} recoveries"),
+            TextColumn("{task.fields[recoveries]} recoveries{task.fields[rates]}"),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,
             transient=True,
         )
-        self._task = self._bars.add_task("starting guests", total=workloads, recoveries=0)
+        self._task = self._bars.add_task("starting guests", total=workloads, recoveries=0, rates="")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -43,8 +45,15 @@ class TerminalProgress:
     def recoveries(self, count: int) -> None:
         """See `campaign.Progress`."""
         self._recoveries += count
-        self._bars.update(self._task, recoveries=self._recoveries)
+        self._bars.update(self._task, recoveries=self._recoveries, rates=self._rate())
 
     def finished(self, plan: Plan, examination: Examination) -> None:
         """See `campaign.Progress`."""
+        self._finished += 1
         self._bars.update(self._task, advance=1, description=plan.target.name)
+
+    def _rate(self) -> str:
+        if not self._rates:
+            return ""
+        seconds = time.monotonic() - self._started
+        return f", {self._finished / seconds:.1f} workloads/s, {self._recoveries / seconds:.0f} recoveries/s"

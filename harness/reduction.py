@@ -18,6 +18,7 @@ SIMPLER_WORDS = {
     "dwrite": "write",
     "mmapwrite": "write",
     "write-osync": "write",
+    "dwrite-osync": "dwrite",
     "write": "append",
     "msync": "fsync",
     "fdatasync": "fsync",
@@ -114,7 +115,7 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
         yield replace(operation, word=word, offset=None)
     elif word is not None:
         yield replace(operation, word=word)
-    if operation.word == "writeback" and operation.offset is not None:
+    if operation.word in ("writeback", "msync") and operation.offset is not None:
         yield replace(operation, offset=None, length=None)
     for number in _smaller(operation.offset):
         yield replace(operation, offset=number)

@@ -98,9 +98,9 @@ class WorkloadBuilder:
         """Fdatasync a file or directory."""
         return self._add("fdatasync", path)
 
-    def msync(self, path: str) -> "WorkloadBuilder":
-        """Msync the whole file with MS_SYNC."""
-        return self._add("msync", path)
+    def msync(self, path: str, offset: int | None = None, length: int | None = None) -> "WorkloadBuilder":
+        """Msync the file, or the pages of a range of it, with MS_SYNC."""
+        return self._add("msync", path, *(number for number in (offset, length) if number is not None))
 
     def sync(self) -> "WorkloadBuilder":
         """Sync everything."""
@@ -113,6 +113,10 @@ class WorkloadBuilder:
     def write_osync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
         """Write with O_SYNC."""
         return self._add("write-osync", path, offset, length)
+
+    def dwrite_osync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
+        """Write with O_DIRECT and O_SYNC; offset and length are multiples of 512."""
+        return self._add("dwrite-osync", path, offset, length)
 
     def writeback(self, path: str, offset: int | None = None, length: int | None = None) -> "WorkloadBuilder":
         """Dirty pages of the file, or of a range of it, go to the disk."""

@@ -97,10 +97,11 @@ _TABLE = (
     Form("removexattr", (_FILE, _NAME), "remove an extended attribute"),
     Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=True),
     Form("fdatasync", (_ANY,), "fdatasync a file or directory", persistence=True),
-    Form("msync", (_FILE,), "msync the whole file with MS_SYNC", persistence=True),
+    Form("msync", (_FILE, *_RANGE), "msync the file, or pages of it, with MS_SYNC", persistence=True, optional=2),
     Form("sync", (), "sync everything", persistence=True),
     Form("syncfs", (), "sync this file system", persistence=True),
     Form("write-osync", (_FILE, *_RANGE), "write with O_SYNC", data=True, persistence=True),
+    Form("dwrite-osync", (_FILE, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
 )

@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -97,8 +97,13 @@ class Store:
 
         `key` is a digest of all that the result depends on.
         """
+        self.put_runs({key: run_json}, findings)
+
+    def put_runs(self, runs: Mapping[str, Json], findings: Iterable[Finding] = ()) -> None:
+        """Keep several finished explorations by their keys, as `put_run` does one."""
+        rows = [(key, json.dumps(run)) for key, run in runs.items()]
         with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, json.dumps(run_json)))
+            connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
             connection.executemany(_PUT_FINDING, map(_finding_row, findings))
 
     def put_finding(self, finding: Finding) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-PACKAGES = {"model", "targets", "recorders", "crashgen", "properties", "checkers", "harness", "reports"}
+PACKAGES = {"model", "targets", "recorders", "crashgen", "properties", "checkers", "harness", "reports", "workloads"}
 
 
 def test_postcrash_links_to_each_package(root: Path) -> None:

@@ -19,9 +19,11 @@ EVERYTHING = (
     .write("F", 4096, 4096).fallocate("F", "punch-hole", 4096, 2048).fallocate("F", "zero-range", 6144, 1024)
     .fallocate("F", "keep-size", 20_000, 8192).fallocate("F", "zero-range-keep-size", 18_000, 8192)
     .link("X", "E/hard").symlink("../X", "E/soft").unlink("victim").rename("D/old", "E/moved").creat("P")
-    .write_osync("P", 0, 100).creat("Q").append("Q", 200).exchange("P", "Q").setxattr("Q", "user.colour", "blue")
+    .write_osync("P", 0, 100).dwrite_osync("P", 512, 512).creat("Q").append("Q", 200).exchange("P", "Q")
+    .setxattr("Q", "user.colour", "blue")
     .setxattr("D", "user.a", "1").setxattr("D", "user.b", "2").removexattr("D", "user.a").fsync("D").fdatasync("X")
-    .msync("E/moved").writeback("D/new").writeback("D/new", 0, 4096).commit().fsync(".").syncfs().sync()
+    .msync("E/moved").mmapwrite("E/moved", 0, 100).msync("E/moved", 10, 50).writeback("D/new")
+    .writeback("D/new", 0, 4096).commit().fsync(".").syncfs().sync()
     .build("everything")
 )  # fmt: skip
 

@@ -9,6 +9,9 @@ use crate::commit::commit;
 use crate::sys::{check, cstr, open, AlignedBuffer};
 use crate::MOUNT_POINT;
 
+/// msync(2) wants a page's start.
+const PAGE_BYTES: u64 = 4096;
+
 fn unsupported() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }
@@ -23,7 +26,7 @@ fn inside(path: &str) -> String {
 /// Do one operation. `commit` depends on the type of file system.
 pub fn perform(op: &Operation, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
-        "write" | "append" | "dwrite" | "write-osync" => write(op),
+        "write" | "append" | "dwrite" | "write-osync" | "dwrite-osync" => write(op),
         "mmapwrite" => mmapwrite(op),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op),
         "commit" => commit(fstype),
@@ -69,6 +72,7 @@ fn write(op: &Operation) -> io::Result<()> {
     let flags = match op.op.as_str() {
         "dwrite" => libc::O_WRONLY | libc::O_DIRECT,
         "write-osync" => libc::O_WRONLY | libc::O_SYNC,
+        "dwrite-osync" => libc::O_WRONLY | libc::O_DIRECT | libc::O_SYNC,
         _ => libc::O_WRONLY,
     };
     let file = open(&inside(&op.path), flags)?;
@@ -141,18 +145,24 @@ fn persist(op: &Operation) -> io::Result<()> {
                 let (offset, length) = (op.offset.unwrap_or(0), op.length.unwrap_or(0));
                 libc::sync_file_range(fd, offset as i64, length as i64, all)
             }
-            _ => {
-                let length = size(&file)? as usize;
-                return match length {
-                    0 => Ok(()),
-                    _ => with_mapping(&file, length, |map| {
-                        check(libc::msync(map.cast(), length, libc::MS_SYNC)).map(|_| ())
-                    }),
-                };
-            }
+            _ => return msync(op, &file),
         }
     };
     check(result).map(|_| ())
+}
+
+/// Of the whole file, or of the pages of a range, as far as the file reaches.
+fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
+    let size = size(file)? as usize;
+    let start = (op.offset.unwrap_or(0) & !(PAGE_BYTES - 1)) as usize;
+    let end = op.length.map_or(size, |length| size.min((op.offset.unwrap_or(0) + length) as usize));
+    if start >= end {
+        return Ok(());
+    }
+    with_mapping(file, end, |map| {
+        // SAFETY: the range lies in the mapping.
+        check(unsafe { libc::msync(map.add(start).cast(), end - start, libc::MS_SYNC) }).map(|_| ())
+    })
 }
 
 fn resize(op: &Operation) -> io::Result<()> {

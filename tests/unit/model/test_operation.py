@@ -8,15 +8,16 @@ from postcrash.model.operation import FORMS, Operation
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
         "mkdir rmdir creat write append dwrite mmapwrite truncate fallocate link symlink unlink rename exchange "
-        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync writeback commit"
+        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync dwrite-osync writeback commit"
     )
     assert " ".join(FORMS) == words
 
 
 def test_classes_of_operations() -> None:
-    assert {f.word for f in FORMS.values() if f.data} == {"write", "append", "dwrite", "mmapwrite", "write-osync"}
+    data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "dwrite-osync"}
+    assert {f.word for f in FORMS.values() if f.data} == data
     assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit"}
-    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync"}
+    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
 

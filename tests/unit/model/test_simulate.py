@@ -34,6 +34,7 @@ def run(lines: str) -> Tree:
         ("creat a; dwrite a 512 512", "a=zero*512+0*512"),
         ("creat a; append a 2; mmapwrite a 1 4", "a=0*1+1*4"),
         ("creat a; write-osync a 0 1", "a=0*1"),
+        ("creat a; dwrite-osync a 0 512", "a=0*512"),
         ("creat a; append a 8; truncate a 3", "a=0*3"),
         ("creat a; append a 8; truncate a 3; truncate a 5", "a=0*3+zero*2"),
         ("creat a; append a 4; fallocate a none 0 9", "a=0*4+zero*5"),

@@ -1,0 +1,169 @@
+"""What a hunt costs: workloads a second, and where the time goes.
+
+One guest on one core runs bounded workloads as `postcrash hunt` does, without a store; then the command itself runs on
+all cores, with one.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from postcrash.checkers import CHECKERS
+from postcrash.harness.budget import Budget
+from postcrash.harness.campaign import Crew
+from postcrash.harness.examine import Plan, examine
+from postcrash.harness.hunt import Selection, hunt
+from postcrash.harness.judges import CheckerJudge, Judge, Opinion
+from postcrash.harness.machine import Machine
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import History, Observation, parse_workload
+from postcrash.workloads import GRAMMARS, Space
+
+TARGETS = ("ext4-current", "btrfs", "xfs")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Clock:
+    """Seconds spent in some functions."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timing(self, function: Callable[P, R]) -> Callable[P, R]:
+        """The function, with its time counted in."""
+
+        def timed(*arguments: P.args, **options: P.kwargs) -> R:
+            started = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.seconds += time.perf_counter() - started
+
+        return timed
+
+
+class TimedMachine(Machine):
+    """A machine that counts the time of recording."""
+
+    clock = Clock()
+
+    def record(self, *arguments: object, **options: object) -> None:  # type: ignore[override]
+        """See `Machine.record`."""
+        self.clock.timing(super().record)(*arguments, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedJudge:
+    """A judge whose time is counted."""
+
+    judge: Judge
+    clock: Clock
+
+    @property
+    def name(self) -> str:
+        """See `Judge`."""
+        return self.judge.name
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """See `Judge`."""
+        return self.judge.wants(recover)
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        return self.clock.timing(self.judge.opinion)(history, observation)
+
+
+def plan_on(session: Session, name: str) -> Plan:
+    """What a hunt does with each workload."""
+    target = session.target(name)
+    judges = tuple(CheckerJudge(checker) for checker in CHECKERS if checker.name != "fsck")
+    return Plan(
+        target=target,
+        base=session.base(target),
+        kernel=session.kernel.label,
+        model="cache",
+        workload=parse_workload("sync", "none"),
+        judges=judges,
+        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        budget=Budget(),
+    )
+
+
+def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, float]:
+    """Milliseconds for a workload in one guest: recording, judging, and the rest, which is exploring."""
+    judged = Clock()
+    judges = tuple(TimedJudge(judge, judged) for judge in plan.judges)
+    numbers = selection.numbers()
+    out = session.store_folder / "bench.pcr"
+    TimedMachine.clock = Clock()
+    recoveries = 0
+    with TimedMachine(session.settings, 0) as machine:
+        started = time.perf_counter()
+        for number in numbers:
+            workload = selection.space[number].with_tail()
+            result = examine(machine, replace(plan, workload=workload, judges=judges), out, lambda _: None)
+            recoveries += result.recoveries
+        seconds = time.perf_counter() - started
+    ms = 1000 / len(numbers)
+    record, judging = TimedMachine.clock.seconds * ms, judged.seconds * ms
+    return {
+        "workloads/s, one guest": len(numbers) / seconds,
+        "recoveries/workload": recoveries / len(numbers),
+        "ms/workload": seconds * ms,
+        "ms recording": record,
+        "ms judging": judging,
+        "ms exploring and the rest": seconds * ms - record - judging,
+    }
+
+
+def whole_hunt(session: Session, plan: Plan, selection: Selection) -> dict[str, float]:
+    """A hunt as the command runs it, guests' start and store included."""
+    started = time.perf_counter()
+    crew: Crew = session.crew(None)
+    with TerminalProgress(len(selection.numbers())) as progress:
+        hunted = hunt(selection, plan, crew, session.store, progress, fresh=True)
+    seconds = time.perf_counter() - started
+    return {
+        "seconds": seconds,
+        "workloads run": hunted.run,
+        f"workloads/s, {crew.machines} guests": hunted.run / seconds,
+    }
+
+
+def main() -> None:
+    """Run every measurement and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=300, help="workloads of two operations")
+    parser.add_argument("--target", action="append", help="only this one; can be repeated")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args()
+    figures: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder:
+        session = Session(Path(folder))
+        for name in options.target or TARGETS:
+            plan = plan_on(session, name)
+            for length, sample in ((1, None), (2, options.sample)):
+                selection = Selection(Space(GRAMMARS["ace"], length), sample=sample)
+                alone = Selection(selection.space, sample=min(100, sample or 100))
+                found = {**one_guest(session, plan, alone), **whole_hunt(session, plan, selection)}
+                figures[f"{name}, {length} operation{'s' * (length > 1)}"] = found
+    table = Table("measurement", *figures)
+    for figure in dict.fromkeys(figure for values in figures.values() for figure in values):
+        table.add_row(figure, *(f"{values[figure]:.1f}" for values in figures.values()))
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

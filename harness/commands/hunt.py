@@ -1,0 +1,250 @@
+"""`postcrash hunt`: every bounded workload on one target, every crash state."""
+
+import re
+import time
+from dataclasses import replace
+
+import click
+from rich.console import Console
+
+from postcrash.checkers import CHECKERS
+from postcrash.harness.budget import Budget
+from postcrash.harness.commands.minimize import minimized
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.errors import NothingSelectedError
+from postcrash.harness.examine import Plan
+from postcrash.harness.groups import Story, kinds_lost, stories
+from postcrash.harness.hunt import Hunted, Selection
+from postcrash.harness.hunt import hunt as run
+from postcrash.harness.judges import CheckerJudge, Judge, recoveries_for
+from postcrash.harness.output import count_text, write_json
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, parse_workload
+from postcrash.workloads import GRAMMARS, Space
+
+_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+NOTES_MAX = 5
+FSCK = "fsck"
+
+
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
+    match = _SHARD.fullmatch(text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise click.BadParameter(f"{text!r} is no shard such as 1/4, which is the first of four")
+    return int(match[1]), int(match[2])
+
+
+@click.command()
+@click.option(
+    "--ops", "length", type=click.IntRange(1, 3), default=1, show_default=True, help="Operations of each workload."
+)
+@click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
+@click.option(
+    "--grammar",
+    type=click.Choice(list(GRAMMARS)),
+    default="ace",
+    show_default=True,
+    help="Which operations and files: ace has ACE's bounds, full more.",
+)
+@click.option(
+    "--shard", callback=_shard, default="1/1", show_default=True, metavar="I/N", help="Every N-th workload from I on."
+)
+@click.option(
+    "--workload-limit", type=click.IntRange(1), metavar="N", help="Only N workloads, drawn at random with --seed."
+)
+@click.option(
+    "--symmetry/--no-symmetry",
+    default=True,
+    show_default=True,
+    help="Leave out workloads that differ from another one only in names that mean nothing.",
+)
+@click.option("--fsck", is_flag=True, help="Run the file system's checker on every crash state too; takes far longer.")
+@click.option(
+    "--minimize/--no-minimize",
+    default=True,
+    show_default=True,
+    help="Look for the smallest workload of each group of findings.",
+)
+@exploration_options
+@kernel_options
+@json_option
+@click.pass_obj
+def hunt(
+    session: Session,
+    length: int,
+    target_name: str,
+    grammar: str,
+    shard: tuple[int, int],
+    workload_limit: int | None,
+    symmetry: bool,
+    fsck: bool,
+    minimize: bool,
+    model: str,
+    guests: int | None,
+    budget: Budget,
+    bound: int | None,
+    samples: int | None,
+    seed: int,
+    depth: int,
+    fresh: bool,
+    held: int | None,
+    json_file: str | None,
+) -> int:
+    """Run every workload of so many operations and judge every crash state that each can leave.
+
+    \b
+    Judged are all checkers: what was promised durable is there, nothing appears that never was, and so on. Findings
+    are grouped by their cause; each group is shown with its smallest workload (docs/hunting.md). Interrupted, the same
+    command goes on where it was.
+
+    \b
+    Examples:
+      postcrash hunt --ops 1 --target ext4-current
+      postcrash hunt --ops 2 --target btrfs --shard 1/24
+      postcrash hunt --ops 3 --target xfs --workload-limit 1000 --seed 7 --json -
+    """
+    selection = Selection(Space(GRAMMARS[grammar], length), shard, workload_limit, seed, symmetry)
+    if not selection.numbers():
+        raise NothingSelectedError(
+            f"there are {len(selection.space)} workloads: shard {shard[0]} of {shard[1]} is empty"
+        )
+    plan = _plan(session, target_name, replace(budget, bound=bound, samples=samples), fsck)
+    plan = replace(plan, model=model, seed=seed, depth=depth, held=held)
+    started = time.monotonic()
+    with TerminalProgress(len(selection.numbers()), rates=True) as progress:
+        hunted = run(selection, plan, session.crew(guests), session.store, progress, fresh=fresh)
+    seconds = time.monotonic() - started
+    least = (lambda finding: minimized(session, finding, budget.recoveries, fresh)) if minimize else None
+    told = stories(hunted.groups.values(), session.store, least)
+    write_json(json_file, _to_json(selection, plan, hunted, told, seconds))
+    if json_file != "-":
+        _print(selection, plan, hunted, told, seconds)
+    return hunted.verdict.exit_code
+
+
+def _plan(session: Session, target_name: str, budget: Budget, fsck: bool) -> Plan:
+    """What is done with each workload; here it has the smallest that there is."""
+    target = session.target(target_name)
+    judges: list[Judge] = [CheckerJudge(checker) for checker in CHECKERS if fsck or checker.name != FSCK]
+    if fsck:
+        session.require_fsck(target)
+    return Plan(
+        target=target,
+        base=session.base(target),
+        kernel=session.kernel.label,
+        model="",
+        workload=parse_workload("sync", "none"),
+        judges=tuple(judges),
+        recoveries=recoveries_for(judges, target),
+        budget=budget,
+    )
+
+
+def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], seconds: float) -> dict[str, object]:
+    counts = hunted.counts
+    return {
+        "verdict": hunted.verdict.name.lower(),
+        "target": plan.target.name,
+        "kernel": plan.kernel,
+        "model": plan.model,
+        "judges": [judge.name for judge in plan.judges],
+        "grammar": selection.space.grammar.name,
+        "operations": selection.space.length,
+        "shard": list(selection.shard),
+        "sample": selection.sample,
+        "seed": selection.seed,
+        "symmetry": selection.symmetry,
+        "workloads": {
+            "space": len(selection.space),
+            "selected": len(selection.numbers()),
+            "same": hunted.same,
+            "alike": hunted.alike,
+            "run": hunted.run,
+            "lacking": dict(hunted.lacking),
+            "refused": dict(hunted.refused),
+            "undecided": dict(hunted.undecided),
+        },
+        "states": str(counts["covered"]),
+        "states_total": str(counts["states"]),
+        "states_within_recovery": str(counts["covered_within"]),
+        "states_within_recovery_total": str(counts["states_within"]),
+        **{name: counts[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
+        "seconds": round(seconds, 1),
+        "notes": hunted.notes,
+        "groups": [_story(story) for story in told],
+    }
+
+
+def _story(story: Story) -> dict[str, object]:
+    return {
+        "checker": story.shown.checker,
+        "message": story.shown.message,
+        "lost": list(kinds_lost(story.shown)),
+        "workload": parse_workload(story.shown.workload_text, story.shown.workload_name).without_tail().to_text(),
+        "finding": story.representative.id,
+        "minimal": None if story.minimal is None else story.minimal.id,
+        "note": story.note,
+        "count": story.count,
+        "names": story.names,
+        "causes": [cause.to_json() for cause in story.causes],
+    }
+
+
+def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], seconds: float) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    for number, story in enumerate(told, 1):
+        console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
+        console.print(story.shown.message, markup=False)
+        console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
+        console.print(_story(story)["workload"], markup=False, end="")
+        if story.note:
+            console.print(f"not made smaller: {story.note}", markup=False)
+        console.print(f"explained: postcrash explain {story.shown.id}")
+    if told:
+        console.rule()
+    for title, reasons in (
+        ("not on this file system", hunted.lacking),
+        ("could not be run", hunted.refused),
+        ("undecided", hunted.undecided),
+    ):
+        for reason, count in reasons.most_common():
+            console.print(f"{title}: {count} workloads: {reason}", markup=False)
+    for note in hunted.notes[:NOTES_MAX]:
+        console.print(f"note: {note}", markup=False)
+    if len(hunted.notes) > NOTES_MAX:
+        console.print(f"{len(hunted.notes) - NOTES_MAX} more notes: see --json")
+    console.print(_asked(selection, hunted))
+    console.print(_came_to(plan, hunted, seconds))
+
+
+def _asked(selection: Selection, hunted: Hunted) -> str:
+    """Which workloads were run, and which were not."""
+    space = selection.space
+    of = f"{len(space)} workloads of {space.length} operations, grammar {space.grammar.name}"
+    parts = [f"{len(selection.numbers())} of {of}" if len(selection.numbers()) < len(space) else of]
+    if selection.shard != (1, 1):
+        parts.append("shard {}/{}".format(*selection.shard))
+    if selection.sample is not None:
+        parts.append(f"drawn with seed {selection.seed}")
+    if hunted.same:
+        parts.append(f"{hunted.same} are equal to another")
+    if hunted.alike:
+        parts.append(f"{hunted.alike} equal to another but for names, left out (--no-symmetry runs them)")
+    return "; ".join(parts)
+
+
+def _came_to(plan: Plan, hunted: Hunted, seconds: float) -> str:
+    counts = hunted.counts
+    within = ""
+    if plan.depth > 1:
+        covered, total = count_text(counts["covered_within"]), count_text(counts["states_within"])
+        within = f"{covered} of {total} within their recovery, "
+    verdict: Verdict = hunted.verdict
+    return (
+        f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
+        f"{hunted.run} workloads, {count_text(counts['covered'])} of {count_text(counts['states'])} crash states in "
+        f"{counts['intervals']} crash intervals, {within}{counts['recoveries']} recoveries, "
+        f"{counts['outcomes']} outcomes, {counts['rechecks']} run again; {seconds:.0f} s, "
+        f"{hunted.run / seconds:.1f} workloads/s, {counts['recoveries'] / seconds:.0f} recoveries/s"
+    )

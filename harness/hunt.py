@@ -1,0 +1,236 @@
+"""Hunting: every workload of a space on one target, every crash state of each; what goes wrong is grouped by its cause.
+
+A hunt is large, so little is kept of a workload in which nothing is wrong: its counts. Of those in which something is,
+the simplest of each group is kept with its recording; recordings are the same in every run, so that any other can be
+made again.
+"""
+
+import hashlib
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from errno import EOPNOTSUPP, errorcode
+from typing import Any
+
+from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_recordings, tool_digest
+from postcrash.harness.causes import Cause, cause_of, without_numbers
+from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.examination import Examination
+from postcrash.harness.examine import Plan
+from postcrash.model import Verdict, Workload
+from postcrash.reports.plain import Json
+from postcrash.reports.records import Finding
+from postcrash.reports.store import Store
+from postcrash.workloads import Space, canonical
+
+NAMES_MAX = 20
+"""Of a group's workloads that are named."""
+BATCH_MAX = 256
+BATCH_SECONDS = 2.0
+"""Results are put into the store together: at most so many, and at most so late."""
+_COUNTS = ("states", "covered", "states_within", "covered_within", "recoveries", "rechecks", "outcomes", "intervals")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which workloads of a space are run.
+
+    shard     (i, n): every n-th, from the i-th on, i from 1
+    sample    only so many of these, drawn with `seed`
+    symmetry  of workloads that are alike but for names that mean nothing, only the first
+    """
+
+    space: Space
+    shard: tuple[int, int] = (1, 1)
+    sample: int | None = None
+    seed: int = 1
+    symmetry: bool = True
+
+    def numbers(self) -> Sequence[int]:
+        """Ascending."""
+        first, step = self.shard
+        mine = range(first - 1, len(self.space), step)
+        if self.sample is None or self.sample >= len(mine):
+            return mine
+        return sorted(random.Random(self.seed).sample(mine, self.sample))
+
+
+@dataclass(slots=True)
+class Group:
+    """Findings of one cause: of how many workloads, some of their names, and the finding of the smallest workload."""
+
+    cause: Cause
+    finding: str
+    size: tuple[int, int]
+    """Operations and number of the smallest workload."""
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Hunted:
+    """What a hunt came to.
+
+    run        workloads that were recorded and explored, now or before; their counts are `counts`
+    same       workloads that another one is equal to; alike: to which another one is equal but for names
+    refused    why workloads could not be run, with how many
+    undecided  why crash states were not judged or not looked at, with the number of workloads
+    lacking    operations that the file system does not have, with how many workloads
+    """
+
+    run: int = 0
+    same: int = 0
+    alike: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    lacking: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    undecided: Counter[str] = field(default_factory=Counter)
+    groups: dict[Cause, Group] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the workloads that were asked for and that the file system can run."""
+        if self.groups:
+            return Verdict.VIOLATED
+        return Verdict.UNDECIDED if self.undecided or self.refused else Verdict.HOLDS
+
+    def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
+        """Whether a finding of this cause in a workload of this size would stand for its group."""
+        return cause not in self.groups or size < self.groups[cause].size
+
+    def found(self, cause: Cause, size: tuple[int, int], finding: str, name: str) -> None:
+        """Count in a finding."""
+        group = self.groups.setdefault(cause, Group(cause, finding, size))
+        if size < group.size:
+            group.size, group.finding = size, finding
+        group.count += 1
+        if len(group.names) < NAMES_MAX:
+            group.names.append(name)
+
+
+def hunt(
+    selection: Selection, plan: Plan, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+) -> Hunted:
+    """Run the selected workloads, each as `plan` says, but for its workload. Takes what the store has unless `fresh`.
+
+    Interrupted, it has put into the store what was finished, but for the last moments.
+    """
+    return _Hunt(selection, plan, store, progress, fresh).run(crew)
+
+
+class _Hunt:
+    def __init__(self, selection: Selection, plan: Plan, store: Store, progress: Progress, fresh: bool) -> None:
+        self._selection, self._plan, self._store, self._progress = selection, plan, store, progress
+        self._fresh = fresh
+        self._hunted = Hunted()
+        self._batch: dict[str, Json] = {}
+        self._findings: list[Finding] = []
+        self._flushed = time.monotonic()
+
+    def run(self, crew: Crew) -> Hunted:
+        try:
+            for done in examine_all(self._todo(), crew, self._store, self._progress):
+                self._done(done)
+                if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
+                    self._flush()
+        finally:
+            self._flush()
+        return self._hunted
+
+    def _todo(self) -> Iterator[tuple[int, Plan]]:
+        """Plans that the store has no result for; those for which it has are counted in."""
+        for number, workload in self._distinct():
+            seed = self._plan.seed ^ int.from_bytes(_digest(workload.to_text())[:8], "big")
+            plan = replace(self._plan, workload=workload, seed=seed)
+            row = None if self._fresh else self._store.get_run(_key(plan))
+            if row is None or not self._known(number, plan, row):
+                yield number, plan
+
+    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+        texts: set[bytes] = set()
+        shapes: set[bytes] = set()
+        for number in self._selection.numbers():
+            workload = self._selection.space[number].with_tail()
+            text, shape = _digest(workload.to_text()), _digest(canonical(workload))
+            is_new, is_first = text not in texts, shape not in shapes
+            texts.add(text)
+            shapes.add(shape)
+            if not is_new:
+                self._hunted.same += 1
+            elif self._selection.symmetry and not is_first:
+                self._hunted.alike += 1
+            else:
+                yield number, workload
+
+    def _known(self, number: int, plan: Plan, row: Json) -> bool:
+        """Count in what the store has; False if it has not all that is needed."""
+        size = _size(number, plan)
+        causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
+        if any(not kept and self._hunted.is_better(cause, size) for cause, _, kept in causes):
+            return False
+        if "refused" in row:
+            self._refused(row["refused"]["operation"], row["refused"]["errno"])
+            return True
+        result = Examination.from_json({**row, "findings": []}, self._store.finding)
+        self._count(result)
+        for cause, finding, _ in causes:
+            self._hunted.found(cause, size, finding, plan.workload.name)
+        self._progress.finished(plan, result)
+        return True
+
+    def _done(self, done: Done) -> None:
+        if isinstance(done.result, OperationFailedError):
+            failed = {"operation": done.result.word, "errno": done.result.errno}
+            self._batch[_key(done.plan)] = {"refused": failed, "certificates": []}
+            self._refused(done.result.word, done.result.errno)
+            return
+        result, size = done.result, _size(done.number, done.plan)
+        self._count(result)
+        causes: list[dict[str, Any]] = []
+        kept: list[Finding] = []
+        for finding in result.findings:
+            cause = cause_of(finding)
+            is_better = self._hunted.is_better(cause, size)
+            kept += [finding] * is_better
+            causes.append({**cause.to_json(), "finding": finding.id, "kept": is_better})
+            self._hunted.found(cause, size, finding.id, done.plan.workload.name)
+        if kept:
+            keep_recordings(done, self._store)
+            self._findings += kept
+        row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
+        self._batch[_key(done.plan)] = row if kept else {**row, "certificates": []}
+        self._progress.finished(done.plan, result)
+
+    def _refused(self, operation: str, errno: int) -> None:
+        name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
+        (self._hunted.lacking if errno == EOPNOTSUPP else self._hunted.refused)[f"{operation} fails with {name}"] += 1
+
+    def _count(self, result: Examination) -> None:
+        self._hunted.run += 1
+        self._hunted.counts.update({name: getattr(result, name) for name in _COUNTS})
+        self._hunted.notes += result.notes
+        for name, ruling in result.rulings.items():
+            if ruling.verdict is Verdict.UNDECIDED:
+                self._hunted.undecided[f"{name}: {without_numbers(ruling.reason)}"] += 1
+
+    def _flush(self) -> None:
+        if self._batch:
+            self._store.put_runs(self._batch, self._findings)
+        self._batch, self._findings = {}, []
+        self._flushed = time.monotonic()
+
+
+def _key(plan: Plan) -> str:
+    """That of the plan, but for hunts, which keep less."""
+    return f"hunt {plan.key(tool_digest())}"
+
+
+def _size(number: int, plan: Plan) -> tuple[int, int]:
+    return len(plan.workload.operations), number
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

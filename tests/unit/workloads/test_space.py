@@ -1,0 +1,75 @@
+"""How many workloads there are, and that each is one: numbered, different, able to run."""
+
+import random
+
+import pytest
+
+from postcrash.model import FORMS, simulate
+from postcrash.workloads import GRAMMARS, Space
+
+ACE = {1: 328, 2: 241_720, 3: 7_478_858}
+SPACES = [Space(grammar, length) for grammar in GRAMMARS.values() for length in (1, 2)]
+
+
+@pytest.mark.parametrize(("length", "count"), ACE.items())
+def test_ace_has_as_many_as_its_paper_says(length: int, count: int) -> None:
+    assert len(Space(GRAMMARS["ace"], length)) == count
+
+
+def numbers(space: Space, count: int = 1500) -> list[int]:
+    return random.Random(1).sample(range(len(space)), min(count, len(space)))
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{space.grammar.name}-{space.length}")
+def test_every_workload_can_run_and_ends_durably(space: Space) -> None:
+    for number in numbers(space):
+        workload = space[number]
+        simulate(workload)
+        assert workload.operations[-1].form.persistence, workload.to_text()
+        assert not workload.setup
+
+
+def test_three_operations_can_run() -> None:
+    space = Space(GRAMMARS["ace"], 3)
+    for number in [0, len(space) - 1, *numbers(space, 500)]:
+        simulate(space[number])
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{space.grammar.name}-{space.length}")
+def test_numbers_give_different_calls_and_always_the_same(space: Space) -> None:
+    drawn = numbers(space)
+    calls = {number: space.calls(number) for number in drawn}
+    again = Space(space.grammar, space.length)
+    assert all(again.calls(number) == calls[number] for number in drawn[:100])
+    assert len({space[number].name for number in drawn}) == len(drawn)
+    # Only after calls that make themselves durable do several numbers stand for the same calls.
+    plain = [found for found in calls.values() if not {call.word for call in found} & set(space.grammar.durable)]
+    assert len(set(plain)) == len(plain)
+
+
+def test_iterating_gives_what_numbers_give() -> None:
+    space = Space(GRAMMARS["ace"], 1)
+    assert list(space) == [space[number] for number in range(len(space))]
+
+
+@pytest.mark.parametrize("number", [-1, 328])
+def test_there_is_no_other_number(number: int) -> None:
+    with pytest.raises(IndexError, match=f"{number}: there are 328 workloads"):
+        Space(GRAMMARS["ace"], 1)[number]
+
+
+@pytest.mark.parametrize("length", [0, 4])
+def test_lengths_are_bounded(length: int) -> None:
+    with pytest.raises(ValueError, match=f"{length} operations: there are workloads of 1 to 3"):
+        Space(GRAMMARS["ace"], length)
+
+
+def test_the_full_grammar_has_every_operation_of_the_language() -> None:
+    # append is a write at the end; the others are aliases of what is there.
+    space = Space(GRAMMARS["full"], 2)
+    words = {operation.word for number in numbers(space, 4000) for operation in space[number].operations}
+    assert words == set(FORMS) - {"append", "dwrite"}
+
+
+def test_ace_is_part_of_full() -> None:
+    assert set(GRAMMARS["ace"].calls()) <= set(GRAMMARS["full"].calls())

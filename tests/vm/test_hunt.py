@@ -1,0 +1,172 @@
+"""Hunts with real kernels: nothing on honest drives, what is planted on others, grouped and made small."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.checkers import checker_named
+from postcrash.harness.budget import Budget
+from postcrash.harness.campaign import Crew
+from postcrash.harness.examine import Plan
+from postcrash.harness.groups import stories
+from postcrash.harness.hunt import Hunted, Selection, hunt
+from postcrash.harness.judges import CheckerJudge
+from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.minimize import Minimized, minimize
+from postcrash.harness.places import cache_folder
+from postcrash.harness.progress import TerminalProgress
+from postcrash.model import Operation, Verdict, Workload, parse_workload
+from postcrash.reports.records import Finding
+from postcrash.reports.store import Store
+from postcrash.targets import base_image, target_named
+from postcrash.workloads import Grammar, Space
+from postcrash.workloads.grammar import Point, Template
+
+from .test_cli import COMMAND, finished_runs, postcrash
+
+NAMES = Grammar(
+    name="names",
+    files=("foo", "A/foo", "A/bar"),
+    folders=("A",),
+    templates=(
+        Template("creat", (("foo", "A/foo"),)),
+        Template("write", (("foo",),), ranges=("append",)),
+        Template("link", (("foo",), ("A/bar",))),
+        Template("rename", (("foo",), ("A/bar",))),
+    ),
+    points=(Point("fsync", "related"), Point("sync", "everything")),
+)
+
+
+def report(result: subprocess.CompletedProcess[str], code: int) -> dict[str, Any]:
+    """What a hunt says with `--json -`."""
+    assert result.returncode == code, result.stderr or result.stdout
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("target", "limit"), [("ext4-current", 40), ("btrfs", 20), ("xfs", 20)])
+def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -> None:
+    arguments = (
+        "hunt",
+        "--ops",
+        "2",
+        "--target",
+        target,
+        "--workload-limit",
+        str(limit),
+        "--seed",
+        "11",
+        "--json",
+        "-",
+    )
+    found = report(postcrash(tmp_path, *arguments), 0)
+    assert (found["verdict"], found["groups"], found["workloads"]["undecided"]) == ("holds", [], {})
+    assert found["workloads"]["run"] + found["workloads"]["same"] + found["workloads"]["alike"] == limit
+    assert int(found["states"]) == int(found["states_total"]) > found["recoveries"] > limit
+    assert list((tmp_path / ".postcrash/recordings").iterdir()) == []
+
+
+def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
+    arguments = ("hunt", "--target", "ext2", "--workload-limit", "25", "--no-minimize", "--json", "-")
+    found = report(postcrash(tmp_path, *arguments), 1)
+    assert sum(group["count"] for group in found["groups"]) > len(found["groups"]) > 1
+    assert {"durability"} <= {group["checker"] for group in found["groups"]}
+    first = found["groups"][0]
+    shown = postcrash(tmp_path, "explain", first["finding"])
+    assert shown.returncode == 0, shown.stderr
+    again = postcrash(tmp_path, "repro", first["finding"])
+    assert again.returncode == 1, again.stderr
+
+
+def test_an_interrupted_hunt_goes_on(tmp_path: Path) -> None:
+    arguments = ["hunt", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
+    database = tmp_path / ".postcrash/verdicts.db"
+    process = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not finished_runs(database):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2, errors
+    kept = finished_runs(database)
+    assert 0 < kept < 120
+    whole = report(postcrash(tmp_path, *arguments), 0)
+    assert whole["workloads"]["run"] == finished_runs(database) > kept
+    assert whole == {**report(postcrash(tmp_path, *arguments), 0), "seconds": whole["seconds"]}
+
+
+Hunt = Callable[..., Hunted]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Where hunts leave what they find."""
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """What is done with each workload."""
+    target = target_named("ext4-current")
+    return Plan(
+        target=target,
+        base=base_image(target, cache_folder() / "bases"),
+        kernel="kernel",
+        model="cache",
+        workload=parse_workload("sync", "none"),
+        judges=(CheckerJudge(checker_named("durability")),),
+        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        budget=Budget(60, None),
+    )
+
+
+@pytest.fixture
+def hunted(store: Store, settings: MachineSettings) -> Hunt:
+    """Hunts through the space of `NAMES`."""
+
+    def run(plan: Plan) -> Hunted:
+        with TerminalProgress(None) as progress:
+            return hunt(Selection(Space(NAMES, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
+
+    return run
+
+
+def test_a_lying_drive_is_found(hunted: Hunt, plan: Plan, store: Store) -> None:
+    found = hunted(replace(plan, model="lying"))
+    assert found.verdict is Verdict.VIOLATED
+    told = stories(found.groups.values(), store, None)
+    assert any("sync" in story.shown.message and story.shown.lost for story in told)
+
+
+def test_an_fsync_that_does_nothing_is_found_and_made_small(
+    hunted: Hunt, plan: Plan, store: Store, settings: MachineSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the workload says `fsync .`, which promises names, the guest is told to msync an empty file."""
+    honest = Machine.record
+
+    def record(machine: Machine, base: Path, mount: object, workload: Workload, *more: object) -> None:
+        nothing = Operation("msync", ".postcrash")
+        ops = tuple(nothing if str(op) == "fsync ." else op for op in workload.ops)
+        honest(machine, base, mount, replace(workload, ops=ops), *more)  # type: ignore[arg-type]
+
+    assert hunted(plan).verdict is Verdict.HOLDS
+    monkeypatch.setattr(Machine, "record", record)
+    found = hunted(plan)
+    assert found.verdict is Verdict.VIOLATED
+
+    def least(finding: Finding) -> Minimized:
+        workload = parse_workload(finding.workload_text, finding.workload_name)
+        with TerminalProgress(None) as progress:
+            return minimize(finding, replace(plan, workload=workload), settings, store, progress, fresh=True)
+
+    told = stories(found.groups.values(), store, least)
+    assert [story.note for story in told] == [""] * len(told)
+    assert "creat a\nfsync .\ncommit\nsync\n" in {story.shown.workload_text for story in told}
