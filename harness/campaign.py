@@ -15,6 +15,7 @@ from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.recording import settings_for_recorders
 from postcrash.reports.store import Store
 
 
@@ -108,10 +109,11 @@ def _examine_all(todo: list[tuple[int, Plan]], crew: Crew, store: Store, progres
     for item in todo:
         work.put(item)
     done: queue.SimpleQueue[_Done | BaseException] = queue.SimpleQueue()
+    settings = settings_for_recorders(crew.settings, (plan.recorder for _, plan in todo))
     with ExitStack() as stack:
         stack.callback(_remove_unclaimed, done)
         for cpu in range(min(crew.machines, len(todo))):
-            machine = Machine(crew.settings, cpu)
+            machine = Machine(settings, cpu)
             worker = threading.Thread(target=_work, args=(machine, work, done, store.scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(machine.close)

@@ -1,13 +1,16 @@
 """`postcrash doctor`: is everything here that the other commands need?"""
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 import click
 from rich.console import Console
 
+from postcrash._core import Recording
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.engine import qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
@@ -17,8 +20,9 @@ from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
+from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.session import Session
-from postcrash.model import ExitCode
+from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.targets import TARGETS, Target
 
 
@@ -51,6 +55,7 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("guest kernel", lambda: _about(session.kernel)),
         _try("guest root", lambda: str(session.root)),
         _try("guest boots", lambda: _boot(session)),
+        _try(f"recorder {DM_LOG_WRITES}", lambda: _log_writes(session), needed=False),
         *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
         _try("store", lambda: str(session.store.folder)),
     ]
@@ -105,6 +110,18 @@ def _boot(session: Session) -> str:
     started = time.monotonic()
     with Machine(session.settings):
         return f"in {time.monotonic() - started:.1f} s"
+
+
+def _log_writes(session: Session) -> str:
+    """Record a small workload with it."""
+    target, workload = TARGETS[0], WorkloadBuilder().begin().creat("A").fsync("A").build("doctor").with_tail()
+    base = session.base(target)
+    settings = settings_for_recorders(session.settings, [DM_LOG_WRITES])
+    with Machine(settings) as machine, tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+        out = Path(folder) / "recording"
+        record(machine, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=DM_LOG_WRITES)
+        fua = sum(event[0] == "write" and event[4] for event in Recording(out).events())
+        return f"{fua} FUA writes seen on {target.name}"
 
 
 def _target(session: Session, target: Target) -> str:

@@ -49,6 +49,9 @@ pub struct Run {
     pub mount: Mount,
     pub setup: Vec<Operation>,
     pub ops: Vec<Operation>,
+    /// Mount through dm-log-writes, which logs to the third disk what it sees, and marks there what the mailbox is told.
+    #[serde(default)]
+    pub log_writes: bool,
 }
 
 /// Mount a crash state, look at what recovery made of it, report, unmount.
