@@ -3,6 +3,7 @@
 With --full: every target, every example, and QEMU too.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from postcrash.recorders.agreement import RULES, compare
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
-from .test_cli import ROOT
+from .test_cli import ROOT, postcrash
 
 SMALL = (
     WorkloadBuilder()
@@ -183,3 +184,15 @@ def test_a_recording_with_fua(watched: Machine, tmp_path: Path, journaled: str) 
     for number in commits:
         assert trace.requests[number - 1].kind == "flush"
     assert '"device": "crash disk over virtio-blk, with the requests and the FUA' in Recording(out).metadata
+
+
+def test_check_says_what_a_recording_was_made_on(tmp_path: Path) -> None:
+    arguments = ("check", str(ROOT / "examples/create-fsync.ops"), "--target", "ext4-current", "--judge", "durability")
+    reports = [
+        json.loads(postcrash(tmp_path, *arguments, "--recorder", recorder, "--json", "-").stdout)
+        for recorder in ("crash-disk", "dm-log-writes")
+    ]
+    assert [report["verdict"] for report in reports] == ["holds", "holds"]
+    assert "no FUA" in reports[0]["device"]
+    assert "the FUA that dm-log-writes saw" in reports[1]["device"]
+    assert reports[0]["recording"] != reports[1]["recording"]
