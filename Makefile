@@ -1,5 +1,6 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
+# make test-full   more of those that take long: recorders on every target
 # make bench   the benchmarks
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
 # make clean   removes what was built, not the results
@@ -9,7 +10,7 @@
 VENV := .venv
 ARGS :=
 
-.PHONY: table test bench setup clean
+.PHONY: table test test-full bench setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -17,6 +18,9 @@ table: setup
 
 test: setup
 	$(VENV)/bin/tox run $(ARGS)
+
+test-full: setup
+	$(VENV)/bin/tox run -e full $(ARGS)
 
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)

@@ -17,6 +17,7 @@ from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.recording import settings_for_recorders
 from postcrash.reports.store import Store
 
 
@@ -145,15 +146,16 @@ class _Desk:
 def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[Done]:
     """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
 
-    The store belongs to this thread; machines run in threads of their own. Raises the first HarnessError of any
-    machine that is not about one operation of one workload.
+    All plans have the same recorder. The store belongs to this thread; machines run in threads of their own. Raises
+    the first HarnessError of any machine that is not about one operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
         stack.callback(_remove_unclaimed, desk)
         first = list(islice(waiting, crew.machines))
+        settings = settings_for_recorders(crew.settings, (plan.recorder for _, plan in first))
         for cpu in range(len(first)):
-            machine = Machine(crew.settings, cpu)
+            machine = Machine(settings, cpu)
             worker = threading.Thread(target=_work, args=(machine, desk, store.scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(machine.close)

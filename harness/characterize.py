@@ -8,6 +8,7 @@ from postcrash.harness.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.judges import PropertyJudge
+from postcrash.harness.recording import CRASH_DISK
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
 from postcrash.reports.records import Cell, Finding, Simplicity, simplicity
@@ -27,6 +28,7 @@ class Question:
     seed: int = 1
     depth: int = 1
     held: int | None = None
+    recorder: str = CRASH_DISK
 
 
 def characterize(
@@ -67,6 +69,7 @@ def make_plans(question: Question) -> list[Plan]:
             seed=question.seed,
             depth=question.depth,
             held=question.held,
+            recorder=question.recorder,
         )
         for target, base in question.targets
         for workload, judges in families.items()

@@ -111,6 +111,8 @@ class Examination:
     base: str = ""
     model: str = ""
     kernel: str = ""
+    device: str = ""
+    """The path that the recording was made on."""
     states: int = 0
     covered: int = 0
     recoveries: int = 0
@@ -159,6 +161,7 @@ class Examination:
         return {
             **counts,
             **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
+            "device": self.device,
             "states": str(self.states),
             "covered": str(self.covered),
             "states_within": str(self.states_within),
@@ -173,7 +176,7 @@ class Examination:
     def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
-            **{name: obj[name] for name in ("recording", "base", "model", "kernel")},
+            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "device")},
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

@@ -14,6 +14,7 @@ from postcrash.harness.coverage import coverage
 from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
+from postcrash.harness.recording import CRASH_DISK, DEVICES, record
 from postcrash.harness.recovery import (
     BELOW,
     MESSAGE,
@@ -55,6 +56,7 @@ class Plan:
     """2: crashes within the recovery of each crash state too."""
     held: int | None = None
     """Seed of the order of completions that are held back while recording; None: each write completes at once."""
+    recorder: str = CRASH_DISK
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""
@@ -63,7 +65,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.budget),
-                str((self.seed, self.findings_max, self.depth, self.held)),
+                str((self.seed, self.findings_max, self.depth, self.held, self.recorder)),
                 *(judge.name for judge in self.judges),
             ),
         )
@@ -77,11 +79,11 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     """
     metadata = {
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
-        **{"text": plan.workload.to_text(), "device": "crash disk over virtio-blk (no FUA: FUA is write + flush)"},
+        "text": plan.workload.to_text(),
         "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
-        "held": plan.held,
     }
-    machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
+    mount, workload = plan.target.mount_wire(), plan.workload
+    record(machine, plan.base.path, mount, workload, recording, metadata, held=plan.held, recorder=plan.recorder)
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
     return examiner.run()
 
@@ -112,6 +114,7 @@ class _Examiner:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model, plan.kernel)
+        self._result.device = DEVICES[plan.recorder]
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()

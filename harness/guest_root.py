@@ -60,7 +60,9 @@ def _modules(kernel: Kernel) -> dict[Path, bytes]:
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES} | {target.fstype: (target.fstype,) for target in TARGETS}
+    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",)} | {
+        target.fstype: (target.fstype,) for target in TARGETS
+    }
     files: dict[Path, bytes] = {}
     for need, names in needs.items():
         places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}

@@ -36,6 +36,8 @@ class MachineSettings:
     disk_mib: int = 1024
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
+    log_disk: bool = False
+    """Guests have a disk where dm-log-writes can log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Machine:
         self._settings = settings
         self._cpu = cpu
         self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
+        self._log = self._work / "log"
         try:
             program = find_binary("crashdisk")
             self._process = subprocess.Popen(
@@ -108,6 +111,7 @@ class Machine:
             boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
+            log_disk=str(self._log) if settings.log_disk else None,
         )
         return float(booted["seconds"])
 
@@ -119,18 +123,23 @@ class Machine:
         out: Path,
         metadata: Event,
         held: int | None = None,
+        *,
         blktrace: Path | None = None,
+        log: Path | None = None,
     ) -> None:
         """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
-        With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`).
+        With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
+        `log`, dm-log-writes stands above the crash disk, and its log is moved there; only where there is a log disk.
         """
+        if log is not None:
+            self._log.write_bytes(b"")
         recorded = self._ask(
             "record",
             base=str(base.resolve()),
             out=str(out.resolve()),
-            run={"mount": mount, **workload.to_wire()},
+            run={"mount": mount, **workload.to_wire(), "log_writes": log is not None},
             metadata=json.dumps(metadata),
             held=held,
             blktrace=str(blktrace.resolve()) if blktrace else None,
@@ -140,6 +149,8 @@ class Machine:
             failed = workload.operations[operation]
             message = f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}"
             raise OperationFailedError(message, failed.word, errno)
+        if log is not None:
+            shutil.copyfile(self._log, log)
 
     def record_recovery(
         self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event

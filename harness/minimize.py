@@ -13,6 +13,7 @@ from postcrash.harness.examination import Ruling
 from postcrash.harness.examine import CASUALTY_JUDGE, Plan
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.recording import settings_for_recorders
 from postcrash.harness.recovery import SameRecovery, state_below
 from postcrash.harness.reduction import minimal
 from postcrash.model import Verdict, Workload, parse_workload
@@ -40,7 +41,7 @@ def plan_of(
 ) -> Plan:
     """What examines the finding's workload as it was examined, with only the judge that it breaks."""
     below = state_below(finding)
-    recording = Recording(store.recording_path(below or finding.recording))
+    metadata = json.loads(Recording(store.recording_path(below or finding.recording)).metadata)
     kind = target.recover_wire(
         walk=finding.recover["walk"], fsck=bool(finding.recover["fsck"]), use=finding.recover["use_after"]
     )
@@ -54,7 +55,8 @@ def plan_of(
         recoveries=(kind,),
         budget=Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
         depth=1 if below is None else 2,
-        held=json.loads(recording.metadata)["held"],
+        held=metadata["held"],
+        recorder=metadata["recorder"],
     )
 
 
@@ -67,7 +69,8 @@ def minimize(
     InfrastructureError if the finding's own workload does not break it again.
     """
     with ExitStack() as stack:
-        search = _Search(finding.checker, plan, _lazy(settings, stack), store, progress, fresh)
+        machine = _lazy(settings_for_recorders(settings, [plan.recorder]), stack)
+        search = _Search(finding.checker, plan, machine, store, progress, fresh)
         start = plan.workload.without_tail()
         if not search.breaks(start):
             raise InfrastructureError(

@@ -117,7 +117,8 @@ def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict
     ValueError, with the entry and the byte, for a damaged log, one that does not fit the disk, and what is no file.
     Counts: log_sector_bytes, entries, writes, fua_writes (of these), flushes, discards, metadata_flags, marks_left_out,
     padded_writes (their data was shorter than their sectors). `marks`: (number of events before it in the recording,
-    text). `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
+    text). `fua_flushes`: of each of the first 2²⁰ flushes without data that have FUA, the number of events before it.
+    `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
     flight in the largest crash interval (`interval_pieces_max`) and summed over all (`interval_pieces`).
     """
 

@@ -1,4 +1,4 @@
-"""Options and checks of the whole test suite: `--require-vm`, and the guard against a stale Rust build.
+"""Options and checks of the whole test suite: `--require-vm`, `--full`, and the guard against a stale Rust build.
 
 Tests under tests/vm run real guests. Where the machine cannot, they skip; with `--require-vm` they fail. A test that
 calls `pytest.skip` itself is treated alike: nothing is reported as passed that did not run.
@@ -20,6 +20,7 @@ GUEST_COMMANDS = ["linux.uml", "qemu-system-x86_64", "mkfs.ext4"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-vm", action="store_true", help="a guest test that cannot run fails instead of skipping")
+    parser.addoption("--full", action="store_true", help="every target and workload where tests take a choice of them")
     parser.addoption("--allow-stale", action="store_true", help="run with a Rust build older than its sources")
 
 

@@ -45,6 +45,7 @@ def characterize(
     depth: int,
     fresh: bool,
     held: int | None,
+    recorder: str,
     markdown: str | None,
     html: str | None,
     json_file: str | None,
@@ -72,6 +73,7 @@ def characterize(
         seed=seed,
         depth=depth,
         held=held,
+        recorder=recorder,
     )
     with TerminalProgress(len(make_plans(question))) as progress:
         cells, findings = run(question, session.crew(guests), session.store, progress, fresh=fresh)

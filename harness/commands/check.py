@@ -56,6 +56,7 @@ def check(
     depth: int,
     fresh: bool,
     held: int | None,
+    recorder: str,
     json_file: str | None,
 ) -> int:
     """Run the workload FILE and judge every crash state that it can leave.
@@ -90,6 +91,7 @@ def check(
         seed=seed,
         depth=depth,
         held=held,
+        recorder=recorder,
         findings_max=FINDINGS_MAX,
     )
     with TerminalProgress(1) as progress:
@@ -142,6 +144,7 @@ def _to_json(result: Examination, target: Target) -> dict[str, object]:
         "recoveries": result.recoveries,
         "outcomes": result.outcomes,
         "recording": result.recording,
+        "device": result.device,
         "intervals": [_interval(certificate) for certificate in result.certificates],
         "judges": rulings,
         "notes": result.notes,
@@ -179,6 +182,7 @@ def _print(plan: Plan, result: Examination) -> None:
         console.print(f"covered in part: {within} crash intervals of recoveries", markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
+    console.print(f"recorded on: {result.device}", markup=False, highlight=False)
     in_recovery = ""
     if plan.depth > 1:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)

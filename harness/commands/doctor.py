@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import click
 from rich.console import Console
 
+from postcrash._core import Recording
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.engine import qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
@@ -20,6 +21,7 @@ from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
+from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events
@@ -57,6 +59,7 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("guest root", lambda: str(session.root)),
         _try("guest boots", lambda: _boot(session)),
         _try("blktrace", lambda: _blktrace(session), needed=False),
+        _try(f"recorder {DM_LOG_WRITES}", lambda: _log_writes(session), needed=False),
         *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
         _try("store", lambda: str(session.store.folder)),
     ]
@@ -127,6 +130,18 @@ def _blktrace(session: Session) -> str:
         workload = WorkloadBuilder().sync().build("sync")
         machine.record(base.path, TARGETS[0].mount_wire(), workload, out, {}, blktrace=trace)
         return f"{len(read_events(trace.read_bytes()))} events of one run"
+
+
+def _log_writes(session: Session) -> str:
+    """Record a small workload with it."""
+    target, workload = TARGETS[0], WorkloadBuilder().begin().creat("A").fsync("A").build("doctor").with_tail()
+    base = session.base(target)
+    settings = settings_for_recorders(session.settings, [DM_LOG_WRITES])
+    with Machine(settings) as machine, TemporaryDirectory(prefix="postcrash-") as folder:
+        out = Path(folder) / "recording"
+        record(machine, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=DM_LOG_WRITES)
+        fua = sum(event[0] == "write" and event[4] for event in Recording(out).events())
+        return f"{fua} FUA writes seen on {target.name}"
 
 
 def _target(session: Session, target: Target) -> str:

@@ -8,6 +8,7 @@ import click
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
 from postcrash.harness.kernels import ENGINES
+from postcrash.harness.recording import CRASH_DISK, DEVICES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
@@ -74,13 +75,20 @@ def _budget(_context: click.Context, _parameter: click.Parameter, text: str) -> 
 
 
 def exploration_options(command: _Command) -> _Command:
-    """`--model`, `--guests`, `--budget`, `--bound`, `--samples`, `--seed`, `--depth`, `--fresh` and `--held`."""
+    """`--model` and `--guests`, what bounds the exploration, `--seed`, `--fresh`, and how it is recorded."""
     options = (
         click.option(
             "--held",
             type=click.IntRange(0),
             metavar="SEED",
             help="Complete writes only when the kernel stands still, in an order drawn from SEED.",
+        ),
+        click.option(
+            "--recorder",
+            type=click.Choice(list(DEVICES)),
+            default=CRASH_DISK,
+            show_default=True,
+            help="What sees the requests: with dm-log-writes, FUA is FUA (docs/recorders.md).",
         ),
         click.option(
             "--depth",

@@ -51,6 +51,7 @@ fn scan_dm_log_writes(py: Python<'_>, log_path: PathBuf, disk_sectors: u64) -> P
     }
     let marks: Vec<(u64, String)> = summary.marks.into_iter().map(|mark| (mark.event, mark.text)).collect();
     result.set_item("marks", marks)?;
+    result.set_item("fua_flushes", summary.fua_flushes)?;
     result.set_item("goes_on", summary.goes_on)?;
     Ok(result)
 }

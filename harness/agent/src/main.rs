@@ -8,6 +8,7 @@ mod commit;
 mod extents;
 mod fsck;
 mod kernel_log;
+mod log_writes;
 mod mailbox;
 mod modules;
 mod mount;
@@ -28,7 +29,9 @@ const MOUNT_POINT: &str = "/mnt";
 /// The disk under test.
 const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";
-/// The modules that the two disks need.
+/// Where dm-log-writes logs; only in guests that record with it.
+const LOG_DISK: &str = "/dev/vdc";
+/// The modules that the disks need.
 const BOOT_MODULES: &str = "boot";
 
 fn main() {

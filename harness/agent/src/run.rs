@@ -5,6 +5,7 @@ use std::io;
 use postcrash_wire::{Message, Operation, Run};
 
 use crate::blktrace::Blktrace;
+use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
@@ -18,37 +19,56 @@ const MESSAGE: &str = "postcrash";
 pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     // SAFETY: plain number; workloads give modes exactly.
     unsafe { libc::umask(0) };
-    let mut marks = Marks { mailbox, trace: None };
-    if run.blktrace {
-        marks.trace = Some(Blktrace::start(TEST_DISK)?);
-    }
-    mount(TEST_DISK, &run.mount).map_err(|e| io::Error::new(e.kind(), format!("mount: {e}")))?;
-    let done = operations(&mut marks, run).and_then(|()| marks.done());
-    unmount()?;
-    done
+    let log = run.log_writes.then(LogWrites::create).transpose()?;
+    let device = log.as_ref().map_or(TEST_DISK, |log| &log.device);
+    let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
+    let result = mounted(device, &mut Marks { mailbox, trace, log: log.as_ref() }, run);
+    let removed = log.map_or(Ok(()), LogWrites::remove);
+    result.and(removed)
 }
 
-/// Says how far the operations are: to the crash disk, and into the trace of block requests where there is one.
+/// Says how far the workload is: to the crash disk, and to the recorders in the guest that there are.
 struct Marks<'a> {
     mailbox: &'a mut Mailbox,
     trace: Option<Blktrace>,
+    log: Option<&'a LogWrites>,
 }
 
 impl Marks<'_> {
     fn started(&mut self, op: u32) -> io::Result<()> {
         self.mailbox.send(&Message::Started { op })?;
-        self.trace.as_mut().map_or(Ok(()), |trace| trace.message(&format!("{MESSAGE} started {op}")))
+        self.recorders(&format!("started {op}"))
     }
 
     fn returned(&mut self, op: u32, errno: u32) -> io::Result<()> {
-        let traced = self.trace.as_mut().map_or(Ok(()), |trace| trace.message(&format!("{MESSAGE} returned {op}")));
-        traced.and_then(|()| self.mailbox.send(&Message::Returned { op, errno }))
+        self.recorders(&format!("returned {op}"))?;
+        self.mailbox.send(&Message::Returned { op, errno })
+    }
+
+    fn durable(&mut self) -> io::Result<()> {
+        self.mailbox.send(&Message::Durable)?;
+        self.recorders("durable")
     }
 
     fn done(&mut self) -> io::Result<()> {
+        self.recorders("done")?;
         let trace = self.trace.take().map_or(Ok(Vec::new()), Blktrace::finish)?;
         self.mailbox.send(&Message::Done(trace))
     }
+
+    fn recorders(&mut self, mark: &str) -> io::Result<()> {
+        if let Some(trace) = &mut self.trace {
+            trace.message(&format!("{MESSAGE} {mark}"))?;
+        }
+        self.log.map_or(Ok(()), |log| log.mark(&mark.replace(' ', ":")))
+    }
+}
+
+fn mounted(device: &str, marks: &mut Marks, run: &Run) -> io::Result<()> {
+    mount(device, &run.mount).map_err(|e| io::Error::new(e.kind(), format!("mount: {e}")))?;
+    let done = operations(marks, run).and_then(|()| marks.done());
+    unmount()?;
+    done
 }
 
 fn operations(marks: &mut Marks, run: &Run) -> io::Result<()> {
@@ -58,7 +78,7 @@ fn operations(marks: &mut Marks, run: &Run) -> io::Result<()> {
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
-    marks.mailbox.send(&Message::Durable)?;
+    marks.durable()?;
     sequence(marks, &run.ops, run.setup.len() as u32, &run.mount.fstype).map(|_| ())
 }
 

@@ -52,6 +52,9 @@ pub struct Run {
     /// Have the kernel trace the test disk's requests; the result is the trace, in blktrace's format.
     #[serde(default)]
     pub blktrace: bool,
+    /// Mount through dm-log-writes, which logs to the third disk what it sees, and marks there what the mailbox is told.
+    #[serde(default)]
+    pub log_writes: bool,
 }
 
 /// Mount a crash state, look at what recovery made of it, report, unmount.

@@ -12,8 +12,8 @@ use crate::guest::GuestConfig;
 use crate::sleep::Sleep;
 use crate::{qemu, termination, uml};
 
-/// Names of the guest's two disks, as files in its work folder.
-pub const SOCKETS: [&str; 2] = ["disk", "mailbox"];
+/// Names of the guest's disks, as sockets in its work folder. The last is there only for a guest with a log disk.
+pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
 /// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console.
 pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic";
 

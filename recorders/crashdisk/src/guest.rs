@@ -1,6 +1,6 @@
-//! One guest: the process that runs its kernel, its two devices, and the loop that serves them.
+//! One guest: the process that runs its kernel, its devices, and the loop that serves them.
 //!
-//! One thread serves both rings. A message is handled after every disk request that was in the ring when the message
+//! One thread serves all rings. A message is handled after every disk request that was in the ring when the message
 //! was taken, so that marks and requests stand in one order.
 
 use std::io;
@@ -18,6 +18,7 @@ use crate::block::{self, Kind, Request, Status};
 use crate::disk::Disk;
 use crate::engine::{self, Engine, SOCKETS};
 use crate::held::HeldReads;
+use crate::log_disk::{self, LogDisk};
 use crate::mailbox::Mailbox;
 use crate::poll::Poll;
 use crate::sleep::Sleep;
@@ -49,6 +50,17 @@ pub struct GuestConfig {
     /// File that the guest sees as /dev/ubda, under QEMU as /dev/vdc (bench baseline).
     #[serde(default)]
     pub plain_disk: Option<PathBuf>,
+    /// File behind the guest's third disk, /dev/vdc, where dm-log-writes can log.
+    #[serde(default)]
+    pub log_disk: Option<PathBuf>,
+}
+
+impl GuestConfig {
+    /// Paths of the sockets of the guest's disks, in the order of their names there.
+    pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };
+        SOCKETS[..count].iter().map(|name| self.work.join(name))
+    }
 }
 
 #[derive(Debug, Error)]
@@ -79,6 +91,7 @@ enum Token {
 enum Device {
     Test = 0,
     Mailbox = 1,
+    Log = 2,
 }
 
 struct Port {
@@ -93,8 +106,9 @@ pub struct Guest {
     config: GuestConfig,
     process: Child,
     poll: Poll<Token>,
-    ports: [Port; 2],
+    ports: Vec<Port>,
     mailbox: Mailbox,
+    log_disk: Option<LogDisk>,
     held: HeldReads,
     /// Requests of the test disk that are done and not completed yet, with the disk's number of each.
     uncompleted: Vec<(Request, u32)>,
@@ -106,17 +120,19 @@ impl Guest {
     /// Start a guest and wait until its agent asks for a command.
     pub fn boot(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
         std::fs::create_dir_all(&config.work)?;
-        let port = |name: &str, sectors, volatile| -> io::Result<Port> {
-            let path = config.work.join(name);
+        let log_disk = config.log_disk.as_deref().map(LogDisk::create).transpose()?;
+        let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / 512, log_disk::SECTORS];
+        let devices = [Device::Test, Device::Mailbox, Device::Log];
+        let ports = config.sockets().zip(sizes).zip(devices).map(|((path, sectors), device)| {
             let _ = std::fs::remove_file(&path);
-            Ok(Port { listener: UnixListener::bind(path)?, sectors, volatile, connection: None, kick: None })
-        };
-        let mailbox_sectors = frame::MAILBOX_BYTES / 512;
-        let ports = [port(SOCKETS[0], config.disk_sectors, true)?, port(SOCKETS[1], mailbox_sectors, false)?];
+            let (listener, volatile) = (UnixListener::bind(path)?, device == Device::Test);
+            Ok(Port { listener, sectors, volatile, connection: None, kick: None })
+        });
+        let ports = ports.collect::<io::Result<Vec<_>>>()?;
         let process = config.engine.launch(config)?;
         let mut poll = Poll::new()?;
         poll.add(pidfd(&process)?, Token::Exit)?;
-        for (device, port) in [Device::Test, Device::Mailbox].into_iter().zip(&ports) {
+        for (device, port) in devices.into_iter().zip(&ports) {
             poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
         }
         let mut guest = Guest {
@@ -125,6 +141,7 @@ impl Guest {
             poll,
             ports,
             mailbox: Mailbox::default(),
+            log_disk,
             held: HeldReads::default(),
             uncompleted: Vec::new(),
             sleep: Sleep::watching(Vec::new()),
@@ -221,7 +238,10 @@ impl Guest {
                 if let Some(kick) = self.ports[device as usize].kick {
                     drain_eventfd(kick);
                 }
-                self.serve_mailbox(disk)
+                match device {
+                    Device::Test | Device::Mailbox => self.serve_mailbox(disk),
+                    Device::Log => self.serve_log_disk(),
+                }
             }
         }
     }
@@ -266,6 +286,13 @@ impl Guest {
         }
         self.mailbox.deliver(connection)?;
         Ok(())
+    }
+
+    fn serve_log_disk(&mut self) -> Result<(), GuestError> {
+        let port = &mut self.ports[Device::Log as usize];
+        let taken = take(port)?;
+        let Some((log_disk, connection)) = self.log_disk.as_mut().zip(port.connection.as_mut()) else { return Ok(()) };
+        taken.iter().try_for_each(|request| Ok(log_disk.serve(request, connection)?))
     }
 
     /// Serve the guest's disk until its kernel has come to rest: what it does after an operation has returned, such as

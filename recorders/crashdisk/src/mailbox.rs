@@ -111,7 +111,8 @@ impl Mailbox {
     }
 }
 
-fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
+/// Answer a request, and let the guest know.
+pub fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
     let written = request.answer(&connection.memory, data, status)?;
     connection.queue.complete(request.head, written);
     connection.queue.notify();
@@ -240,7 +241,8 @@ mod tests {
     fn a_command_longer_than_its_read_is_continued() {
         let mut agent = Agent::new();
         let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new() };
-        let command = Command::Run(postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new(), blktrace: false });
+        let run = postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new(), blktrace: false, log_writes: false };
+        let command = Command::Run(run);
         agent.mailbox.send(&command);
         let wanted = frame::encode(&serde_json::to_vec(&command).expect("plain data"));
         agent.read(START, 512).expect("answered");

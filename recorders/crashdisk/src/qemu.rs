@@ -6,7 +6,7 @@ use std::process::Command as Process;
 
 use serde::Deserialize;
 
-use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
+use crate::engine::{self, KERNEL_ARGUMENTS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
 
@@ -53,11 +53,11 @@ impl Qemu {
             .arg("-initrd")
             .arg(&config.root)
             .args(["-append", &format!("console=ttyS0 {KERNEL_ARGUMENTS} {FAST}")]);
-        for name in SOCKETS {
-            let path = config.work.join(name).display().to_string().replace(',', ",,");
+        for (number, path) in config.sockets().enumerate() {
+            let path = path.display().to_string().replace(',', ",,");
             process
-                .args(["-chardev", &format!("socket,id={name},path={path}")])
-                .args(["-device", &format!("vhost-user-blk-pci,chardev={name},num-queues=1")]);
+                .args(["-chardev", &format!("socket,id=disk{number},path={path}")])
+                .args(["-device", &format!("vhost-user-blk-pci,chardev=disk{number},num-queues=1")]);
         }
         if let Some(plain) = &config.plain_disk {
             let path = plain.display().to_string().replace(',', ",,");

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Command as Process;
 
-use crate::engine::{self, KERNEL_ARGUMENTS, SOCKETS};
+use crate::engine::{self, KERNEL_ARGUMENTS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
 
@@ -16,7 +16,7 @@ pub fn command(config: &GuestConfig) -> Process {
         .args(["root=/dev/root", "rootfstype=hostfs", "ro", "init=/init"])
         .args(KERNEL_ARGUMENTS.split(' '))
         .arg(format!("rootflags={}", config.root.display()))
-        .args(SOCKETS.map(|name| format!("virtio_uml.device={}:2", config.work.join(name).display())))
+        .args(config.sockets().map(|path| format!("virtio_uml.device={}:2", path.display())))
         .args(["con=null", "con0=null,fd:1", "ssl=null"])
         .arg(format!("uml_dir={}/", config.work.display()))
         .env("TMPDIR", "/dev/shm");

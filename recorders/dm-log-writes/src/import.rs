@@ -19,6 +19,8 @@ const PART_SECTORS_MAX: u64 = (4 << 20) / SECTOR_BYTES as u64;
 /// Bytes of all marks that a summary holds; a recording's metadata is at most 16 MiB.
 const MARKS_BYTES_MAX: usize = 4 << 20;
 const MARK_OVERHEAD_BYTES: usize = 48;
+/// A summary names no more flushes with FUA than that.
+const FUA_FLUSHES_MAX: usize = 1 << 20;
 
 /// The text of a mark and the number of events that stand before it in the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Summary {
     pub fua_writes: u64,
     /// Entries with the flush flag.
     pub flushes: u64,
+    /// Flushes without data that have the FUA flag: the number of events that stand before each in the recording.
+    pub fua_flushes: Vec<u64>,
     pub discards: u64,
     pub marks: Vec<Mark>,
     /// Marks that found no place in `marks`.
@@ -63,11 +67,14 @@ pub fn scan(log: &Path, disk_sectors: u64, go_on: &mut dyn FnMut() -> bool) -> R
             return Err(LogError::Interrupted);
         }
         counter.summary.metadata_flags += u64::from(entry.metadata);
+        if matches!(entry.body, Body::Nothing { fua: true }) {
+            counter.fua_flush();
+        }
         if entry.flush {
             counter.flush();
         }
         match entry.body {
-            Body::Nothing => {}
+            Body::Nothing { .. } => {}
             Body::Write { sector, sectors, fua, padded, .. } => {
                 counter.summary.padded_writes += u64::from(padded);
                 counter.write(sector, sectors, fua);
@@ -96,6 +103,12 @@ impl Counter {
     fn interval_ends(&mut self) {
         self.summary.interval_pieces = self.summary.interval_pieces.saturating_add(self.pieces);
         self.summary.interval_pieces_max = self.summary.interval_pieces_max.max(self.pieces);
+    }
+
+    fn fua_flush(&mut self) {
+        if self.summary.fua_flushes.len() < FUA_FLUSHES_MAX {
+            self.summary.fua_flushes.push(self.events);
+        }
     }
 
     fn flush(&mut self) {
@@ -185,7 +198,7 @@ pub fn import(
                 importer.writer.zero(id, sector, sectors, true)?;
                 importer.writer.complete(id)?;
             }
-            Body::Nothing | Body::Mark { .. } => {}
+            Body::Nothing { .. } | Body::Mark { .. } => {}
         }
         if !go_on() {
             return Err(LogError::Interrupted);

@@ -18,8 +18,10 @@ pub struct Entry {
 
 #[derive(Debug)]
 pub enum Body {
-    /// A flush without data.
-    Nothing,
+    /// A flush without data. Device mapper leaves FUA on it where it has cut it off a write.
+    Nothing {
+        fua: bool,
+    },
     /// `data` is the byte of the log where its data starts. `padded`: the last sector holds less data than it is long.
     Write {
         sector: u64,
@@ -147,7 +149,7 @@ impl LogReader {
             return Ok((entry(Body::Mark { text: self.text(text_bytes)? }), data));
         }
         if sectors == 0 {
-            return Ok((entry(Body::Nothing), data));
+            return Ok((entry(Body::Nothing { fua: flags & flag::FUA != 0 }), data));
         }
         let (sector, count) = self.within_disk(sector, sectors)?;
         if flags & flag::DISCARD != 0 {

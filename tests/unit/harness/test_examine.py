@@ -46,6 +46,7 @@ class FakeMachine:
         self.base, self.events = base, events
 
     def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
+        assert held is None
         write_recording(out, base.stat().st_size // 512, "{}", [("started", 0), ("durable",)])
 
     def explore(self, *arguments: object, **options: object) -> Iterator[dict[str, Any]]:

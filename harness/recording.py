@@ -1,0 +1,70 @@
+"""Making a recording, by the recorder that was asked for."""
+
+import json
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from postcrash._core import Recording, write_recording
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.model import Workload
+from postcrash.recorders import crash_disk, dm_log_writes
+from postcrash.recorders.agreement import compare
+from postcrash.recorders.fua import events_with_fua
+
+CRASH_DISK, DM_LOG_WRITES = crash_disk.NAME, dm_log_writes.NAME
+DEVICES = {
+    CRASH_DISK: "crash disk over virtio-blk (no FUA: FUA is write + flush)",
+    DM_LOG_WRITES: "crash disk over virtio-blk, with the requests and the FUA that dm-log-writes saw above it",
+}
+"""Recorders, and what a recording of theirs says of the path that it was made on."""
+_DISAGREEMENTS_SHOWN = 3
+
+
+def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) -> MachineSettings:
+    """Guests on which each of `recorders` can record."""
+    return replace(settings, log_disk=DM_LOG_WRITES in set(recorders))
+
+
+def record(
+    machine: Machine,
+    base: Path,
+    mount: dict[str, Any],
+    workload: Workload,
+    out: Path,
+    metadata: dict[str, Any],
+    *,
+    held: int | None,
+    recorder: str,
+) -> None:
+    """Run `workload` on `base` and write the recording to `out`. Errors as of `Machine.record`.
+
+    With dm-log-writes: InfrastructureError where what it saw and what the crash disk saw cannot be of one run.
+    """
+    metadata = {**metadata, "recorder": recorder, "device": DEVICES[recorder], "held": held}
+    if recorder == CRASH_DISK:
+        machine.record(base, mount, workload, out, metadata, held)
+        return
+    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+        below, log = Path(folder) / "below.pcr", Path(folder) / "log"
+        machine.record(base, mount, workload, below, metadata, held, log=log)
+        seen = Recording(below)
+        try:
+            agreement = compare(crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors))
+            _refuse(workload, agreement.disagreements)
+            write_recording(out, seen.disk_sectors, json.dumps(metadata), events_with_fua(seen, agreement))
+        except (OSError, ValueError) as error:
+            raise InfrastructureError(f"{workload.name}: {error}") from error
+
+
+def _refuse(workload: Workload, disagreements: list[str]) -> None:
+    if disagreements:
+        shown = "; ".join(disagreements[:_DISAGREEMENTS_SHOWN])
+        more = len(disagreements) - _DISAGREEMENTS_SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        raise InfrastructureError(
+            f"{workload.name}: the crash disk and dm-log-writes do not agree on this run: {shown}{rest}"
+        )

@@ -1,0 +1,283 @@
+"""Do two recorders of one run agree? Request by request: the crash disk, and a recorder above it.
+
+The recorder above sees requests as the file system made them. On their way down the kernel cuts writes to the test
+disk's limit of one block, and makes a FUA write, which virtio-blk does not carry, a write and a flush. The crash disk
+joins again what came together. `RULES` names every difference that this can make; any other is a disagreement.
+
+Compared are the marks, every sector of every write with its data, the order of writes to one sector, discards, and for
+each flush and FUA write what it covers and between which marks it stands. Not compared is the order of writes to
+different sectors between two flushes: it decides nothing of what a crash can leave.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from postcrash.recorders.trace import Request, Trace
+
+SECTOR_BYTES = 512
+RULES = {
+    "split": "the kernel cut a write to the test disk's limit of one block: the crash disk saw several requests",
+    "joined": "the crash disk joins writes that come together, each followed by the next sectors: it saw one request",
+    "FUA is a flush": "virtio-blk carries no FUA: the crash disk saw the write and, once that was completed, a flush",
+    "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
+    "logged late": "dm-log-writes logs a FUA write at once, and an earlier write to its sectors when a flush covers it",
+    "behind the end": "the crash disk's recording ends before the target is unmounted",
+}
+
+
+@dataclass(slots=True)
+class Placed:
+    """A request of the recorder above, and when the crash disk saw it: positions in the crash disk's trace.
+
+    `parts` are the crash disk's requests over its sectors. A FUA write is completed when its flush is.
+    """
+
+    request: Request
+    submitted: int
+    completed: int | None
+    parts: tuple[Request, ...] = ()
+
+
+@dataclass(slots=True)
+class Agreement:
+    """`placed` in the order of the trace above; `explained` counts uses of `RULES` by name."""
+
+    placed: list[Placed] = field(default_factory=list)
+    explained: Counter[str] = field(default_factory=Counter)
+    disagreements: list[str] = field(default_factory=list)
+
+
+def compare(disk: Trace, above: Trace) -> Agreement:
+    """Find each request of `above` in the crash disk's trace `disk`, and each of `disk` in `above`."""
+    result = Agreement()
+    ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
+    if ours != theirs:
+        result.disagreements.append(f"marks: {disk.recorder} has {ours}, {above.recorder} {theirs}")
+        return result
+    writes = _Writes(disk, above, result).place()
+    _Flushes(disk, above, result, writes).place()
+    result.explained = +result.explained
+    return result
+
+
+class _Writes:
+    """Finds writes and discards by their sectors: the first not yet found with the same content."""
+
+    def __init__(self, disk: Trace, above: Trace, result: Agreement) -> None:
+        self._disk, self._above, self._result = disk, above, result
+        self._waiting: dict[_Key, deque[int]] = defaultdict(deque)
+        self._is_late = False
+        """The request that is being found stands before an earlier one to its sectors."""
+        for number, request in enumerate(disk.requests):
+            for key in _keys(request):
+                self._waiting[key].append(number)
+
+    def place(self) -> dict[int, Placed]:
+        """Each that is found, by its number in the trace above."""
+        placed: dict[int, Placed] = {}
+        absent: list[int] = []
+        for number, request in enumerate(self._above.requests):
+            keys = _keys(request)
+            if keys and not any(self._waiting[key] for key in keys):
+                absent.append(number)
+            elif keys:
+                placed[number] = self._found(request, keys)
+        self._absent(absent, placed)
+        left = {numbers[0]: key for key, numbers in reversed(self._waiting.items()) if numbers}
+        for number in sorted(left):
+            self._disagree(f"{_shown(self._disk.requests[number])} is not in {self._above.recorder}")
+        self._count_joined(placed.values())
+        return placed
+
+    def _disagree(self, text: str) -> None:
+        if text not in self._result.disagreements[-1:]:
+            self._result.disagreements.append(text)
+
+    def _found(self, request: Request, keys: list["_Key"]) -> Placed:
+        self._is_late = False
+        numbers = sorted({number for key in keys if (number := self._take(request, key)) is not None})
+        parts = tuple(self._disk.requests[number] for number in numbers)
+        self._result.explained["split"] += len(parts) > 1
+        self._result.explained["logged late"] += self._is_late
+        ends = [part.completed for part in parts]
+        completed = None if None in ends else max(end for end in ends if end is not None)
+        return Placed(request, min(_submitted(part) for part in parts), completed, parts)
+
+    def _take(self, request: Request, key: "_Key") -> int | None:
+        """The crash disk's request for one sector of `request`."""
+        waiting = self._waiting[key]
+        if not waiting:
+            self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
+            return None
+        same = [place for place, number in enumerate(waiting) if self._same(request, number, key)]
+        if not same:
+            self._disagree(f"{_shown(request)}: other data in {self._disk.recorder}")
+            return waiting.popleft()
+        if same[0] > 0:
+            self._is_late = request.fua
+            if not request.fua:
+                self._disagree(f"{_shown(request)}: an earlier write to its sectors comes later")
+        number = waiting[same[0]]
+        del waiting[same[0]]
+        return number
+
+    def _same(self, request: Request, number: int, key: "_Key") -> bool:
+        ours, theirs = _content(self._disk.requests[number], key), _content(request, key)
+        return ours is None or theirs is None or ours == theirs
+
+    def _absent(self, absent: list[int], placed: dict[int, Placed]) -> None:
+        """What the crash disk did not see must come behind all that it saw."""
+        last = max((number for number, found in placed.items() if not found.request.fua), default=-1)
+        last_mark = max((mark.position for mark in self._above.marks), default=-1)
+        for number in absent:
+            request = self._above.requests[number]
+            if _position(request) >= last_mark and (request.fua or number > last):
+                self._result.explained["behind the end"] += 1
+            else:
+                self._disagree(f"{_shown(request)} of {self._above.recorder} is not in {self._disk.recorder}")
+
+    def _count_joined(self, placed: Iterable[Placed]) -> None:
+        users = Counter(part.submitted for found in placed for part in found.parts)
+        self._result.explained["joined"] += sum(count > 1 for count in users.values())
+
+
+class _Flushes:
+    """Finds for each flush of the trace above the crash disk's, and for each FUA write the flush that it became."""
+
+    def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, Placed]) -> None:
+        self._disk, self._above, self._result, self._writes = disk, above, result, writes
+        self._flushes = [request for request in disk.requests if request.kind == "flush"]
+        self._submissions = [_submitted(flush) for flush in self._flushes]
+        self._next = 0
+        """The first of the crash disk's flushes that is not accounted for."""
+        self._completed = -1
+        """The crash disk had completed by then what the trace above has had completed so far."""
+        self._of_flushes: set[int] = set()
+        """Those that belong to flushes of the trace above, not to FUA writes."""
+
+    def place(self) -> None:
+        """Go through the trace above: a flush counts when it is submitted, or else logged, a write when completed."""
+        steps: list[tuple[float, bool, int]] = []
+        for number, request in enumerate(self._above.requests):
+            if request.kind == "flush" or request.preflush:
+                steps.append((_position(request) if request.submitted is None else request.submitted, True, number))
+            if number in self._writes:
+                steps.append((_position(request), False, number))
+        marks = deque(zip(self._above.marks, self._disk.marks, strict=True))
+        span = _Span(-1, None)
+        for position, is_flush, number in sorted(steps):
+            while marks and marks[0][0].position <= position:
+                span = _Span(marks.popleft()[1].position, None)
+            span.end = marks[0][1].position if marks else None
+            if is_flush:
+                self._flush(self._above.requests[number], span)
+            else:
+                self._write(self._writes[number], span)
+        for flush in self._flushes[self._next :]:
+            self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
+
+    def _flush(self, request: Request, span: "_Span") -> None:
+        """The first flush from here on that was submitted after what this one covers was completed."""
+        place = max(self._next, bisect_right(self._submissions, self._completed))
+        if place == len(self._flushes):
+            self._missing(request, span)
+            return
+        first = last = self._account(request, place, span)
+        self._of_flushes.add(place)
+        if request.fua and not request.sectors:
+            if self._next == len(self._flushes):
+                self._missing(request, span)
+                return
+            last = self._account(request, self._next, span)
+            self._of_flushes.add(self._next - 1)
+            self._result.explained["two flushes"] += 1
+        if not request.sectors:
+            self._result.placed.append(Placed(request, _submitted(first), last.completed))
+
+    def _write(self, found: Placed, span: "_Span") -> None:
+        self._result.placed.append(found)
+        if found.request.fua and found.completed is not None:
+            self._fua(found, found.completed, span)
+        if found.completed is not None:
+            self._completed = max(self._completed, found.completed)
+
+    def _fua(self, found: Placed, written: int, span: "_Span") -> None:
+        """The first flush that was submitted after the write was completed: several FUA writes may share it."""
+        place = bisect_right(self._submissions, written)
+        found.completed = None
+        if place == len(self._flushes):
+            self._missing(found.request, span)
+            return
+        found.completed = self._account(found.request, place, span).completed
+        self._result.explained["FUA is a flush"] += 1
+        if place in self._of_flushes:
+            self._disagree(f"{_shown(found.request)}: the only flush that may be its is that of another request")
+
+    def _account(self, request: Request, place: int, span: "_Span") -> Request:
+        flush = self._flushes[place]
+        for skipped in self._flushes[self._next : place]:
+            self._disagree(f"{_shown(skipped)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
+        self._next = max(self._next, place + 1)
+        if not span.holds(flush):
+            self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
+        return flush
+
+    def _missing(self, request: Request, span: "_Span") -> None:
+        if span.end is None:
+            self._result.explained["behind the end"] += 1
+        else:
+            self._disagree(f"{_shown(request)}: {self._disk.recorder} has no flush for it")
+
+    def _disagree(self, text: str) -> None:
+        self._result.disagreements.append(text)
+
+
+@dataclass(slots=True)
+class _Span:
+    """Between two marks of the crash disk's trace; the last one has no end."""
+
+    start: int
+    end: int | None
+
+    def holds(self, flush: Request) -> bool:
+        """Whether the flush was submitted and completed there."""
+        return _submitted(flush) > self.start and (self.end is None or _position(flush) < self.end)
+
+
+_Key = int | tuple[str, int, int]
+
+
+def _keys(request: Request) -> list[_Key]:
+    """What is found one by one: each sector of a write; a discard or write-zeroes as it is."""
+    if request.kind == "write":
+        return list(range(request.sector, request.sector + request.sectors))
+    return [(request.kind, request.sector, request.sectors)] if request.sectors else []
+
+
+def _content(request: Request, key: _Key) -> bytes | None:
+    """The data of one sector, where the recorder sees data."""
+    if request.data is None or not isinstance(key, int):
+        return None
+    start = (key - request.sector) * SECTOR_BYTES
+    return request.data[start : start + SECTOR_BYTES]
+
+
+def _submitted(request: Request) -> int:
+    """The position of a crash disk's request."""
+    assert request.submitted is not None
+    return request.submitted
+
+
+def _position(request: Request) -> float:
+    """When it was completed; what never was comes last."""
+    return math.inf if request.completed is None else request.completed
+
+
+def _shown(request: Request) -> str:
+    flags = " PREFLUSH" * request.preflush + " FUA" * request.fua
+    place = f" of {request.sectors} sectors from {request.sector}" if request.sectors else ""
+    position = request.submitted if request.submitted is not None else request.completed
+    return f"{request.kind}{place}{flags} at {position}"

@@ -1,0 +1,31 @@
+"""Traces of the crash disk: its recordings hold all that it saw."""
+
+from dataclasses import replace
+
+from postcrash._core import Recording
+from postcrash.recorders.trace import Mark, Request, Trace
+
+NAME = "crash-disk"
+
+
+def trace(recording: Recording) -> Trace:
+    """What a recording holds. Positions are numbers of its events.
+
+    Data of write-zeroes and discards is None. Over virtio-blk, FUA is not there: it is a write and then a flush.
+    """
+    events = recording.events()
+    completed = {event[1]: number for number, event in enumerate(events) if event[0] == "complete"}
+    requests, marks = [], []
+    for number, event in enumerate(events):
+        match event:
+            case ("write", id, sector, sectors, fua, preflush):
+                data = recording.data(number)
+                requests.append(Request("write", sector, sectors, preflush, fua, data, number, completed.get(id)))
+            case ("zero", id, sector, sectors, discard):
+                zero = Request("write-zeroes", sector, sectors, False, False, None, number, completed.get(id))
+                requests.append(replace(zero, kind="discard") if discard else zero)
+            case ("flush", id):
+                requests.append(Request("flush", 0, 0, False, False, None, number, completed.get(id)))
+            case ("started" | "returned" as word, operation, *_):
+                marks.append(Mark(word, operation, number))
+    return Trace(NAME, tuple(requests), tuple(marks))

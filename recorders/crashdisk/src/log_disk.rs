@@ -1,0 +1,81 @@
+//! The log disk: a file where the guest's dm-log-writes logs. It has no write cache.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::block::{Kind, Request, Status};
+use crate::mailbox::complete;
+use crate::vhost::Connection;
+
+const SECTOR_BYTES: u64 = 512;
+/// Capacity. The file is as long as what was written to it.
+pub const SECTORS: u64 = (16 << 30) / SECTOR_BYTES;
+
+pub struct LogDisk {
+    file: File,
+}
+
+impl LogDisk {
+    pub fn create(path: &Path) -> io::Result<LogDisk> {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(LogDisk { file })
+    }
+
+    pub fn serve(&mut self, request: &Request, connection: &mut Connection) -> io::Result<()> {
+        let (data, status) = self.execute(&request.kind)?;
+        complete(request, connection, &data, status)
+    }
+
+    fn execute(&self, kind: &Kind) -> io::Result<(Vec<u8>, Status)> {
+        let mut data = Vec::new();
+        match kind {
+            kind if !kind.fits(SECTORS) => return Ok((data, Status::Error)),
+            Kind::Read { sector, bytes } => {
+                data.resize(*bytes, 0);
+                self.read(*sector * SECTOR_BYTES, &mut data)?;
+            }
+            Kind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES)?,
+            Kind::Flush => {}
+            Kind::Identify => data.extend_from_slice(b"postcrash-log"),
+            Kind::Zero { .. } | Kind::Unsupported => return Ok((data, Status::Unsupported)),
+        }
+        Ok((data, Status::Ok))
+    }
+
+    /// What was never written reads as zeros.
+    fn read(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.file.read_at(&mut out[done..], start + done as u64)? {
+                0 => return Ok(()),
+                count => done += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_the_rest_is_zeros() {
+        let folder = std::env::temp_dir().join(format!("postcrash-log-disk-{}", std::process::id()));
+        let disk = LogDisk::create(&folder).expect("created");
+        std::fs::remove_file(&folder).expect("it is there");
+        let write = Kind::Write { sector: 3, data: vec![7; 512] };
+        assert_eq!(disk.execute(&write).expect("written"), (Vec::new(), Status::Ok));
+        let (data, _) = disk.execute(&Kind::Read { sector: 2, bytes: 1536 }).expect("read");
+        assert_eq!(data, [vec![0; 512], vec![7; 512], vec![0; 512]].concat());
+        for (kind, status) in [
+            (Kind::Write { sector: SECTORS, data: vec![7; 512] }, Status::Error),
+            (Kind::Read { sector: u64::MAX, bytes: 512 }, Status::Error),
+            (Kind::Zero { sector: 0, sectors: 1, discard: true }, Status::Unsupported),
+        ] {
+            assert_eq!(disk.execute(&kind).expect("answered").1, status, "{kind:?}");
+        }
+    }
+}

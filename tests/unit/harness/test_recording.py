@@ -1,0 +1,53 @@
+"""With dm-log-writes, a recording is made only where the two recorders agree."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording, export_dm_log_writes, write_recording
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.recording import DEVICES, DM_LOG_WRITES, record
+from postcrash.model import parse_workload
+
+WORKLOAD = parse_workload("creat a\n", "w")
+WRITE = bytes(4096)
+
+
+class FakeMachine:
+    """A machine on which the crash disk sees a write and a flush, and the log has that write with or without FUA."""
+
+    def __init__(self, *, fua: bool) -> None:
+        self.fua = fua
+
+    def record(
+        self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object, *, log: Path
+    ) -> None:
+        below = [("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)]
+        write_recording(out, 8, "{}", [("started", 0), *below, ("returned", 0, 0)])
+        above = out.with_name("above.pcr")
+        write_recording(above, 8, "{}", [("write", 0, 0, WRITE, self.fua, False), ("complete", 0)])
+        export_dm_log_writes(Recording(above), log, [(0, "started:0"), (2, "returned:0"), (2, "done")])
+
+
+def recorded(folder: Path, *, fua: bool) -> Recording:
+    out = folder / "run.pcr"
+    machine = FakeMachine(fua=fua)
+    record(machine, folder, {}, WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
+    return Recording(out)
+
+
+def test_the_recording_has_fua_and_says_so(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, fua=True)
+    events = [("started", 0), ("write", 0, 0, 8, True, False), ("complete", 0), ("returned", 0, 0)]
+    assert recording.events() == events
+    metadata = json.loads(recording.metadata)
+    assert (metadata["recorder"], metadata["device"]) == (DM_LOG_WRITES, DEVICES[DM_LOG_WRITES])
+
+
+def test_what_does_not_agree_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InfrastructureError, match=r"w: .* do not agree on this run: flush at 3 of crash-disk belongs to"
+    ):
+        recorded(tmp_path, fua=False)
+    assert not (tmp_path / "run.pcr").exists()
