@@ -17,7 +17,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.kernel import UML_MODULES, Kernel, find_kernel, image_version, kernel_at, uml_version
-from postcrash.harness.kernel_config import embedded_config, missing_options
+from postcrash.harness.kernel_config import config_of, missing_options
 from postcrash.harness.modules import Modules
 
 ENGINES = ("auto", "uml", "qemu")
@@ -56,14 +56,7 @@ class Stocked:
 
     def config(self) -> str | None:
         """Its configuration: a file, or embedded in it. None if it is not known."""
-        kept = self.folder / "config"
-        try:
-            if kept.is_file():
-                return kept.read_text(errors="replace")
-            carriers = [self.path, *(self.modules.rglob("configs.ko") if self.modules else ())]
-            return next((config for file in carriers if (config := embedded_config(file))), None)
-        except OSError as error:
-            raise InfrastructureError(f"the configuration of {self.name}: {error}") from error
+        return config_of(self.path, self.modules)
 
 
 @dataclass(frozen=True, slots=True)

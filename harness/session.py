@@ -10,6 +10,7 @@ from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
+from postcrash.harness.kernel_file_systems import has_file_system
 from postcrash.harness.kernels import choose_kernel
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
@@ -81,6 +82,14 @@ class Session:
             return base_image(target, cache_folder() / "bases")
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
+
+    def require_file_system(self, target: Target) -> None:
+        """The guest's kernel must have the target's file system."""
+        if not has_file_system(self.kernel, target.fstype):
+            raise UsageError(
+                f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
+                "choose a kernel that has it with --kernel (postcrash kernels list)"
+            )
 
     def require_fsck(self, target: Target) -> None:
         """The guest must have the target's fsck."""

@@ -63,6 +63,8 @@ def characterize(
       postcrash characterize --target xfs --json - --html xfs.html
     """
     chosen = [session.target(name) for name in targets] or list(TABLE_TARGETS)
+    for target in chosen:
+        session.require_file_system(target)
     question = Question(
         targets=[(target, session.base(target)) for target in dict.fromkeys(chosen)],
         properties=_properties(properties),
