@@ -47,4 +47,4 @@ class TerminalProgress:
 
     def finished(self, plan: Plan, examination: Examination) -> None:
         """See `campaign.Progress`."""
-        self._bars.update(self._task, advance=1, description=plan.target.name)
+        self._bars.update(self._task, advance=1, description=f"{plan.kernel} {plan.target.name}")
