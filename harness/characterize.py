@@ -31,10 +31,19 @@ class Question:
     recorder: str = CRASH_DISK
 
 
-def characterize(
-    question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
-) -> tuple[list[Cell], list[Finding]]:
-    """The cells, target by target, and the findings behind those that are VIOLATED."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The cells, target by target, the findings behind those that are VIOLATED, and what was done for all of them."""
+
+    cells: Sequence[Cell]
+    findings: Sequence[Finding]
+    workloads: int
+    states: int
+    recoveries: int
+
+
+def characterize(question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False) -> Answer:
+    """Answer every question on one kernel."""
     plans = make_plans(question)
     examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
     cells, findings = [], []
@@ -47,7 +56,36 @@ def characterize(
             cells.append(cell)
             findings.extend([witness] if witness else [])
     store.put_cells(cells)
-    return cells, findings
+    results = [result for _, result in examined]
+    return Answer(
+        cells,
+        findings,
+        workloads=len(results),
+        states=sum(result.covered for result in results),
+        recoveries=sum(result.recoveries for result in results),
+    )
+
+
+def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
+    """The cells of targets whose file system `kernel` does not have."""
+    return [
+        Cell(
+            target=target.name,
+            property=prop.name,
+            verdict=Verdict.UNDECIDED,
+            states=0,
+            recoveries=0,
+            outcomes=0,
+            workloads=0,
+            relevant=0,
+            witness=None,
+            reason=f"{kernel} has no {target.fstype}",
+            kernel=kernel,
+            model=model,
+        )
+        for target in targets
+        for prop in properties
+    ]
 
 
 def make_plans(question: Question) -> list[Plan]:

@@ -9,11 +9,12 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.kernel import uml_version
 from postcrash.harness.kernels import LIBRARIES, Parts, run_with
 
 IMAGE = "linux-image-amd64"
@@ -66,7 +67,10 @@ class Suite:
             return _run(["dpkg-deb", "-f", str(archive), "Version"]).strip()
 
     def _with_libraries(self, parts: Parts, root: Path) -> Parts:
-        """A user-mode Linux with the C library of its own suite, which this machine's may be too old for."""
+        """A user-mode Linux, with the C library of its own suite where this machine's is too old for it."""
+        with suppress(InfrastructureError):
+            uml_version(parts.kernel)
+            return parts
         self._unpack("libc6", root)
         (libraries,) = {loader.resolve().parent for loader in root.rglob(f"x86_64-linux-gnu/{LIBRARIES[0]}")}
         run_with(parts.kernel, libraries)

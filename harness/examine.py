@@ -332,7 +332,7 @@ class _Examiner:
     def _finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
         finding = Finding(
-            id=finding_id(plan.target.name, plan.workload.to_text(), plan.model, judge, message),
+            id=finding_id(plan.target.name, plan.kernel, plan.workload.to_text(), plan.model, judge, message),
             checker=judge,
             message=message,
             target=plan.target.name,

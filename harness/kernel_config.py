@@ -4,38 +4,41 @@ import re
 import zlib
 from pathlib import Path
 
-from postcrash.targets import TARGETS
+from postcrash.harness.errors import InfrastructureError
 
 _GUEST = ("BLOCK", "DEVTMPFS", "PROC_FS", "PRINTK", "VIRTIO_BLK")
 _BY_ENGINE = {
     "uml": ("HOSTFS", "VIRTIO_UML"),
     "qemu": ("BINFMT_ELF", "BLK_DEV_INITRD", "PCI", "SERIAL_8250_CONSOLE", "VIRTIO_PCI"),
 }
-_BY_FSTYPE = {
-    "ext2": ("EXT4_FS", "EXT4_USE_FOR_EXT2"),
-    "ext3": ("EXT4_FS",),
-    "ext4": ("EXT4_FS",),
-    "btrfs": ("BTRFS_FS",),
-    "xfs": ("XFS_FS",),
-}
-_SET = re.compile(r"^CONFIG_(\w+)=[ym]$", re.MULTILINE)
 # CONFIG_IKCONFIG puts the configuration, compressed, between these marks: into the kernel or into configs.ko.
 _EMBEDDED = re.compile(rb"IKCFG_ST(\x1f\x8b.*?)IKCFG_ED", re.DOTALL)
 _GZIP = 31
 
 
 def missing_options(config: str, engine: str) -> list[str]:
-    """Options that `config` sets neither to y nor to m: those of every guest of `engine`, then those of file systems.
+    """Options that every guest of `engine` needs and `config` sets neither to y nor to m: `CONFIG_VIRTIO_BLK`.
 
-    In the form `CONFIG_VIRTIO_BLK`, and `CONFIG_XFS_FS (xfs)` for what only a file system needs.
+    File systems are another matter (kernel_file_systems.py).
     """
-    there = set(_SET.findall(config))
-    general = [f"CONFIG_{option}" for option in (*_GUEST, *_BY_ENGINE[engine]) if option not in there]
-    fstypes = sorted({target.fstype for target in TARGETS})
-    special = [
-        f"CONFIG_{option} ({fstype})" for fstype in fstypes for option in _BY_FSTYPE[fstype] if option not in there
-    ]
-    return general + special
+    return [f"CONFIG_{option}" for option in (*_GUEST, *_BY_ENGINE[engine]) if not sets(config, option)]
+
+
+def sets(config: str, option: str) -> bool:
+    """Whether `config` sets `option`, without `CONFIG_`, to y or m."""
+    return re.search(rf"^CONFIG_{option}=[ym]$", config, re.MULTILINE) is not None
+
+
+def config_of(kernel: Path, modules: Path | None) -> str | None:
+    """The configuration of a kernel: the file `config` beside it, or embedded in it. None if it is not known."""
+    kept = kernel.with_name("config")
+    try:
+        if kept.is_file():
+            return kept.read_text(errors="replace")
+        carriers = [kernel, *(modules.rglob("configs.ko") if modules else ())]
+        return next((config for file in carriers if (config := embedded_config(file))), None)
+    except OSError as error:
+        raise InfrastructureError(f"the configuration of {kernel}: {error}") from error
 
 
 def embedded_config(file: Path) -> str | None:

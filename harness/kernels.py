@@ -11,13 +11,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.kernel import UML_MODULES, Kernel, find_kernel, image_version, kernel_at, uml_version
-from postcrash.harness.kernel_config import embedded_config, missing_options
+from postcrash.harness.kernel_config import config_of, missing_options
 from postcrash.harness.modules import Modules
 
 ENGINES = ("auto", "uml", "qemu")
@@ -26,6 +27,7 @@ KEPT_MODULES = ("kernel/drivers/block", "kernel/drivers/md", "kernel/drivers/vir
 LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6")
 """Debian's user-mode Linux needs the C library only; its loader comes first."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
+_SERIES = re.compile(r"[0-9]{1,3}(\.[0-9]{1,5}){1,2}")
 _HOST_MODULES = Path("/lib/modules")
 
 
@@ -56,14 +58,7 @@ class Stocked:
 
     def config(self) -> str | None:
         """Its configuration: a file, or embedded in it. None if it is not known."""
-        kept = self.folder / "config"
-        try:
-            if kept.is_file():
-                return kept.read_text(errors="replace")
-            carriers = [self.path, *(self.modules.rglob("configs.ko") if self.modules else ())]
-            return next((config for file in carriers if (config := embedded_config(file))), None)
-        except OSError as error:
-            raise InfrastructureError(f"the configuration of {self.name}: {error}") from error
+        return config_of(self.path, self.modules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +156,13 @@ def run_with(program: Path, libraries: Path) -> None:
 def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
     """The kernel called `name` in the stock, or in the file `name`; without a name the one that `engine` has here.
 
-    `engine` is one of ENGINES; `auto` is what the kernel needs. Raises UsageError, InfrastructureError.
+    `engine` is one of ENGINES; `auto` is what the kernel needs. A version such as `6.12` stands for the first of
+    `kernels_of`. Raises UsageError, InfrastructureError.
     """
     if name is None:
         return _unnamed(engine, cache)
+    if _is_series(name, cache):
+        return next(kernels_of(engine, name, cache))
     stocked = Stock(cache).named(name)
     path, modules = (stocked.path, stocked.modules) if stocked else (Path(name), None)
     if not path.is_file():
@@ -175,6 +173,39 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
     if stocked is None:
         modules = _installed_modules(version_of(path))
     return kernel_at(path, modules, cache)
+
+
+def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
+    """The kernels that `name` stands for, best first: all of the version `6.12`, say, or the one that is called so.
+
+    User-mode Linux comes before images, which QEMU runs far slower, and newer before older. Raises as `choose_kernel`.
+    """
+    if name is None or not _is_series(name, cache):
+        yield choose_kernel(engine, name, cache)
+        return
+    wanted = re.compile(rf"{re.escape(name)}(?![0-9])")
+    kinds = [kind for kind in ("uml", "qemu") if engine in ("auto", kind)]
+    newest_first = [kernel for kernel in reversed(Stock(cache).all()) if wanted.match(kernel.version)]
+    stocked = [kernel for kind in kinds for kernel in newest_first if kernel.engine == kind]
+    installed = _installed_uml() if "uml" in kinds else None
+    if installed is not None and wanted.match(installed.version):
+        yield installed
+    elif not stocked:
+        known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
+        raise UsageError(f"no kernel of version {name} is here for --engine {engine} (postcrash kernels list: {known})")
+    for kernel in stocked:
+        yield kernel_at(kernel.path, kernel.modules, cache)
+
+
+def _installed_uml() -> Kernel | None:
+    with suppress(InfrastructureError):
+        return find_kernel()
+    return None
+
+
+def _is_series(name: str, cache: Path) -> bool:
+    """Whether `name` is a version, and not the name of a kernel or of a file."""
+    return bool(_SERIES.fullmatch(name)) and not Stock(cache).named(name) and not Path(name).is_file()
 
 
 def missing_in(kernel: Stocked) -> list[str] | None:

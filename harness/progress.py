@@ -50,7 +50,7 @@ class TerminalProgress:
     def finished(self, plan: Plan, examination: Examination) -> None:
         """See `campaign.Progress`."""
         self._finished += 1
-        self._bars.update(self._task, advance=1, description=plan.target.name)
+        self._bars.update(self._task, advance=1, description=f"{plan.kernel} {plan.target.name}")
 
     def _rate(self) -> str:
         if not self._rates:

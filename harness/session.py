@@ -1,6 +1,7 @@
 """What every command that runs guests needs: kernel, guest root, base images, store."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,8 @@ from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
-from postcrash.harness.kernels import choose_kernel
+from postcrash.harness.kernel_file_systems import has_file_system
+from postcrash.harness.kernels import choose_kernel, kernels_of
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.reports.store import Store, StoreError
@@ -63,9 +65,15 @@ class Session:
         """How guests are started."""
         return settings_for(self.kernel, self.root)
 
-    def crew(self, guests: int | None) -> Crew:
-        """`guests` machines; by default one for each CPU that this process may use."""
-        return Crew(self.settings, guests or len(os.sched_getaffinity(0)))
+    def crew(self, guests: int | None, kernel: Kernel | None = None) -> Crew:
+        """`guests` machines, by default one for each CPU that this process may use, with `kernel` or the session's."""
+        settings = self.settings if kernel is None else settings_for(kernel, guest_root(kernel, cache_folder()))
+        return Crew(settings, guests or len(os.sched_getaffinity(0)))
+
+    def kernels_called(self, name: str | None) -> Iterator[Kernel]:
+        """The kernels that `name` stands for, best first; None is what there is without a name."""
+        for kernel in kernels_of(self.engine, name, cache_folder()):
+            yield in_virtual_time(kernel) if self.virtual_time else kernel
 
     def target(self, name: str) -> Target:
         """The target called `name`, or the one in the TOML file of that name."""
@@ -85,6 +93,14 @@ class Session:
             return base_image(target, cache_folder() / "bases")
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
+
+    def require_file_system(self, target: Target) -> None:
+        """The guest's kernel must have the target's file system."""
+        if not has_file_system(self.kernel, target.fstype):
+            raise UsageError(
+                f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
+                "choose a kernel that has it with --kernel (postcrash kernels list)"
+            )
 
     def require_fsck(self, target: Target) -> None:
         """The guest must have the target's fsck."""

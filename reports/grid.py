@@ -11,6 +11,9 @@ from postcrash.reports.records import Cell
 DIFFERS_MARK = "†"
 """On a verdict that is not the published one."""
 
+NOT_THERE = "–"
+"""In place of a verdict."""
+
 CERTIFICATE_HEADINGS = ("crash states", "recoveries", "outcomes", "workloads", "premise seen in")
 
 
@@ -80,9 +83,14 @@ def otherwise_published(cell: Cell) -> Verdict | None:
     return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
 
 
+def symbol(cell: Cell) -> str:
+    """That of the verdict, or NOT_THERE where the target could run no workload."""
+    return cell.verdict.symbol if cell.workloads else NOT_THERE
+
+
 def mark(cell: Cell) -> str:
     """The cell's symbol, marked where others published another."""
-    return cell.verdict.symbol + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+    return symbol(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
 
 
 def note(cell: Cell) -> str:

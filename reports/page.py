@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from postcrash.model import Verdict
 from postcrash.properties import PROPERTIES
 from postcrash.reports import explanation_text, grid
+from postcrash.reports.matrix import LEGEND, Matrix
 from postcrash.reports.records import Cell, Finding
 from postcrash.reports.text import visible
 
@@ -21,10 +22,14 @@ TITLE = "Post-crash properties"
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(cells: Sequence[Cell], findings: Sequence[Finding], title: str = TITLE) -> str:
-    """The page for `cells`, with a section for each of `findings`; a ✗ cell links to its witness if it is there."""
+def render(cells: Sequence[Cell], findings: Sequence[Finding], title: str = TITLE, matrix: Matrix | None = None) -> str:
+    """The page for `cells`, which may be those of `matrix`, with a section for each of `findings`.
+
+    A ✗ cell links to its witness if it is there.
+    """
     return _template().render(
         title=title,
+        matrix=matrix,
         grids=grid.grids(cells),
         findings=findings,
         finding_ids={finding.id for finding in findings},
@@ -50,6 +55,7 @@ def _template() -> Template:
         certificate_numbers=grid.certificate_numbers,
         differs_mark=grid.DIFFERS_MARK,
         note=grid.note,
+        matrix_legend=LEGEND,
         names_note=explanation_text.names_note,
         nothing_lost=explanation_text.NOTHING_LOST,
         unsent=explanation_text.UNSENT,
@@ -57,6 +63,7 @@ def _template() -> Template:
         place=explanation_text.place,
         published_heading=grid.published_heading,
         published_notes=grid.published_notes,
+        symbol_of=grid.symbol,
         totals=grid.totals,
         when=explanation_text.when,
     )

@@ -1,6 +1,7 @@
 """What the harness hands to the reports: the cells of a table, findings, and their ids.
 
-Ids are short and versioned by what they are made of: the same finding on the same target has the same id in every run.
+Ids are short and versioned by what they are made of: the same finding on the same target and kernel has
+the same id in every run.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ class Cell:
     states      crash states that the verdict covers, exactly
     recoveries  recoveries run for them
     outcomes    different observations among them, summed over workloads
-    workloads   workloads that were recorded
+    workloads   workloads that were recorded; 0 where the target has not what each of them needs
     relevant    of these, the ones in which the property's premise was true somewhere: the *sometimes* witness
     witness     id of the finding that shows a violation
     reason      why it is undecided, what bounds it, or empty
@@ -143,9 +144,9 @@ class IdError(ValueError):
     """A text is not the id that it should be; the message shows it."""
 
 
-def finding_id(target: str, workload_text: str, model: str, checker: str, message: str) -> str:
+def finding_id(target: str, kernel: str, workload_text: str, model: str, checker: str, message: str) -> str:
     """The id of a finding: `f-` and 8 hexadecimal digits."""
-    parts = (target, workload_text, model, checker, message)
+    parts = (target, kernel, workload_text, model, checker, message)
     lengths = "".join(f"{len(part)}:{part}" for part in parts)
     return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:8]
 

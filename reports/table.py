@@ -1,4 +1,4 @@
-"""The property table on the terminal, as Markdown and as JSON."""
+"""The property table, and that for several kernels, on the terminal, as Markdown and as JSON."""
 
 import re
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from rich.text import Text
 from postcrash.model import Verdict
 from postcrash.reports.grid import (
     CERTIFICATE_HEADINGS,
+    NOT_THERE,
     Grid,
     certificate_numbers,
     grids,
@@ -18,14 +19,17 @@ from postcrash.reports.grid import (
     note,
     published_heading,
     published_notes,
+    symbol,
     titles,
     totals,
 )
+from postcrash.reports.matrix import CHANGED_MARK, Matrix, Place
+from postcrash.reports.matrix import LEGEND as MATRIX_LEGEND
 from postcrash.reports.plain import Json
 from postcrash.reports.records import Cell
 from postcrash.reports.text import visible
 
-LEGEND = "✓ holds, ✗ violated, ? undecided"
+LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there"
 NOT_ASKED = "·"
 """In place of a cell that there is not."""
 
@@ -53,6 +57,71 @@ def to_markdown(cells: Sequence[Cell]) -> str:
     return "\n".join(_markdown(grid) for grid in grids(cells))
 
 
+def print_matrix(matrix: Matrix, console: Console) -> None:
+    """Print the table for several kernels, and below it where they differ, what is open, and what it rests on."""
+    console.print(Text(visible(matrix.title), style="italic"), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for prop in matrix.properties:
+        table.add_column(Text(visible(prop)))
+    for target, places in matrix.rows:
+        table.add_row(Text(visible(target)), *map(_rich_place, places))
+    console.print(table)
+    for line in _matrix_footnotes(matrix):
+        console.print(Text(visible(line)), soft_wrap=True)
+
+
+def matrix_markdown(matrix: Matrix) -> str:
+    """The table for several kernels in Markdown, with how it was made."""
+    header = ["", *matrix.properties]
+    changes = [f"- {_escaped(place.change)}" for place in matrix.changes]
+    witnesses = [_markdown_row(row) for row in matrix.witnesses]
+    lines = [
+        "# Targets, properties, kernels",
+        "",
+        f"Made on {matrix.date.isoformat()} by",
+        "",
+        f"    {matrix.command}",
+        "",
+        f"Each cell has a verdict for {_escaped(matrix.title)}: {_escaped(MATRIX_LEGEND)}.",
+        f"{_escaped('; '.join(titles(matrix.properties)))}.",
+        "",
+        *(f"- {_escaped(column.total)}" for column in matrix.columns),
+        "",
+        _markdown_row(header),
+        "|" + " --- |" * len(header),
+        *(_markdown_row([target, *(place.mark for place in places)]) for target, places in matrix.rows),
+        "",
+        *(["## Where kernels differ", "", *changes, ""] if changes else []),
+        *(
+            ["## Undecided, or not there", "", *(f"- {_escaped(line)}" for line in matrix.open), ""]
+            if matrix.open
+            else []
+        ),
+    ]
+    if witnesses:
+        lines += ["## Witnesses", "", _markdown_row(["target", "property", "what is wrong", "finding on each kernel"])]
+        lines += ["|" + " --- |" * 4, *witnesses, ""]
+    return "\n".join(lines)
+
+
+def _rich_place(place: Place) -> Text:
+    text = Text()
+    for _, cell in place.cells:
+        text.append(symbol(cell), style=_STYLES[cell.verdict] if cell.workloads else "dim")
+    return text.append(CHANGED_MARK if place.changed else "", style="bold")
+
+
+def _matrix_footnotes(matrix: Matrix) -> list[str]:
+    differing = [f"  {place.change}" for place in matrix.changes]
+    return [
+        f"{MATRIX_LEGEND}: {', '.join(titles(matrix.properties))}",
+        *(column.total for column in matrix.columns),
+        *(["where kernels differ:", *differing] if differing else []),
+        *matrix.open,
+    ]
+
+
 def _rich_table(grid: Grid) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
@@ -72,7 +141,7 @@ def _footnotes(grid: Grid) -> list[str]:
     lines = [f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
     notes = published_notes(grid)
     lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
-    return [*lines, *(f"{cell.verdict.symbol} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
+    return [*lines, *(f"{symbol(cell)} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
 
 
 def _markdown(grid: Grid) -> str:
@@ -99,8 +168,7 @@ def _markdown_notes(grid: Grid) -> list[str]:
         lines += [f"{published_heading()}:", "", *(f"- {_escaped(text)}" for text in notes), ""]
     header = ["target", "property", "verdict", *CERTIFICATE_HEADINGS, "witness, reason"]
     rows = [
-        [cell.target, cell.property, cell.verdict.symbol, *certificate_numbers(cell), note(cell)]
-        for cell in grid.in_order
+        [cell.target, cell.property, symbol(cell), *certificate_numbers(cell), note(cell)] for cell in grid.in_order
     ]
     return [*lines, _markdown_row(header), "|" + " --- |" * len(header), *map(_markdown_row, rows), ""]
 

@@ -1,5 +1,8 @@
 """`postcrash characterize`: the post-crash property table."""
 
+import datetime
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,23 +11,34 @@ import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.characterize import Question, make_plans
-from postcrash.harness.characterize import characterize as run
+from postcrash.harness.characterize import Question
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.matrix import answer, ask
 from postcrash.harness.naming import named
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import worst
+from postcrash.model import Verdict, worst
 from postcrash.properties import PROPERTIES, Property, UnknownPropertyError, property_named
 from postcrash.reports import page, table
-from postcrash.reports.records import Cell, Finding
-from postcrash.targets import TABLE_TARGETS
+from postcrash.reports.matrix import Matrix
+from postcrash.reports.records import Finding
+from postcrash.targets import TABLE_TARGETS, TARGETS, Target
+
+ALL = "all"
+"""In place of a target's name: the whole catalogue."""
 
 
 @click.command()
-@click.option("--target", "targets", multiple=True, metavar="NAME", help="Only this target; can be repeated.")
+@click.option(
+    "--target",
+    "--fs",
+    "targets",
+    multiple=True,
+    metavar="NAME,…",
+    help="Only these targets: names with commas between them, or all of the catalogue; can be repeated.",
+)
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="Only this property; can be repeated.")
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
@@ -56,18 +70,22 @@ def characterize(
     ✓ holds: every crash state of every workload of the property's family was covered, and none breaks it
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
+    – not there: the kernel does not have the file system
+
+    --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A version
+    such as 6.12 stands for user-mode Linux of that version, and for its image where only that has the file system.
 
     \b
     Examples:
       postcrash characterize
       postcrash characterize --target btrfs --property P1 --property P3
       postcrash characterize --target xfs --json - --html xfs.html
+      postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
     """
-    chosen = [session.target(name) for name in targets] or list(TABLE_TARGETS)
     question = Question(
-        targets=[(target, session.base(target)) for target in dict.fromkeys(chosen)],
+        targets=(),
         properties=_properties(properties),
-        kernel=session.kernel.label,
+        kernel="",
         model=model,
         budget=replace(budget, bound=bound, samples=samples),
         seed=seed,
@@ -75,16 +93,34 @@ def characterize(
         held=held,
         recorder=recorder,
     )
-    with TerminalProgress(len(make_plans(question))) as progress:
-        cells, findings = run(question, session.crew(guests), session.store, progress, fresh=fresh)
-    if not cells:
+    chosen = _targets(session, targets)
+    asked = [ask(session, name, chosen, question) for name in _kernel_names(session.kernel_name)]
+    columns, findings = [], []
+    with TerminalProgress(sum(each.plans for each in asked)) as progress:
+        for each in asked:
+            column, found = answer(session, each, question, guests, progress, fresh=fresh)
+            columns.append(column)
+            findings.extend(found)
+    command = shlex.join(["postcrash", *sys.argv[1:]])
+    matrix = Matrix(tuple(columns), model, command, datetime.datetime.now(datetime.UTC).date())
+    if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")
     findings = named(findings, session.store)
-    _write(cells, findings, markdown, html, json_file)
+    _write(matrix, findings, markdown, html, json_file)
     if "-" not in (markdown, html, json_file):
-        table.print_table(cells, Console())
-        _write_to_store(session.store.folder, cells, findings)
-    return worst(cell.verdict for cell in cells).exit_code
+        _print(matrix)
+        _write_to_store(session.store.folder, matrix, findings)
+    return worst([cell.verdict for cell in matrix.cells if cell.workloads] or [Verdict.UNDECIDED]).exit_code
+
+
+def _targets(session: Session, given: Sequence[str]) -> list[Target]:
+    names = [name.strip() for names in given for name in names.split(",")]
+    chosen = [target for name in names for target in (TARGETS if name == ALL else [session.target(name)])]
+    return list(dict.fromkeys(chosen)) or list(TABLE_TARGETS)
+
+
+def _kernel_names(given: str | None) -> list[str | None]:
+    return [None] if given is None else list(dict.fromkeys(name.strip() for name in given.split(",")))
 
 
 def _properties(names: Sequence[str]) -> tuple[Property, ...]:
@@ -94,17 +130,26 @@ def _properties(names: Sequence[str]) -> tuple[Property, ...]:
         raise UsageError(str(error)) from error
 
 
+def _print(matrix: Matrix) -> None:
+    if len(matrix.columns) > 1:
+        table.print_matrix(matrix, Console())
+    else:
+        table.print_table(matrix.cells, Console())
+
+
 def _write(
-    cells: list[Cell], findings: list[Finding], markdown: str | None, html: str | None, json_file: str | None
+    matrix: Matrix, findings: Sequence[Finding], markdown: str | None, html: str | None, json_file: str | None
 ) -> None:
-    write_json(json_file, table.to_json(cells))
+    several = len(matrix.columns) > 1
+    write_json(json_file, matrix.to_json() if several else table.to_json(matrix.cells))
     if markdown is not None:
-        write_text(markdown, table.to_markdown(cells))
+        write_text(markdown, table.matrix_markdown(matrix) if several else table.to_markdown(matrix.cells))
     if html is not None:
-        write_text(html, page.render(cells, findings))
+        write_text(html, page.render(matrix.cells, findings, matrix=matrix if several else None))
 
 
-def _write_to_store(folder: Path, cells: list[Cell], findings: list[Finding]) -> None:
-    places = [folder / f"table.{ending}" for ending in ("md", "html", "json")]
-    _write(cells, findings, *map(str, places))
+def _write_to_store(folder: Path, matrix: Matrix, findings: Sequence[Finding]) -> None:
+    name = "matrix" if len(matrix.columns) > 1 else "table"
+    places = [folder / f"{name}.{ending}" for ending in ("md", "html", "json")]
+    _write(matrix, findings, *map(str, places))
     Console(soft_wrap=True).print(f"Written: {', '.join(map(str, places))}", highlight=False)

@@ -74,6 +74,7 @@ def check(
       postcrash check examples/create-fsync.ops --target btrfs --judge durability --json -
     """
     target = session.target(target_name)
+    session.require_file_system(target)
     workload = _load(file).with_tail()
     chosen = _judges(judges)
     wanted = recoveries_for(chosen, target)

@@ -25,7 +25,7 @@ from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_reco
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events
-from postcrash.targets import TARGETS, Target
+from postcrash.targets import TABLE_TARGETS, TARGETS, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ def doctor(session: Session, json_file: str | None) -> int:
 
     \b
     Each line is something that was tried, not guessed; - is missing, but only needed for other engines than the one
-    that is used (--engine, --kernel). Exit code 0 if all is well, 3 if something is missing.
+    that is used (--engine, --kernel), or for targets that are not in the table. Exit code 0 if all is well, 3 if
+    something is missing.
     """
     checks = [
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
@@ -60,7 +61,10 @@ def doctor(session: Session, json_file: str | None) -> int:
         _try("guest boots", lambda: _boot(session)),
         _try("blktrace", lambda: _blktrace(session), needed=False),
         _try(f"recorder {DM_LOG_WRITES}", lambda: _log_writes(session), needed=False),
-        *(_try(f"target {target.name}", partial(_target, session, target)) for target in TARGETS),
+        *(
+            _try(f"target {target.name}", partial(_target, session, target), needed=target in TABLE_TARGETS)
+            for target in TARGETS
+        ),
         _try("store", lambda: str(session.store.folder)),
     ]
     ok = all(check.ok for check in checks if check.needed)
@@ -145,6 +149,7 @@ def _log_writes(session: Session) -> str:
 
 
 def _target(session: Session, target: Target) -> str:
+    session.require_file_system(target)
     base = session.base(target)
     fsck = "" if has_program(session.root, target.fsck[0]) else f"; {target.fsck[0]} is missing, `check` needs it"
     return f"{base.id}, {target.size_mib} MiB{fsck}"

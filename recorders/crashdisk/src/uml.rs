@@ -7,7 +7,7 @@ use crate::engine::{self, KERNEL_ARGUMENTS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
 
-const IDLE: [i64; 3] = [libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
+const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
 
 pub fn command(config: &GuestConfig) -> Process {
     let mut process = Process::new(&config.kernel);
@@ -26,8 +26,8 @@ pub fn command(config: &GuestConfig) -> Process {
     process
 }
 
-/// Watch the kernel's threads. The idle loop waits in rt_sigsuspend, in newer kernels in poll, and these have threads for
-/// interrupts that wait in poll and epoll_wait.
+/// Watch the kernel's threads. The idle loop waits in clock_nanosleep up to Linux 5.10, then in rt_sigsuspend, in newer
+/// kernels in poll, and these have threads for interrupts that wait in poll and epoll_wait.
 pub fn sleep(pid: u32) -> io::Result<Sleep> {
     let is_idle = |call: Syscall| IDLE.contains(&call.number);
     let threads = engine::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));

@@ -10,7 +10,7 @@ from postcrash.harness.debian import Suite
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.kernel import image_version
 from postcrash.harness.kernel_config import missing_options
-from postcrash.harness.kernels import Parts, Stock, choose_kernel
+from postcrash.harness.kernels import Parts, Stock, choose_kernel, kernels_of
 
 
 def image(path: Path, version: str = "6.99.1-test (me@here) #1 SMP") -> Path:
@@ -121,6 +121,36 @@ def test_without_a_name_auto_takes_what_is_there(cache: Path, tmp_path: Path, mo
     assert choose_kernel("auto", None, cache).label.startswith("UML 6.1.")
 
 
+def test_a_version_stands_for_the_kernels_that_have_it(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {"a": "6.9.1-x", "b": "6.9.12-x", "c": "6.90.0"}
+    for name, version in made.items():
+        Stock(cache).add(name, Parts(image(tmp_path / "image", version), None, None, ""))
+    for name, version in [("old", "6.9.2"), ("new", "6.9.11")]:
+        Stock(cache).add(name, Parts(uml(tmp_path / "linux", version), None, None, ""))
+
+    def labels(engine: str, name: str) -> list[str]:
+        return [kernel.label for kernel in kernels_of(engine, name, cache)]
+
+    images = ["QEMU/TCG 6.9.12-x", "QEMU/TCG 6.9.1-x"]
+    assert labels("auto", "6.9") == ["UML 6.9.11", "UML 6.9.2", *images]
+    assert labels("uml", "6.9") == ["UML 6.9.11", "UML 6.9.2"]
+    assert labels("qemu", "6.9") == images
+    assert labels("auto", "6.9.1") == ["QEMU/TCG 6.9.1-x"]
+    assert labels("auto", "b") == ["QEMU/TCG 6.9.12-x"]
+    assert choose_kernel("auto", "6.9", cache).label == "UML 6.9.11"
+    with pytest.raises(UsageError, match=r"no kernel of version 6\.8 is here .*: a, old, new, b, c\)"):
+        labels("auto", "6.8")
+    with pytest.raises(UsageError, match=r"no kernel of version 6\.90 is here for --engine uml"):
+        choose_kernel("uml", "6.90", cache)
+    installed = uml(tmp_path / "installed", "6.9.3")
+    monkeypatch.setenv("POSTCRASH_UML", str(installed))
+    monkeypatch.setenv("POSTCRASH_UML_MODULES", str(tmp_path))
+    (tmp_path / "6.9.3").mkdir()
+    assert labels("auto", "6.9")[:2] == ["UML 6.9.3", "UML 6.9.11"]
+
+
 def test_image_headers(tmp_path: Path) -> None:
     path = tmp_path / "image"
     for content in (b"", b"HdrS", b"\x7fELF" + bytes(0x400)):
@@ -134,9 +164,9 @@ def test_what_a_configuration_lacks() -> None:
     assert "CONFIG_VIRTIO_PCI" in missing_options("", "qemu")
     assert "CONFIG_VIRTIO_PCI" not in missing_options("CONFIG_VIRTIO_PCI=m\n", "qemu")
     assert "CONFIG_VIRTIO_PCI" in missing_options("# CONFIG_VIRTIO_PCI is not set\nCONFIG_VIRTIO_PCI_LIB=y", "qemu")
-    everything = "".join(f"{option.split()[0]}=y\n" for option in missing_options("", "uml"))
+    everything = "".join(f"{option}=y\n" for option in missing_options("", "uml"))
     assert missing_options(everything, "uml") == []
-    assert missing_options(everything.replace("XFS_FS=y", "XFS_FS=n"), "uml") == ["CONFIG_XFS_FS (xfs)"]
+    assert missing_options(everything.replace("HOSTFS=y", "HOSTFS=n"), "uml") == ["CONFIG_HOSTFS"]
 
 
 def test_kvm_that_goes_nowhere_is_found_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

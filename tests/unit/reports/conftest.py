@@ -99,7 +99,7 @@ def crash(tmp_path: Path, base: Path) -> Crash:
     assert (interval.started, interval.returned) == (6, 5)
     choices = ((component, 1), (component + 1, 1))
     finding = Finding(
-        id=finding_id("ext4-original", WORKLOAD, "cache", "P5", MESSAGE),
+        id=finding_id("ext4-original", "UML 6.1.176", WORKLOAD, "cache", "P5", MESSAGE),
         checker="P5",
         message=MESSAGE,
         target="ext4-original",

@@ -102,18 +102,18 @@ def test_a_damaged_finding_is_refused(crash: Any, change: dict[str, Any], messag
 
 
 def test_the_id_of_a_finding_depends_on_each_part() -> None:
-    parts = ["xfs", "creat a\n", "cache", "P1", "a is missing"]
+    parts = ["xfs", "UML 6.1.176", "creat a\n", "cache", "P1", "a is missing"]
     ids = {finding_id(*parts)}
     for i in range(len(parts)):
         ids.add(finding_id(*(part + "x" if i == j else part for j, part in enumerate(parts))))
-    ids.add(finding_id("xfs" + "creat a\n", "", "cache", "P1", "a is missing"))
-    assert len(ids) == 7
+    ids.add(finding_id("xfs" + "UML 6.1.176", "", "creat a\n", "cache", "P1", "a is missing"))
+    assert len(ids) == 8
     assert all(check_finding_id(id) for id in ids)
 
 
 def test_the_id_of_a_finding_takes_any_text() -> None:
-    assert finding_id("xfs", "creat \ud800", "cache", "P1", "\x00") == finding_id(
-        "xfs", "creat \ud800", "cache", "P1", "\x00"
+    assert finding_id("xfs", "UML", "creat \ud800", "cache", "P1", "\x00") == finding_id(
+        "xfs", "UML", "creat \ud800", "cache", "P1", "\x00"
     )
 
 
