@@ -24,6 +24,15 @@ class UsageError(HarnessError):
     exit_code = ExitCode.USAGE
 
 
+class UnsupportedError(UsageError):
+    """A file system lacks what an operation of a workload asks of it."""
+
+    def __init__(self, message: str, operation: str) -> None:
+        super().__init__(message)
+        self.operation = operation
+        """The word of the `.ops` language, with the mode of a fallocate."""
+
+
 class NothingSelectedError(HarnessError):
     """What was asked for selects nothing."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.coverage import coverage
+from postcrash.harness.errors import UnsupportedError
 from postcrash.harness.examination import Examination, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
@@ -81,7 +82,14 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
         "held": plan.held,
     }
-    machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
+    try:
+        machine.record(plan.base.path, plan.target.mount_wire(), plan.workload, recording, metadata, plan.held)
+    except UnsupportedError as error:
+        made = recording_id(Recording(recording).digest)
+        refused = Examination(made, plan.base.id, plan.model, plan.kernel)
+        refused.unsupported, refused.notes = error.operation, [str(error)]
+        refused.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=str(error)) for judge in plan.judges}
+        return refused
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
     return examiner.run()
 

@@ -3,6 +3,7 @@
 The messages are those of recorders/crashdisk/src/control.rs.
 """
 
+import errno
 import json
 import shutil
 import subprocess
@@ -16,11 +17,13 @@ from typing import Any, Self
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
 from postcrash.harness.engine import Engine, Uml
-from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
+from postcrash.harness.errors import HarnessError, InfrastructureError, UnsupportedError, UsageError
 from postcrash.model import Workload
 
 Event = dict[str, Any]
 _TERMINATION_TIMEOUT_S = 5
+# What an operation ends with that a file system does not have. Simulation has ruled out all that is wrong otherwise.
+_UNSUPPORTED = (errno.EPERM, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,9 @@ class Machine:
         metadata: Event,
         held: int | None = None,
     ) -> None:
-        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
+        """Run `workload` on `base` and write the recording to `out`.
+
+        UsageError if an operation fails: UnsupportedError if the file system has no such operation.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         """
@@ -133,9 +138,14 @@ class Machine:
             held=held,
         )
         if recorded["failed"] is not None:
-            operation, errno = recorded["failed"]
-            failed = workload.operations[operation]
-            raise UsageError(f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}")
+            number, code = recorded["failed"]
+            failed = workload.operations[number]
+            name = errno.errorcode.get(code, f"errno {code}")
+            message = f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with {name}"
+            if code in _UNSUPPORTED:
+                operation = " ".join(filter(None, (failed.word, failed.mode)))
+                raise UnsupportedError(f"{message}: {mount['fstype']} does not support it", operation)
+            raise UsageError(message)
 
     def record_recovery(
         self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event

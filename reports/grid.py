@@ -80,9 +80,14 @@ def otherwise_published(cell: Cell) -> Verdict | None:
     return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
 
 
+def symbol(cell: Cell) -> str:
+    """The verdict's, or — where the target could run no workload."""
+    return cell.verdict.symbol if cell.workloads else "—"
+
+
 def mark(cell: Cell) -> str:
     """The cell's symbol, marked where others published another."""
-    return cell.verdict.symbol + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+    return symbol(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
 
 
 def note(cell: Cell) -> str:

@@ -31,7 +31,7 @@ class Cell:
     states      crash states that the verdict covers, exactly
     recoveries  recoveries run for them
     outcomes    different observations among them, summed over workloads
-    workloads   workloads that were recorded
+    workloads   workloads that were recorded; 0 where the target has not what each of them needs
     relevant    of these, the ones in which the property's premise was true somewhere: the *sometimes* witness
     witness     id of the finding that shows a violation
     reason      why it is undecided, what bounds it, or empty

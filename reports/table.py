@@ -18,6 +18,7 @@ from postcrash.reports.grid import (
     note,
     published_heading,
     published_notes,
+    symbol,
     titles,
     totals,
 )
@@ -25,7 +26,7 @@ from postcrash.reports.plain import Json
 from postcrash.reports.records import Cell
 from postcrash.reports.text import visible
 
-LEGEND = "✓ holds, ✗ violated, ? undecided"
+LEGEND = "✓ holds, ✗ violated, ? undecided, — cannot be asked of the target"
 NOT_ASKED = "·"
 """In place of a cell that there is not."""
 
@@ -72,7 +73,7 @@ def _footnotes(grid: Grid) -> list[str]:
     lines = [f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
     notes = published_notes(grid)
     lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
-    return [*lines, *(f"{cell.verdict.symbol} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
+    return [*lines, *(f"{symbol(cell)} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
 
 
 def _markdown(grid: Grid) -> str:
@@ -99,8 +100,7 @@ def _markdown_notes(grid: Grid) -> list[str]:
         lines += [f"{published_heading()}:", "", *(f"- {_escaped(text)}" for text in notes), ""]
     header = ["target", "property", "verdict", *CERTIFICATE_HEADINGS, "witness, reason"]
     rows = [
-        [cell.target, cell.property, cell.verdict.symbol, *certificate_numbers(cell), note(cell)]
-        for cell in grid.in_order
+        [cell.target, cell.property, symbol(cell), *certificate_numbers(cell), note(cell)] for cell in grid.in_order
     ]
     return [*lines, _markdown_row(header), "|" + " --- |" * len(header), *map(_markdown_row, rows), ""]
 

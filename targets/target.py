@@ -9,17 +9,21 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
-Command = Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
+Words = Annotated[tuple[Text, ...], Field(max_length=100)]
+Command = Annotated[Words, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Target:
     """How one file system is made, mounted and checked.
 
-    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. `options` are those of
-    mount(8). `size_mib` is the size of the image. `source` says where the choice comes from. `checks_data`: the file
-    system verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options`
-    are added when a crash state is mounted; they may change how much is read ahead, never what recovery does.
+    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
+    fsck. `repair` is run before a crash state is mounted, where it is not the kernel that recovers. `options` are those
+    of mount(8). `size_mib` is the size of the image, of which the first `garbage_mib`, by default all, hold garbage and
+    the rest zeros. `source` says where the choice comes from. `checks_data`: the file system verifies file data when it
+    is read, so that contents cannot be looked up behind its back. `recover_options` are added when a crash state is
+    mounted; they may change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount
+    asks for by name, besides the file system's own.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -27,12 +31,20 @@ class Target:
     fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
     mkfs: Command
     options: Text = ""
-    fsck: Command
+    fsck: Words = ()
+    repair: Words = ()
     size_mib: Annotated[int, Field(ge=1, strict=True)]
+    garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: Text
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""
+    modules: Words = ()
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Absolute paths of those that guests need."""
+        return tuple(command[0] for command in (self.fsck, self.repair) if command)
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""
@@ -40,10 +52,11 @@ class Target:
 
     def recover_wire(self, *, walk: bool, fsck: bool, device: str = "/dev/vda") -> dict[str, Any]:
         """A recovery as the crash disk process takes it: report the tree, run fsck, or both."""
-        fsck_command = [*self.fsck, device] if fsck else []
+        repair = {"repair": [*self.repair, device]} if self.repair else {}
+        fsck_command = [*self.fsck, device] if fsck and self.fsck else []
         options = ",".join(filter(None, (self.options, self.recover_options)))
         mount = {"fstype": self.fstype, "options": options}
-        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command}
+        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command, **repair}
 
     def read_wire(self) -> dict[str, Any]:
         """A recovery that reports the tree with every file read through the guest's kernel."""

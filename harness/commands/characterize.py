@@ -16,7 +16,7 @@ from postcrash.harness.naming import named
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import worst
+from postcrash.model import Verdict, worst
 from postcrash.properties import PROPERTIES, Property, UnknownPropertyError, property_named
 from postcrash.reports import page, table
 from postcrash.reports.records import Cell, Finding
@@ -55,6 +55,7 @@ def characterize(
     ✓ holds: every crash state of every workload of the property's family was covered, and none breaks it
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
+    — cannot be asked: the target has no operation that the property is about, such as hard links
 
     \b
     Examples:
@@ -64,7 +65,7 @@ def characterize(
     """
     chosen = [session.target(name) for name in targets] or list(TABLE_TARGETS)
     for target in chosen:
-        session.require_file_system(target)
+        session.require(target, fsck=False)
     question = Question(
         targets=[(target, session.base(target)) for target in dict.fromkeys(chosen)],
         properties=_properties(properties),
@@ -84,7 +85,8 @@ def characterize(
     if "-" not in (markdown, html, json_file):
         table.print_table(cells, Console())
         _write_to_store(session.store.folder, cells, findings)
-    return worst(cell.verdict for cell in cells).exit_code
+    asked = [cell.verdict for cell in cells if cell.workloads]
+    return worst(asked or [Verdict.UNDECIDED]).exit_code
 
 
 def _properties(names: Sequence[str]) -> tuple[Property, ...]:

@@ -60,6 +60,9 @@ pub struct Recover {
     /// Say where plain file data lies instead of reading it; only for file systems that do not check their data.
     #[serde(default)]
     pub map: bool,
+    /// Program and arguments run on the device before it is mounted, for file systems that the kernel does not recover.
+    #[serde(default)]
+    pub repair: Vec<String>,
     /// Program and arguments run on the unmounted device after recovery; empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,
