@@ -97,7 +97,7 @@ class Session:
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
                 "choose a kernel that has it with --kernel (postcrash kernels list)"
             )
-        needed = [command[0] for command in (target.repair, target.fsck if fsck else ()) if command]
+        needed = [command[0] for command in (target.helper, target.repair, target.fsck if fsck else ()) if command]
         for program in needed:
             if not has_program(self.root, program):
                 raise InfrastructureError(

@@ -19,11 +19,11 @@ class Target:
 
     `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
     fsck. `repair` is run before a crash state is mounted, where it is not the kernel that recovers. `options` are those
-    of mount(8). `size_mib` is the size of the image, of which the first `garbage_mib`, by default all, hold garbage and
-    the rest zeros. `source` says where the choice comes from. `checks_data`: the file system verifies file data when it
-    is read, so that contents cannot be looked up behind its back. `recover_options` are added when a crash state is
-    mounted; they may change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount
-    asks for by name, besides the file system's own.
+    of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of the image, of which
+    the first `garbage_mib`, by default all, hold garbage and the rest zeros. `source` says where the choice comes from.
+    `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
+    back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
+    recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -31,6 +31,7 @@ class Target:
     fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
     mkfs: Command
     options: Text = ""
+    helper: Words = ()
     fsck: Words = ()
     repair: Words = ()
     size_mib: Annotated[int, Field(ge=1, strict=True)]
@@ -44,19 +45,28 @@ class Target:
     @property
     def programs(self) -> tuple[str, ...]:
         """Absolute paths of those that guests need."""
-        return tuple(command[0] for command in (self.fsck, self.repair) if command)
+        return tuple(command[0] for command in (self.fsck, self.repair, self.helper) if command)
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""
-        return {"fstype": self.fstype, "options": self.options}
+        return self._mount(self.options)
 
     def recover_wire(self, *, walk: bool, fsck: bool, device: str = "/dev/vda") -> dict[str, Any]:
         """A recovery as the crash disk process takes it: report the tree, run fsck, or both."""
         repair = {"repair": [*self.repair, device]} if self.repair else {}
         fsck_command = [*self.fsck, device] if fsck and self.fsck else []
         options = ",".join(filter(None, (self.options, self.recover_options)))
-        mount = {"fstype": self.fstype, "options": options}
-        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command, **repair}
+        return {
+            "mount": self._mount(options),
+            "walk": walk,
+            "map": not self.checks_data,
+            "fsck": fsck_command,
+            **repair,
+        }
+
+    def _mount(self, options: str) -> dict[str, Any]:
+        helper = {"helper": self.helper} if self.helper else {}
+        return {"fstype": self.fstype, "options": options, **helper}
 
     def read_wire(self) -> dict[str, Any]:
         """A recovery that reports the tree with every file read through the guest's kernel."""

@@ -47,6 +47,7 @@ XATTRS = ("setxattr", "removexattr")
 LACKS = {
     **dict.fromkeys(("ext4-original", "ext4-current", "ext4-journal", "btrfs", "xfs", "f2fs"), ()),
     **dict.fromkeys(("ext3-ordered", "ext3-writeback"), ("fallocate",)),
+    "fuse2fs": ("fallocate", "exchange"),
     "jfs": ("fallocate", "exchange"),
     "minix": ("fallocate", "exchange", "dwrite", *XATTRS),
     "nilfs2": ("fallocate", "exchange", *XATTRS),

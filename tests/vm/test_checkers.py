@@ -22,7 +22,17 @@ EXAMPLE = str(ROOT / "examples/create-fsync.ops")
 
 
 HERE = {target.name for target in TARGETS if has_file_system(find_kernel(), target.fstype)}
-UNSAFE = {"ext2", "ext2-sync", "ext4-async-commit", "ext4-nobarrier", "f2fs-nobarrier", "jfs", "minix", "vfat"}
+UNSAFE = {
+    "ext2",
+    "ext2-sync",
+    "ext4-async-commit",
+    "ext4-nobarrier",
+    "f2fs-nobarrier",
+    "fuse2fs",
+    "jfs",
+    "minix",
+    "vfat",
+}
 """No journal, no flushes, or a commit record that does not wait: what a crash leaves may need fsck, or not mount."""
 CHECKSUMMED_LOG = "nilfs2"
 """A recovery reads all that was in flight: there are as many to run as crash states."""

@@ -11,6 +11,9 @@ pub struct Mount {
     /// Comma-separated options as in mount(8); generic ones (`sync`, `noatime`, …) become flags.
     #[serde(default)]
     pub options: String,
+    /// Program and arguments that mount a FUSE file system; device, mount point and `-o` with the options follow.
+    #[serde(default)]
+    pub helper: Vec<String>,
 }
 
 /// One operation of a workload. Fields that the operation does not have are absent.
