@@ -3,6 +3,8 @@
 Not checked: anything where fsck was not run (`Observation.fsck` is None).
 """
 
+import re
+
 from postcrash.checkers.checker import CannotTellError, Finding
 from postcrash.model import History, Observation
 
@@ -14,6 +16,16 @@ _NOT_ABOUT_THE_DISK = {
     128: "shared library error",
 }
 """Exit statuses that say nothing of the file system: fsck(8), and sh(1) for 126 and 127."""
+
+_ONLY_NOT_UNMOUNTED = (
+    re.compile(r"fsck\.fat [\d.]+ .*"),
+    re.compile(r"Dirty bit is set\. Fs was not properly unmounted and some data may be corrupt\."),
+    re.compile(r" Automatically removing dirty bit\."),
+    re.compile(r"Leaving filesystem unchanged\."),
+    re.compile(r"\S+: \d+ files, \d+/\d+ clusters"),
+    re.compile(r"Cannot initialize conversion from .*|Using internal CP850 conversion table"),
+)
+"""All that fsck.fat 4.2 says of a file system that is sound, but was in use: no recovery of vfat would note it."""
 
 _OUTPUT_CHARACTERS_MAX = 300
 
@@ -29,6 +41,8 @@ class Fsck:
         result = observation.fsck
         if result is None or result.status == 0:
             return None
+        if result.output and all(_is_harmless(line) for line in result.output.splitlines() if line.strip()):
+            return None
         output = _shortened(result.output)
         if result.status < 0:
             raise CannotTellError(f"fsck was killed by signal {-result.status}: {output}")
@@ -36,6 +50,10 @@ class Fsck:
             reason = _NOT_ABOUT_THE_DISK[result.status]
             raise CannotTellError(f"fsck did not run: status {result.status} ({reason}): {output}")
         return Finding(self.name, f"fsck exits with status {result.status}: {output}")
+
+
+def _is_harmless(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in _ONLY_NOT_UNMOUNTED)
 
 
 def _shortened(output: str) -> str:

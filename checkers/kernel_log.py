@@ -57,6 +57,26 @@ ALLOWED = (
         "one of the two checkpoint packs was being written; the other one is used",
         "Linux 6.1, fs/f2fs/checkpoint.c, get_checkpoint_version",
     ),
+    Allowed(
+        re.compile(r"(ex)?FAT-fs \(\S+\): Volume was not properly unmounted\. Some data may be corrupt\. "),
+        "without a journal, not having been unmounted is all that the kernel can tell of a crash",
+        "Linux 6.1, fs/fat/inode.c, fat_set_state; fs/exfat/super.c, __exfat_fill_super",
+    ),
+    Allowed(
+        re.compile(r"NILFS \(\S+\): mounting unchecked fs$"),
+        "the last checkpoint is looked for in the log; only after a clean unmount is its place known",
+        "Linux 6.1, fs/nilfs2/the_nilfs.c, load_nilfs",
+    ),
+    Allowed(
+        re.compile(r"REISERFS warning:\s+read_super_block: reiserfs filesystem is deprecated"),
+        "the driver will go; nothing to do with the crash",
+        "Linux 6.1, fs/reiserfs/super.c, read_super_block",
+    ),
+    Allowed(
+        re.compile(r"reiserfs: using flush barriers$"),
+        "tells what the mount option means",
+        "Linux 6.1, fs/reiserfs/super.c, reiserfs_fill_super",
+    ),
 )
 
 

@@ -15,7 +15,7 @@ import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan, examine
+from postcrash.harness.examine import Plan, examine, unsupported
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
 from postcrash.reports.store import Store
@@ -69,11 +69,14 @@ def run_campaign(
             results[i] = known
             progress.finished(plan, known)
     for done in examine_all(todo, crew, store, progress):
-        if isinstance(done.result, OperationFailedError):
+        if not isinstance(done.result, OperationFailedError):
+            keep(done, store)
+            results[done.number] = done.result
+        elif done.result.is_unsupported:
+            results[done.number] = unsupported(done.plan, done.result)
+        else:
             raise done.result
-        keep(done, store)
-        results[done.number] = done.result
-        progress.finished(done.plan, done.result)
+        progress.finished(done.plan, results[done.number])
     return [results[i] for i in range(len(plans))]
 
 

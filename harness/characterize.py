@@ -117,7 +117,10 @@ def make_plans(question: Question) -> list[Plan]:
 def _cell(
     name: str, examined: list[tuple[Plan, Examination]], question: Question, target: Target
 ) -> tuple[Cell, Finding | None]:
-    results = [result for _, result in examined]
+    results = [result for _, result in examined if not result.unsupported]
+    lacking = sorted({result.unsupported for _, result in examined} - {""})
+    if not results:
+        return _not_asked(name, question, target, lacking), None
     rulings = [result.rulings[name] for result in results]
     verdict = worst(ruling.verdict for ruling in rulings)
     relevant = sum(ruling.relevant for ruling in rulings)
@@ -136,11 +139,23 @@ def _cell(
         workloads=len(results),
         relevant=relevant,
         witness=witness.id if witness else None,
-        reason=witness.message if witness else reason,
+        reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
         kernel=question.kernel,
         model=question.model,
     )
     return cell, witness
+
+
+def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
+    """The cell of a property of whose family the target can run no workload."""
+    reason = _not_supported(lacking)
+    return Cell(
+        target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel=question.kernel, model=question.model
+    )
+
+
+def _not_supported(operations: list[str]) -> str:
+    return f"not supported: {', '.join(operations)}" if operations else ""
 
 
 def _order(finding: Finding) -> tuple[Simplicity, int, str]:

@@ -1,5 +1,7 @@
 """What ends a command early, with the exit code that says so."""
 
+from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
+
 from postcrash.model import ExitCode
 
 
@@ -25,12 +27,18 @@ class UsageError(HarnessError):
 
 
 class OperationFailedError(UsageError):
-    """An operation of a workload failed in the guest: the file system does not have it, or has no room."""
+    """An operation of a workload failed in the guest, though nothing in the workload says that it must."""
 
-    def __init__(self, message: str, word: str, errno: int) -> None:
+    def __init__(self, message: str, operation: str, errno: int) -> None:
         super().__init__(message)
-        self.word = word
+        self.operation = operation
+        """The word of the `.ops` language, with the mode of a fallocate."""
         self.errno = errno
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the kernel answered as it does where a file system lacks an operation."""
+        return self.errno in (EPERM, EINVAL, ENOSYS, EOPNOTSUPP)
 
 
 class NothingSelectedError(HarnessError):

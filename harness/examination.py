@@ -124,6 +124,8 @@ class Examination:
     covered_within: int = 0
     rulings: dict[str, Ruling] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unsupported: str = ""
+    """The operation that the target does not have, if the workload cannot be run for want of it; a note says where."""
     findings: list[Finding] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
@@ -168,6 +170,7 @@ class Examination:
             "covered_within": str(self.covered_within),
             "rulings": rulings,
             "notes": self.notes,
+            "unsupported": self.unsupported,
             "findings": [finding.id for finding in self.findings],
             "certificates": self.certificates,
         }
@@ -176,7 +179,7 @@ class Examination:
     def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
-            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "device")},
+            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "device", "unsupported")},
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

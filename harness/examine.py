@@ -11,6 +11,7 @@ from typing import Any
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.coverage import coverage
+from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
@@ -86,6 +87,14 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     record(machine, plan.base.path, mount, workload, recording, metadata, held=plan.held, recorder=plan.recorder)
     examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
     return examiner.run()
+
+
+def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
+    """What comes of a workload with an operation that the file system does not have: nothing was explored."""
+    refused = Examination(base=plan.base.id, model=plan.model, kernel=plan.kernel, unsupported=error.operation)
+    refused.notes = [str(error)]
+    refused.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=str(error)) for judge in plan.judges}
+    return refused
 
 
 @dataclass(frozen=True)

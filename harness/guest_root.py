@@ -15,20 +15,20 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.initramfs import initramfs
 from postcrash.harness.kernel import Kernel
 from postcrash.harness.modules import Modules, module_name, uncompressed
-from postcrash.targets import TARGETS
+from postcrash.targets import TARGETS, Target
 
-_BOOT_MODULES = ("virtio_pci", "virtio_blk")
+_BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
-def guest_root(kernel: Kernel, cache: Path) -> Path:
-    """The root folder for `kernel`, made in `cache` if it is not there."""
+def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:
+    """The root folder for `kernel` and `targets`, made in `cache` if it is not there."""
     try:
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {Path("init"): agent.read_bytes(), **_modules(kernel)}
-    for program in sorted({target.fsck[0] for target in TARGETS}):
+    files = {Path("init"): agent.read_bytes(), **_modules(kernel, targets)}
+    for program in sorted({program for target in targets for program in target.programs}):
         if Path(program).exists():
             files |= {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
     folder = cache / "guest-root" / _digest(files)
@@ -55,14 +55,14 @@ def has_program(root: Path, program: str) -> bool:
     return (root / Path(program).relative_to("/")).is_file()
 
 
-def _modules(kernel: Kernel) -> dict[Path, bytes]:
+def _modules(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
     """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",)} | {
-        target.fstype: (target.fstype,) for target in TARGETS
-    }
+    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",)}
+    for target in targets:
+        needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
     files: dict[Path, bytes] = {}
     for need, names in needs.items():
         places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}

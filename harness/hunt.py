@@ -183,9 +183,9 @@ class _Hunt:
 
     def _done(self, done: Done) -> None:
         if isinstance(done.result, OperationFailedError):
-            failed = {"operation": done.result.word, "errno": done.result.errno}
+            failed = {"operation": done.result.operation, "errno": done.result.errno}
             self._batch[_key(done.plan)] = {"refused": failed, "certificates": []}
-            self._refused(done.result.word, done.result.errno)
+            self._refused(done.result.operation, done.result.errno)
             return
         result, size = done.result, _size(done.number, done.plan)
         self._count(result)

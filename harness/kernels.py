@@ -22,8 +22,11 @@ from postcrash.harness.kernel_config import config_of, missing_options
 from postcrash.harness.modules import Modules
 
 ENGINES = ("auto", "uml", "qemu")
-KEPT_MODULES = ("kernel/drivers/block", "kernel/drivers/md", "kernel/drivers/virtio", "kernel/fs", "kernel/kernel")
-"""Folders whose modules a guest may need (configs.ko is in the last); they, and what they need, are a tenth of all."""
+KEPT_MODULES = (
+    *("extra", "updates", "kernel/drivers/block", "kernel/drivers/md", "kernel/drivers/virtio"),
+    *("kernel/fs", "kernel/kernel"),
+)
+"""Folders whose modules a guest may need: those built outside of the kernel, and a tenth of its own (configs.ko)."""
 LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6")
 """Debian's user-mode Linux needs the C library only; its loader comes first."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")

@@ -3,6 +3,7 @@
 The messages are those of recorders/crashdisk/src/control.rs.
 """
 
+import errno
 import json
 import shutil
 import subprocess
@@ -127,7 +128,9 @@ class Machine:
         blktrace: Path | None = None,
         log: Path | None = None,
     ) -> None:
-        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
+        """Run `workload` on `base` and write the recording to `out`.
+
+        UsageError if an operation fails: UnsupportedError if the file system has no such operation.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
@@ -145,10 +148,13 @@ class Machine:
             blktrace=str(blktrace.resolve()) if blktrace else None,
         )
         if recorded["failed"] is not None:
-            operation, errno = recorded["failed"]
-            failed = workload.operations[operation]
-            message = f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}"
-            raise OperationFailedError(message, failed.word, errno)
+            number, code = recorded["failed"]
+            failed = workload.operations[number]
+            name = errno.errorcode.get(code, f"errno {code}")
+            message = (
+                f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {mount['fstype']}"
+            )
+            raise OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
         if log is not None:
             shutil.copyfile(self._log, log)
 

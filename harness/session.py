@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.reports.store import Store, StoreError
 from postcrash.targets import (
+    TARGETS,
     BaseImage,
     BaseImageError,
     Target,
@@ -40,6 +41,8 @@ class Session:
     engine: str = "auto"
     kernel_name: str | None = None
     virtual_time: bool = False
+    _own: list[Target] = field(default_factory=list)
+    """Targets that are not in the catalogue."""
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -50,7 +53,7 @@ class Session:
     @cached_property
     def root(self) -> Path:
         """The guest's root folder."""
-        return guest_root(self.kernel, cache_folder())
+        return guest_root(self.kernel, cache_folder(), (*TARGETS, *self._own))
 
     @cached_property
     def store(self) -> Store:
@@ -85,6 +88,8 @@ class Session:
         for given_up in target.gives_up:
             if given_up not in checkers:
                 raise UsageError(f"{name}: gives_up: no checker is called {given_up!r} (known: {', '.join(checkers)})")
+        if name.endswith(".toml"):
+            self._own.append(target)
         return target
 
     def base(self, target: Target) -> BaseImage:
@@ -94,18 +99,22 @@ class Session:
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 
-    def require_file_system(self, target: Target) -> None:
-        """The guest's kernel must have the target's file system."""
+    def require(self, target: Target, *, fsck: bool) -> None:
+        """The guest's kernel must have the target's file system, and the guest the programs that its recovery takes.
+
+        That is without `fsck` unless it is to be run.
+        """
         if not has_file_system(self.kernel, target.fstype):
             raise UsageError(
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
                 "choose a kernel that has it with --kernel (postcrash kernels list)"
             )
-
-    def require_fsck(self, target: Target) -> None:
-        """The guest must have the target's fsck."""
-        if not has_program(self.root, target.fsck[0]):
-            raise InfrastructureError(f"{target.fsck[0]} is not installed: run  apt-get install {target.package}")
+        needed = [command[0] for command in (target.helper, target.repair, target.fsck if fsck else ()) if command]
+        for program in needed:
+            if not has_program(self.root, program):
+                raise InfrastructureError(
+                    f"{program} is not installed: run  apt-get install {target.package}  (target {target.name})"
+                )
 
 
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:

@@ -39,7 +39,7 @@ def base_image(target: Target, folder: Path) -> BaseImage:
     Targets that are made in the same way share it.
     """
     program = _find_program(target)
-    made_by = repr((target.mkfs, target.size_mib, _version(program)))
+    made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program)))
     key = hashlib.sha256(made_by.encode()).hexdigest()[:16]
     for known in folder.glob(f"{target.fstype}-{key}-*.img"):
         return BaseImage(known, "b-" + known.stem.rsplit("-", 1)[1])
@@ -69,7 +69,8 @@ def _make(target: Target, program: str, folder: Path, key: str) -> BaseImage:
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as image:
-            _fill_with_garbage(image.write, target.size_mib * (1 << 20) // BLOCK_BYTES)
+            _fill_with_garbage(image.write, (target.garbage_mib or target.size_mib) * (1 << 20) // BLOCK_BYTES)
+            image.truncate(target.size_mib << 20)
         environment = {**os.environ, "E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
         command = [program, *target.mkfs[1:], str(temporary)]
         made = subprocess.run(

@@ -9,17 +9,21 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
-Command = Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
+Words = Annotated[tuple[Text, ...], Field(max_length=100)]
+Command = Annotated[Words, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Target:
     """How one file system is made, mounted and checked.
 
-    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. `options` are those of
-    mount(8). `size_mib` is the size of the image. `source` says where the choice comes from. `checks_data`: the file
-    system verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options`
-    are added when a crash state is mounted; they may change how much is read ahead, never what recovery does.
+    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
+    fsck. `repair` is run before a crash state is mounted, where it is not the kernel that recovers. `options` are those
+    of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of the image, of which
+    the first `garbage_mib`, by default all, hold garbage and the rest zeros. `source` says where the choice comes from.
+    `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
+    back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
+    recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.
     `gives_up` are checkers whose expectation the file system's documentation does not support, each with where that
     stands.
     """
@@ -29,24 +33,42 @@ class Target:
     fstype: Annotated[str, Field(pattern=r"^[a-z0-9]{1,16}$")]
     mkfs: Command
     options: Text = ""
-    fsck: Command
+    helper: Words = ()
+    fsck: Words = ()
+    repair: Words = ()
     size_mib: Annotated[int, Field(ge=1, strict=True)]
+    garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: Text
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""
     gives_up: dict[str, Text] = Field(default_factory=dict, max_length=100)
+    modules: Words = ()
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Absolute paths of those that guests need."""
+        return tuple(command[0] for command in (self.fsck, self.repair, self.helper) if command)
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""
-        return {"fstype": self.fstype, "options": self.options}
+        return self._mount(self.options)
 
     def recover_wire(self, *, walk: bool, fsck: bool, use: bool = False, device: str = "/dev/vda") -> dict[str, Any]:
         """A recovery as the crash disk process takes it: report the tree, use what is there, run fsck."""
-        fsck_command = [*self.fsck, device] if fsck else []
         options = ",".join(filter(None, (self.options, self.recover_options)))
-        mount = {"fstype": self.fstype, "options": options}
-        return {"mount": mount, "walk": walk, "map": not self.checks_data, "fsck": fsck_command, "use_after": use}
+        return {
+            "mount": self._mount(options),
+            "walk": walk,
+            "map": not self.checks_data,
+            "use_after": use,
+            "fsck": [*self.fsck, device] if fsck and self.fsck else [],
+            **({"repair": [*self.repair, device]} if self.repair else {}),
+        }
+
+    def _mount(self, options: str) -> dict[str, Any]:
+        helper = {"helper": self.helper} if self.helper else {}
+        return {"fstype": self.fstype, "options": options, **helper}
 
     def read_wire(self) -> dict[str, Any]:
         """A recovery that reports the tree with every file read through the guest's kernel."""

@@ -70,7 +70,7 @@ def characterize(
     ✓ holds: every crash state of every workload of the property's family was covered, and none breaks it
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
-    – not there: the kernel does not have the file system
+    – not there: the kernel does not have the file system, or the target no operation that the property is about
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A version
     such as 6.12 stands for user-mode Linux of that version, and for its image where only that has the file system.

@@ -74,12 +74,10 @@ def check(
       postcrash check examples/create-fsync.ops --target btrfs --judge durability --json -
     """
     target = session.target(target_name)
-    session.require_file_system(target)
     workload = _load(file).with_tail()
     chosen = _judges(judges)
     wanted = recoveries_for(chosen, target)
-    if any(recover["fsck"] for recover in wanted):
-        session.require_fsck(target)
+    session.require(target, fsck=any(recover["fsck"] for recover in wanted))
     plan = Plan(
         target=target,
         base=session.base(target),
@@ -97,6 +95,8 @@ def check(
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
+    if result.unsupported:
+        raise UsageError(result.notes[0])
     result = replace(result, findings=named(result.findings, session.store))
     firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
     smallest = [(finding, minimized(session, finding, budget.recoveries, fresh)) for finding in firsts.values()]

@@ -15,7 +15,6 @@ from postcrash._core import Recording
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.engine import qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.harness.guest_root import has_program
 from postcrash.harness.kernel import Kernel, find_kernel
 from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
@@ -149,7 +148,6 @@ def _log_writes(session: Session) -> str:
 
 
 def _target(session: Session, target: Target) -> str:
-    session.require_file_system(target)
+    session.require(target, fsck=True)
     base = session.base(target)
-    fsck = "" if has_program(session.root, target.fsck[0]) else f"; {target.fsck[0]} is missing, `check` needs it"
-    return f"{base.id}, {target.size_mib} MiB{fsck}"
+    return f"{base.id}, {target.size_mib} MiB"

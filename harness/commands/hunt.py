@@ -127,8 +127,7 @@ def _plan(session: Session, target_name: str, budget: Budget, fsck: bool) -> Pla
     """What is done with each workload; here it has the smallest that there is."""
     target = session.target(target_name)
     judges: list[Judge] = [CheckerJudge(checker) for checker in CHECKERS if fsck or checker.name != FSCK]
-    if fsck:
-        session.require_fsck(target)
+    session.require(target, fsck=fsck)
     return Plan(
         target=target,
         base=session.base(target),

@@ -2,12 +2,16 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use postcrash_wire::Mount;
 
 use crate::modules;
 use crate::sys::{check, cstr, errno};
 use crate::MOUNT_POINT;
+
+const FUSE_DEVICE: &str = "/dev/fuse";
 
 /// Options that mount(2) takes as flags; all others go to the file system.
 const FLAGS: [(&str, libc::c_ulong); 6] = [
@@ -22,6 +26,9 @@ const FLAGS: [(&str, libc::c_ulong); 6] = [
 /// Mount `device`. Always with noatime, so that looking changes nothing. Loads the file system's module when the kernel
 /// does not know it yet.
 pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
+    if !mount.helper.is_empty() {
+        return mount_by_helper(device, mount);
+    }
     match try_mount(device, mount) {
         Err(error) if errno(&error) == libc::ENODEV && modules::load(&mount.fstype)? => try_mount(device, mount),
         other => other,
@@ -42,6 +49,25 @@ fn try_mount(device: &str, mount: &Mount) -> io::Result<()> {
     // SAFETY: all pointers are C strings that live through the call.
     let result = unsafe { libc::mount(device.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
     check(result).map(|_| ())
+}
+
+/// The helper serves the mount from the background, as a child of ours since its parent has ended, until it is
+/// unmounted. EIO if it refuses.
+fn mount_by_helper(device: &str, mount: &Mount) -> io::Result<()> {
+    if !Path::new(FUSE_DEVICE).exists() {
+        modules::load(&mount.fstype)?;
+    }
+    let (program, arguments) = mount.helper.split_first().expect("a helper");
+    let options = format!("noatime,{}", mount.options);
+    let mut command = Command::new(program);
+    command.args(arguments).args([device, MOUNT_POINT, "-o", options.trim_end_matches(',')]);
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EIO))
+    }
 }
 
 /// Mount /proc.
@@ -72,8 +98,12 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     check(result).map(|_| ())
 }
 
+/// Unmount the target, and wait for the process that served it, if there was one, to end.
 pub fn unmount() -> io::Result<()> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
-    check(unsafe { libc::umount2(target.as_ptr(), 0) }).map(|_| ())
+    check(unsafe { libc::umount2(target.as_ptr(), 0) })?;
+    // SAFETY: waits for any child, and wants to know nothing of it.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
+    Ok(())
 }

@@ -28,6 +28,8 @@ struct Observation {
 /// reads after the report has influenced nothing.
 pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Result<()> {
     kernel_log::clear()?;
+    // What it could not do shows in the mount.
+    fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
     let mut is_mounted = mounted.is_ok();
     let mut observation = Observation {

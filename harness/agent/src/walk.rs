@@ -19,6 +19,8 @@ const ENTRIES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 64;
 /// Files are read up to this size; the rest is reported as unread.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+/// In the root, and no workload's: nilfs2's own file, made by mkfs, and the folder of what fills aged base images.
+const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
 /// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
 pub const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_MAX: usize = 4096;
@@ -80,7 +82,7 @@ impl Walker {
         }
         for (i, name) in names.iter().enumerate() {
             let text = name.to_bytes().escape_ascii().to_string();
-            let ours = prefix.is_empty() && text == SCRATCH;
+            let ours = prefix.is_empty() && HIDDEN.contains(&text.as_str());
             if !ours && names.get(i + 1) != Some(name) && self.entries.len() < ENTRIES_MAX {
                 self.name(folder.as_raw_fd(), name, format!("{prefix}{text}"), depth);
             }

@@ -11,6 +11,9 @@ pub struct Mount {
     /// Comma-separated options as in mount(8); generic ones (`sync`, `noatime`, …) become flags.
     #[serde(default)]
     pub options: String,
+    /// Program and arguments that mount a FUSE file system; device, mount point and `-o` with the options follow.
+    #[serde(default)]
+    pub helper: Vec<String>,
 }
 
 /// One operation of a workload. Fields that the operation does not have are absent.
@@ -69,6 +72,9 @@ pub struct Recover {
     /// Change, delete and write after recovery, once the tree is known.
     #[serde(default)]
     pub use_after: bool,
+    /// Program and arguments run on the device before it is mounted, for file systems that the kernel does not recover.
+    #[serde(default)]
+    pub repair: Vec<String>,
     /// Program and arguments run on the unmounted device after recovery; empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,

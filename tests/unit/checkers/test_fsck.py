@@ -25,6 +25,23 @@ def test_any_other_status_is_found(status: int) -> None:
     assert check(FsckResult(status, "Pass 1\n\n  Inode 12 has wrong size\n")) == expected
 
 
+NOT_UNMOUNTED = """fsck.fat 4.2 (2021-01-31)
+Dirty bit is set. Fs was not properly unmounted and some data may be corrupt.
+ Automatically removing dirty bit.
+
+Leaving filesystem unchanged.
+/dev/vda: 2 files, 1/4341 clusters
+"""
+
+
+def test_that_vfat_was_in_use_says_nothing_but_anything_else_does() -> None:
+    assert check(FsckResult(1, NOT_UNMOUNTED)) is None
+    lost = check(FsckResult(1, NOT_UNMOUNTED.replace("Leaving", "Reclaimed 2 unused clusters (8192 bytes).\nLeaving")))
+    assert lost is not None
+    assert "Reclaimed 2 unused clusters" in lost.message
+    assert check(FsckResult(1, "")) is not None
+
+
 def test_long_output_is_shortened() -> None:
     finding = check(FsckResult(4, "x" * 1000))
     assert finding == Finding("fsck", f"fsck exits with status 4: {'x' * 300}…")

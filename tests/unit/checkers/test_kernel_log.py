@@ -17,6 +17,11 @@ NORMAL = [
     "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",
     "<4>XFS (vda): Tail block (0x10000) overwrite detected. Updated to 0x0",
     "<4>F2FS-fs (vda): invalid crc value",
+    "<4>FAT-fs (vda): Volume was not properly unmounted. Some data may be corrupt. Please run fsck.",
+    "<4>NILFS (vda): mounting unchecked fs",
+    "<4>REISERFS warning:  read_super_block: reiserfs filesystem is deprecated and scheduled to be removed from the "
+    "kernel in 2025",
+    "<4>reiserfs: using flush barriers",
 ]
 
 

@@ -43,6 +43,7 @@ def test_a_target_may_be_like_one_that_is_like_another() -> None:
         ('name = "mine"\nlike = "btrfs"\ncolour = "red"', "colour: Unexpected keyword argument, found 'red'"),
         ('name = "../mine"\nlike = "btrfs"', "found '../mine'"),
         ('name = "mine"\nlike = "btrfs"\nmkfs = []', "mkfs: "),
+        ('name = "mine"\nlike = "btrfs"\ngarbage_mib = 0', "garbage_mib: "),
         ('name = "mine"\nlike = "../catalogue/btrfs"', "like: not a target of the catalogue: '../catalogue/btrfs'"),
         ('name = "mine"\nlike = 7', "like: not a target of the catalogue: 7"),
         ("name =", "not TOML"),
