@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from postcrash.checkers import CHECKERS
+from postcrash.harness.aged import aged_image
 from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
@@ -95,7 +96,11 @@ class Session:
     def base(self, target: Target) -> BaseImage:
         """The target's base image."""
         try:
-            return base_image(target, cache_folder() / "bases")
+            folder = cache_folder() / "bases"
+            fresh = base_image(target, folder)
+            if target.aged_mib is None:
+                return fresh
+            return aged_image(target, fresh, self.settings, self.kernel.label, folder)
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 

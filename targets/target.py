@@ -20,10 +20,11 @@ class Target:
     `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
     fsck. `repair` is run before a crash state is mounted, where it is not the kernel that recovers. `options` are those
     of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of the image, of which
-    the first `garbage_mib`, by default all, hold garbage and the rest zeros. `source` says where the choice comes from.
-    `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
-    back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
-    recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.
+    the first `garbage_mib`, by default all, hold garbage and the rest zeros. `aged_mib`: files of that size in all age
+    it, once a guest can (harness/aged.py). `source` says where the choice comes from. `checks_data`: the file system
+    verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options` are
+    added when a crash state is mounted; they may change how much is read ahead, never what recovery does. `modules` are
+    kernel modules that a mount asks for by name, besides the file system's own.
     `gives_up` are checkers whose expectation the file system's documentation does not support, each with where that
     stands.
     """
@@ -39,6 +40,7 @@ class Target:
     size_mib: Annotated[int, Field(ge=1, strict=True)]
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: Text
+    aged_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""

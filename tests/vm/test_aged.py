@@ -1,0 +1,54 @@
+"""Aged base images: nearly full of what nobody sees, and none of it looks like a workload's bytes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording, intervals
+from postcrash.harness.aged import aged_image
+from postcrash.harness.errors import UsageError
+from postcrash.harness.machine import Machine, MachineSettings, Source
+from postcrash.harness.places import cache_folder
+from postcrash.model import Observation, WorkloadBuilder, simulate
+from postcrash.model.pattern import stale
+from postcrash.targets import base_image, target_named
+
+KERNEL = "the kernel of this test"
+
+
+def test_what_is_written_goes_between_old_files(machine: Machine, settings: MachineSettings, tmp_path: Path) -> None:
+    target, out = target_named("ext4-full"), tmp_path / "recording"
+    fresh = base_image(target, cache_folder() / "bases")
+    aged = aged_image(target, fresh, settings, KERNEL, tmp_path)
+    assert aged == aged_image(target, fresh, settings, KERNEL, tmp_path)
+    workload, writes = WorkloadBuilder().begin().creat("A").append("A", 3 << 20).sync().build("fits"), []
+    for base in (fresh, aged):
+        machine.record(base.path, target.mount_wire(), workload, out, {})
+        writes.append(sum(event[0] == "write" for event in Recording(out).events()))
+    assert writes[1] > writes[0] + 9, "gaps are of 100 KiB"
+    source = Source(out, aged.path, "cache")
+    last = intervals(Recording(out), aged.path, "cache")[-1].index
+    shown = Observation.from_wire(machine.execute(source, last, [], target.read_wire())["observation"])
+    assert list(shown.tree.paths()) == [".", "A"]
+    assert shown.tree["A"].segments == simulate(workload)[-1]["A"].segments
+    too_much = WorkloadBuilder().begin().creat("A").append("A", 6 << 20).sync().build("too-much")
+    with pytest.raises(UsageError, match="ENOSPC"):
+        machine.record(aged.path, target.mount_wire(), too_much, out, {})
+
+
+def test_what_the_old_files_held_is_garbage(settings: MachineSettings, tmp_path: Path) -> None:
+    target = target_named("ext4-full")
+    fresh = base_image(target, cache_folder() / "bases")
+    aged = aged_image(target, fresh, settings, KERNEL, tmp_path)
+    images = [image.path.read_bytes() for image in (fresh, aged)]
+    blocks = range(0, len(images[0]), 4096)
+    garbage = [sum(image[at : at + 4096] == stale(at // 4096, 4096) for at in blocks) for image in images]
+    assert garbage[0] > 4800
+    assert garbage[0] - garbage[1] < 200, "the journal and what names the old files"
+
+
+def test_files_that_do_not_fit_are_one_clear_error(settings: MachineSettings, tmp_path: Path) -> None:
+    target = replace(target_named("ext4-full"), aged_mib=100)
+    with pytest.raises(UsageError, match=r"ext4-full: aged_mib = 100 cannot be: .*ENOSPC"):
+        aged_image(target, base_image(target, cache_folder() / "bases"), settings, KERNEL, tmp_path)
