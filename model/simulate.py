@@ -305,4 +305,5 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "write-osync": _write,
     "writeback": _check_file,
     "commit": _nothing,
+    "sleep": _nothing,
 }

@@ -8,14 +8,14 @@ from postcrash.model.operation import FORMS, Operation
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
         "mkdir rmdir creat write append dwrite mmapwrite truncate fallocate link symlink unlink rename exchange "
-        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync writeback commit"
+        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync writeback commit sleep"
     )
     assert " ".join(FORMS) == words
 
 
 def test_classes_of_operations() -> None:
     assert {f.word for f in FORMS.values() if f.data} == {"write", "append", "dwrite", "mmapwrite", "write-osync"}
-    assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit"}
+    assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit", "sleep"}
     persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
