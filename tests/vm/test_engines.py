@@ -135,6 +135,26 @@ def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> No
     assert f"--engine uml cannot run {kernel[1]}: it needs --engine qemu" in one_line(mixed, 4)
 
 
+def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
+    name = image.path.parent.name
+    (tmp_path / "other.toml").write_text('like = "ext4-current"\nname = "other"\nfstype = "nosuchfs"\n')
+    asked = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml", "--property", "P4")
+    written = postcrash(tmp_path, "characterize", *asked, "--json", "matrix.json", "--markdown", "matrix.md")
+    assert written.returncode == 0, written.stderr
+    matrix = json.loads((tmp_path / "matrix.json").read_text())
+    first, second = matrix["kernels"]
+    assert (first["name"], second["name"], matrix["changes"]) == ("6.1", name, [])
+    assert [list(kernel["served"].values()) for kernel in (first, second)] == [[["ext4-nodelalloc"]]] * 2
+    assert next(iter(first["served"])).startswith("UML 6.1.")
+    assert list(second["served"]) == [image.label]
+    for kernel in (first, second):
+        there, absent = kernel["cells"]
+        assert (there["verdict"], there["relevant"] > 0, absent["workloads"]) == ("holds", True, 0)
+        assert absent["reason"].endswith("has no nosuchfs")
+    assert "| ext4-nodelalloc | ✓✓ |\n| other | –– |" in (tmp_path / "matrix.md").read_text()
+    assert "✓✓" in written.stdout
+
+
 def test_virtual_time_changes_no_outcome(virtual: Machine, machine: Machine, tmp_path: Path) -> None:
     recorded = recorded_by(machine, "ext4-original", WORKLOADS[0], tmp_path / "recording.pcr")
     by_virtual, by_uml = (intervals_of(explored(each, recorded)) for each in (virtual, machine))
