@@ -121,6 +121,9 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
         yield replace(operation, offset=number)
     for number in _smaller(operation.length):
         yield replace(operation, length=number)
+    for number in _smaller(operation.seconds):
+        if number:
+            yield replace(operation, seconds=number)
     if operation.mode not in ("", "none"):
         yield replace(operation, mode="none")
     if operation.value:

@@ -16,6 +16,7 @@ COMPONENT_BYTES_MAX = 255
 """NAME_MAX of Linux, include/uapi/linux/limits.h."""
 OFFSET_MAX = 1024 * MIB
 LENGTH_MAX = 64 * MIB
+SECONDS_MAX = 3600
 SECTOR_BYTES = 512
 XATTR_NAME_BYTES_MAX = 255
 """XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
@@ -59,6 +60,12 @@ def _bytes_between(least: int, most: int, multiple: int = 1) -> Callable[[str], 
         raise ArgumentError(expected)
 
     return read
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= SECONDS_MAX:
+        raise ArgumentError(f"a number of seconds from 1 to {SECONDS_MAX}")
+    return int(text)
 
 
 def _path(text: str) -> str:
@@ -114,6 +121,7 @@ _READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
     Kind.LENGTH: _bytes_between(1, LENGTH_MAX),
     Kind.SECTOR_LENGTH: _bytes_between(SECTOR_BYTES, LENGTH_MAX, SECTOR_BYTES),
     Kind.SIZE: _bytes_between(0, OFFSET_MAX),
+    Kind.SECONDS: _seconds,
     Kind.MODE: _mode,
     Kind.XATTR_NAME: _xattr_name,
     Kind.XATTR_VALUE: _text("a value", XATTR_VALUE_BYTES_MAX, bytes_min=0),

@@ -126,6 +126,10 @@ class WorkloadBuilder:
         """The journal commits as if its timer had fired."""
         return self._add("commit")
 
+    def sleep(self, seconds: int) -> "WorkloadBuilder":
+        """Time passes, so that the kernel's timers fire."""
+        return self._add("sleep", seconds)
+
     def _add(self, word: str, *arguments: str | int) -> "WorkloadBuilder":
         self._assembler.add_line(" ".join([word, *(quote(str(argument)) for argument in arguments)]))
         return self

@@ -20,12 +20,13 @@ class Kind(Enum):
     LENGTH = auto()
     SECTOR_LENGTH = auto()
     SIZE = auto()
+    SECONDS = auto()
     MODE = auto()
     XATTR_NAME = auto()
     XATTR_VALUE = auto()
 
 
-Field = Literal["path", "to", "offset", "length", "mode", "name", "value"]
+Field = Literal["path", "to", "offset", "length", "seconds", "mode", "name", "value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ _TO = Argument("B", "to", Kind.PATH)
 _RANGE = (Argument("OFFSET", "offset", Kind.OFFSET), Argument("LENGTH", "length", Kind.LENGTH))
 _SECTORS = (Argument("OFFSET", "offset", Kind.SECTOR_OFFSET), Argument("LENGTH", "length", Kind.SECTOR_LENGTH))
 _SIZE = Argument("SIZE", "length", Kind.SIZE)
+_SECONDS = Argument("SECONDS", "seconds", Kind.SECONDS)
 _MODE = Argument("MODE", "mode", Kind.MODE)
 _TARGET = Argument("TARGET", "to", Kind.TARGET)
 _NEW = Argument("PATH", "path", Kind.PATH)
@@ -104,6 +106,7 @@ _TABLE = (
     Form("dwrite-osync", (_FILE, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
+    Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 
 FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE})
@@ -127,6 +130,7 @@ class Operation:
     to: str = ""
     offset: int | None = None
     length: int | None = None
+    seconds: int | None = None
     mode: str = ""
     name: str = ""
     value: str = ""

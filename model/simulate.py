@@ -306,4 +306,5 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "dwrite-osync": _write,
     "writeback": _check_file,
     "commit": _nothing,
+    "sleep": _nothing,
 }

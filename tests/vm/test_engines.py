@@ -23,7 +23,7 @@ from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 
-from .conftest import Recorded, explored, intervals_of
+from .conftest import Recorded, explored, intervals_of, trees_of
 from .test_cli import ROOT, one_line, postcrash
 
 SUITE = "bookworm"
@@ -84,6 +84,15 @@ def qemu(qemu_settings: MachineSettings) -> Iterator[Machine]:
         yield booted
 
 
+@pytest.fixture(scope="module")
+def virtual(image: Kernel) -> Iterator[Machine]:
+    """A guest whose clock jumps ahead while it is idle."""
+    kernel = in_virtual_time(image)
+    assert kernel.label == f"QEMU/TCG (virtual time) {image.version}"
+    with Machine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as booted:
+        yield booted
+
+
 def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Path) -> Recorded:
     """A recording made on `machine`."""
     target = target_named(target_name)
@@ -126,14 +135,48 @@ def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> No
     assert f"--engine uml cannot run {kernel[1]}: it needs --engine qemu" in one_line(mixed, 4)
 
 
-def test_virtual_time_changes_no_outcome(image: Kernel, machine: Machine, tmp_path: Path) -> None:
-    kernel = in_virtual_time(image)
-    assert kernel.label == f"QEMU/TCG (virtual time) {image.version}"
+def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
+    name = image.path.parent.name
+    (tmp_path / "other.toml").write_text('like = "ext4-current"\nname = "other"\nfstype = "nosuchfs"\n')
+    asked = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml", "--property", "P4")
+    written = postcrash(tmp_path, "characterize", *asked, "--json", "matrix.json", "--markdown", "matrix.md")
+    assert written.returncode == 0, written.stderr
+    matrix = json.loads((tmp_path / "matrix.json").read_text())
+    first, second = matrix["kernels"]
+    assert (first["name"], second["name"], matrix["changes"]) == ("6.1", name, [])
+    assert [list(kernel["served"].values()) for kernel in (first, second)] == [[["ext4-nodelalloc"]]] * 2
+    assert next(iter(first["served"])).startswith("UML 6.1.")
+    assert list(second["served"]) == [image.label]
+    for kernel in (first, second):
+        there, absent = kernel["cells"]
+        assert (there["verdict"], there["relevant"] > 0, absent["workloads"]) == ("holds", True, 0)
+        assert absent["reason"].endswith("has no nosuchfs")
+    assert "| ext4-nodelalloc | ✓✓ |\n| other | –– |" in (tmp_path / "matrix.md").read_text()
+    assert "✓✓" in written.stdout
+
+
+def test_virtual_time_changes_no_outcome(virtual: Machine, machine: Machine, tmp_path: Path) -> None:
     recorded = recorded_by(machine, "ext4-original", WORKLOADS[0], tmp_path / "recording.pcr")
-    with Machine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as virtual:
-        assert all_outcomes(intervals_of(explored(virtual, recorded))) == all_outcomes(
-            intervals_of(explored(machine, recorded))
-        )
+    by_virtual, by_uml = (intervals_of(explored(each, recorded)) for each in (virtual, machine))
+    assert all_outcomes(by_virtual) == all_outcomes(by_uml)
+
+
+def test_in_virtual_time_sleep_is_cheap_and_timers_fire(virtual: Machine, machine: Machine, tmp_path: Path) -> None:
+    seconds, last = [], []
+    for sleeps in ((), (40, 600)):
+        builder = WorkloadBuilder().begin().creat("a").append("a", 4096)
+        for sleep in sleeps:
+            builder.sleep(sleep)
+        started = time.monotonic()
+        recorded = recorded_by(virtual, "ext4-current", builder.build("sleep"), tmp_path / "recording.pcr")
+        seconds.append(time.monotonic() - started)
+        last.append(intervals_of(explored(machine, recorded))[-1])
+    assert seconds[1] - seconds[0] < 120
+    assert all(interval["started"] == interval["returned"] for interval in last)
+    assert [{tree.get("a") is not None for tree in trees_of(interval)} for interval in last] == [{False}, {True}]
+    for tree in trees_of(last[1]):
+        (segment,) = tree["a"].segments
+        assert (segment.start, segment.end, str(segment.source)) == (0, 4096, "write:0")
 
 
 @pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])

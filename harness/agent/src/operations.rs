@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use postcrash_wire::{pattern, Operation};
 
@@ -30,6 +31,10 @@ pub fn perform(op: &Operation, fstype: &str) -> io::Result<()> {
         "mmapwrite" => mmapwrite(op),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op),
         "commit" => commit(fstype),
+        "sleep" => {
+            std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
+            Ok(())
+        }
         "truncate" | "fallocate" => resize(op),
         "setxattr" | "removexattr" => xattr(op),
         _ => name(op),

@@ -1,5 +1,7 @@
 //! Commands from the crash disk to the agent.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// How the target is mounted.
@@ -33,6 +35,9 @@ pub struct Operation {
     /// Bytes; the new size for truncate.
     #[serde(default)]
     pub length: Option<u64>,
+    /// How long to sleep.
+    #[serde(default)]
+    pub seconds: Option<u64>,
     /// fallocate's mode.
     #[serde(default)]
     pub mode: String,
@@ -96,4 +101,13 @@ pub enum Command {
     Spin(Spin),
     /// Power off.
     Stop,
+}
+
+impl Command {
+    /// For how long its operations sleep.
+    pub fn sleeps(&self) -> Duration {
+        let Command::Run(run) = self else { return Duration::ZERO };
+        let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| operation.seconds);
+        Duration::from_secs(seconds.fold(0, u64::saturating_add))
+    }
 }

@@ -147,8 +147,7 @@ impl Guest {
             sleep: Sleep::watching(Vec::new()),
             gone: false,
         };
-        let deadline = Instant::now() + Duration::from_secs_f64(config.boot_timeout_s);
-        guest.pump(disk, deadline, "boot", |mailbox| mailbox.waiting())?;
+        guest.pump(disk, Duration::from_secs_f64(config.boot_timeout_s), "boot", |mailbox| mailbox.waiting())?;
         guest.sleep = config.engine.sleep(guest.process.id())?;
         Ok(guest)
     }
@@ -156,9 +155,9 @@ impl Guest {
     /// Have the agent run `command` on `disk`. Returns its result once the agent asks for the next command.
     pub fn run(&mut self, command: &Command, disk: &mut dyn Disk) -> Result<Vec<u8>, GuestError> {
         self.mailbox.send(command);
-        let deadline = Instant::now() + Duration::from_secs_f64(self.config.command_timeout_s);
+        let limit = Duration::from_secs_f64(self.config.command_timeout_s) + command.sleeps();
         self.serve_mailbox(disk)?;
-        self.pump(disk, deadline, "answer", |mailbox| mailbox.finished())?;
+        self.pump(disk, limit, "answer", |mailbox| mailbox.finished())?;
         match self.mailbox.take_result() {
             Message::Done(payload) => Ok(payload),
             Message::Failed(text) => Err(GuestError::Agent(text)),
@@ -179,15 +178,15 @@ impl Guest {
     fn pump(
         &mut self,
         disk: &mut dyn Disk,
-        deadline: Instant,
+        limit: Duration,
         what: &str,
         done: impl Fn(&Mailbox) -> bool,
     ) -> Result<(), GuestError> {
+        let deadline = Instant::now() + limit;
         while !done(&self.mailbox) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let limit = if what == "boot" { self.config.boot_timeout_s } else { self.config.command_timeout_s };
-                return Err(self.lose(format!("the guest hangs: no {what} within {limit} s")));
+                return Err(self.lose(format!("the guest hangs: no {what} within {} s", limit.as_secs_f64())));
             }
             let idle = self.held.is_empty() && self.uncompleted.is_empty();
             let tokens = if idle { self.poll.wait(left)? } else { self.poll.ready()? };

@@ -151,6 +151,11 @@ def test_a_version_stands_for_the_kernels_that_have_it(
     assert labels("auto", "6.9")[:2] == ["UML 6.9.3", "UML 6.9.11"]
 
 
+def test_a_user_mode_linux_that_runs_here_needs_no_library(tmp_path: Path) -> None:
+    parts = Parts(uml(tmp_path / "linux"), None, None, "there")
+    assert Suite.__new__(Suite)._with_libraries(parts, tmp_path) == parts
+
+
 def test_image_headers(tmp_path: Path) -> None:
     path = tmp_path / "image"
     for content in (b"", b"HdrS", b"\x7fELF" + bytes(0x400)):

@@ -149,3 +149,10 @@ def test_words_are_simpler_by_the_language() -> None:
 def test_the_tail_that_was_added_is_taken_off(text: str, shorter: str) -> None:
     assert workload(text).without_tail() == workload(shorter)
     assert workload(text).without_tail().with_tail() == workload(text)
+
+
+def test_sleep_is_made_shorter() -> None:
+    found = minimal(
+        workload("creat a\nsleep 3000\n"), lambda candidate: any(op.word == "sleep" for op in candidate.ops)
+    )
+    assert found.to_text() == "sleep 1\n"

@@ -44,6 +44,7 @@ def test_it_emits_what_the_parser_reads() -> None:
         .writeback("d/a b")
         .writeback("d/a b", 0, 1)
         .commit()
+        .sleep(1)
         .sync()
         .syncfs()
         .mkdir("e")

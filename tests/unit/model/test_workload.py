@@ -25,6 +25,7 @@ ARGUMENTS = {
     Kind.LENGTH: st.integers(1, 64 << 20).map(str),
     Kind.SECTOR_LENGTH: SECTORS,
     Kind.SIZE: st.sampled_from(["0", "4K", "1024M"]),
+    Kind.SECONDS: st.integers(1, 3600).map(str),
     Kind.MODE: st.sampled_from(MODES),
     Kind.XATTR_NAME: COMPONENTS.map(lambda text: "user." + text),
     Kind.XATTR_VALUE: COMPONENTS | st.just(""),
