@@ -19,6 +19,9 @@ from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.reports.store import Store
 
+AHEAD = 8
+"""So many plans wait for each machine, so that none waits while results are put into the store."""
+
 
 class Progress(Protocol):
     """Who wants to know how a campaign gets on. Called from several threads."""
@@ -67,7 +70,7 @@ def run_campaign(
         else:
             results[i] = known
             progress.finished(plan, known)
-    for done in examine_all(todo, crew, store, progress):
+    for done in examine_all(todo, crew, store.scratch, progress):
         if isinstance(done.result, OperationFailedError):
             raise done.result
         keep(done, store)
@@ -142,11 +145,13 @@ class _Desk:
             self.work.put(None)
 
 
-def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[Done]:
+def examine_all(
+    todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: Progress
+) -> Iterator[Done]:
     """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
 
-    The store belongs to this thread; machines run in threads of their own. Raises the first HarnessError of any
-    machine that is not about one operation of one workload.
+    Recordings are made where `scratch` says, and are gone when the next result is asked for. Machines run in threads of
+    their own. Raises the first HarnessError of any machine that is not about one operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
@@ -154,13 +159,13 @@ def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, prog
         first = list(islice(waiting, crew.machines))
         for cpu in range(len(first)):
             machine = Machine(crew.settings, cpu)
-            worker = threading.Thread(target=_work, args=(machine, desk, store.scratch, progress), daemon=True)
+            worker = threading.Thread(target=_work, args=(machine, desk, scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(machine.close)
             worker.start()
         stack.callback(desk.close, len(first))
         count = 0
-        for item in (*first, *islice(waiting, len(first))):  # one more for each, so that none waits for this thread
+        for item in (*first, *islice(waiting, AHEAD * len(first))):
             desk.work.put(item)
             count += 1
         while count:
