@@ -35,7 +35,7 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
         kernel: replace(
             question,
             kernel=kernel.label,
-            targets=[(target, session.base(target)) for target in targets if kernels[target.fstype] == kernel],
+            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target.fstype] == kernel],
         )
         for kernel in kernels.values()
         if kernel is not None

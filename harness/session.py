@@ -54,7 +54,13 @@ class Session:
     @cached_property
     def root(self) -> Path:
         """The guest's root folder."""
-        return guest_root(self.kernel, cache_folder(), (*TARGETS, *self._own))
+        return self._root(self.kernel)
+
+    def _root(self, kernel: Kernel) -> Path:
+        return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
+
+    def _settings(self, kernel: Kernel) -> MachineSettings:
+        return settings_for(kernel, self._root(kernel))
 
     @cached_property
     def store(self) -> Store:
@@ -67,12 +73,11 @@ class Session:
     @property
     def settings(self) -> MachineSettings:
         """How guests are started."""
-        return settings_for(self.kernel, self.root)
+        return self._settings(self.kernel)
 
     def crew(self, guests: int | None, kernel: Kernel | None = None) -> Crew:
         """`guests` machines, by default one for each CPU that this process may use, with `kernel` or the session's."""
-        settings = self.settings if kernel is None else settings_for(kernel, guest_root(kernel, cache_folder()))
-        return Crew(settings, guests or len(os.sched_getaffinity(0)))
+        return Crew(self._settings(kernel or self.kernel), guests or len(os.sched_getaffinity(0)))
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:
         """The kernels that `name` stands for, best first; None is what there is without a name."""
@@ -93,14 +98,15 @@ class Session:
             self._own.append(target)
         return target
 
-    def base(self, target: Target) -> BaseImage:
-        """The target's base image."""
+    def base(self, target: Target, kernel: Kernel | None = None) -> BaseImage:
+        """The target's base image; if it is to be aged, by `kernel` or the session's."""
         try:
             folder = cache_folder() / "bases"
             fresh = base_image(target, folder)
             if target.aged_mib is None:
                 return fresh
-            return aged_image(target, fresh, self.settings, self.kernel.label, folder)
+            by = kernel or self.kernel
+            return aged_image(target, fresh, self._settings(by), by.label, folder)
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 

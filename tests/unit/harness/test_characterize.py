@@ -13,7 +13,7 @@ from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
 from postcrash.model import Verdict
 from postcrash.properties import property_named
-from postcrash.reports.grid import symbol
+from postcrash.reports.grid import NOT_THERE, symbol
 from postcrash.reports.records import Cell
 from postcrash.targets import BaseImage, target_named
 
@@ -35,7 +35,7 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
     question = Question(targets, [property_named("P1")], "a kernel", "cache", Budget(1, 1))
     store: Any = SimpleNamespace(put_cells=lambda cells: None)
     nobody: Any = None
-    ((found,), _) = characterize(question, nobody, store, nobody)
+    (found,) = characterize(question, nobody, store, nobody).cells
     return found
 
 
@@ -49,4 +49,4 @@ def test_a_property_is_judged_by_the_workloads_that_run(monkeypatch: pytest.Monk
 def test_where_none_runs_the_cell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cell(monkeypatch, lambda plan: False)
     assert (found.verdict, found.workloads, found.reason) == (Verdict.UNDECIDED, 0, "not supported: link")
-    assert symbol(found) == "—"
+    assert symbol(found) == NOT_THERE
