@@ -89,6 +89,7 @@ def hunt(
     depth: int,
     fresh: bool,
     held: int | None,
+    recorder: str,
     json_file: str | None,
 ) -> int:
     """Run every workload of so many operations and judge every crash state that each can leave.
@@ -110,7 +111,7 @@ def hunt(
             f"there are {len(selection.space)} workloads: shard {shard[0]} of {shard[1]} is empty"
         )
     plan = _plan(session, target_name, replace(budget, bound=bound, samples=samples), fsck)
-    plan = replace(plan, model=model, seed=seed, depth=depth, held=held)
+    plan = replace(plan, model=model, seed=seed, depth=depth, held=held, recorder=recorder)
     started = time.monotonic()
     with TerminalProgress(len(selection.numbers()), rates=True) as progress:
         hunted = run(selection, plan, session.crew(guests), session.store, progress, fresh=fresh)

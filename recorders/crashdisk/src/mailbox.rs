@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_command_longer_than_its_read_is_continued() {
         let mut agent = Agent::new();
-        let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new() };
+        let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new(), helper: Vec::new() };
         let run = postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new(), blktrace: false, log_writes: false };
         let command = Command::Run(run);
         agent.mailbox.send(&command);
