@@ -20,6 +20,9 @@ from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
 from postcrash.reports.store import Store
 
+AHEAD = 8
+"""So many plans wait for each machine, so that none waits while results are put into the store."""
+
 
 class Progress(Protocol):
     """Who wants to know how a campaign gets on. Called from several threads."""
@@ -68,7 +71,7 @@ def run_campaign(
         else:
             results[i] = known
             progress.finished(plan, known)
-    for done in examine_all(todo, crew, store, progress):
+    for done in examine_all(todo, crew, store.scratch, progress):
         if not isinstance(done.result, OperationFailedError):
             keep(done, store)
             results[done.number] = done.result
@@ -146,11 +149,14 @@ class _Desk:
             self.work.put(None)
 
 
-def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, progress: Progress) -> Iterator[Done]:
+def examine_all(
+    todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: Progress
+) -> Iterator[Done]:
     """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
 
-    All plans have the same recorder. The store belongs to this thread; machines run in threads of their own. Raises
-    the first HarnessError of any machine that is not about one operation of one workload.
+    All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is asked
+    for. Machines run in threads of their own. Raises the first HarnessError of any machine that is not about one
+    operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
@@ -159,13 +165,13 @@ def examine_all(todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, prog
         settings = settings_for_recorders(crew.settings, (plan.recorder for _, plan in first))
         for cpu in range(len(first)):
             machine = Machine(settings, cpu)
-            worker = threading.Thread(target=_work, args=(machine, desk, store.scratch, progress), daemon=True)
+            worker = threading.Thread(target=_work, args=(machine, desk, scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(machine.close)
             worker.start()
         stack.callback(desk.close, len(first))
         count = 0
-        for item in (*first, *islice(waiting, len(first))):  # one more for each, so that none waits for this thread
+        for item in (*first, *islice(waiting, AHEAD * len(first))):
             desk.work.put(item)
             count += 1
         while count:

@@ -6,19 +6,23 @@ made again.
 """
 
 import hashlib
+import itertools
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from errno import EOPNOTSUPP, errorcode
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_recordings, tool_digest
 from postcrash.harness.causes import Cause, cause_of, without_numbers
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
+from postcrash.harness.places import quick_folder
 from postcrash.model import Verdict, Workload
 from postcrash.reports.plain import Json
 from postcrash.reports.records import Finding
@@ -31,6 +35,14 @@ BATCH_MAX = 256
 BATCH_SECONDS = 2.0
 """Results are put into the store together: at most so many, and at most so late."""
 _COUNTS = ("states", "covered", "states_within", "covered_within", "recoveries", "rechecks", "outcomes", "intervals")
+
+
+class HuntProgress(Progress, Protocol):
+    """Who wants to know how a hunt gets on."""
+
+    def skipped(self) -> None:
+        """One more workload is not run: another one stands for it, or the file system cannot run it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +124,7 @@ class Hunted:
 
 
 def hunt(
-    selection: Selection, plan: Plan, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+    selection: Selection, plan: Plan, crew: Crew, store: Store, progress: HuntProgress, *, fresh: bool = False
 ) -> Hunted:
     """Run the selected workloads, each as `plan` says, but for its workload. Takes what the store has unless `fresh`.
 
@@ -122,7 +134,7 @@ def hunt(
 
 
 class _Hunt:
-    def __init__(self, selection: Selection, plan: Plan, store: Store, progress: Progress, fresh: bool) -> None:
+    def __init__(self, selection: Selection, plan: Plan, store: Store, progress: HuntProgress, fresh: bool) -> None:
         self._selection, self._plan, self._store, self._progress = selection, plan, store, progress
         self._fresh = fresh
         self._hunted = Hunted()
@@ -132,10 +144,14 @@ class _Hunt:
 
     def run(self, crew: Crew) -> Hunted:
         try:
-            for done in examine_all(self._todo(), crew, self._store, self._progress):
-                self._done(done)
-                if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
-                    self._flush()
+            with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
+                numbers = itertools.count()
+                for done in examine_all(
+                    self._todo(), crew, lambda: Path(folder, f"{next(numbers)}.pcr"), self._progress
+                ):
+                    self._done(done)
+                    if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
+                        self._flush()
         finally:
             self._flush()
         return self._hunted
@@ -164,6 +180,8 @@ class _Hunt:
                 self._hunted.alike += 1
             else:
                 yield number, workload
+                continue
+            self._progress.skipped()
 
     def _known(self, number: int, plan: Plan, row: Json) -> bool:
         """Count in what the store has; False if it has not all that is needed."""
@@ -206,6 +224,7 @@ class _Hunt:
 
     def _refused(self, operation: str, errno: int) -> None:
         name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
+        self._progress.skipped()
         (self._hunted.lacking if errno == EOPNOTSUPP else self._hunted.refused)[f"{operation} fails with {name}"] += 1
 
     def _count(self, result: Examination) -> None:

@@ -52,6 +52,10 @@ class TerminalProgress:
         self._finished += 1
         self._bars.update(self._task, advance=1, description=f"{plan.kernel} {plan.target.name}")
 
+    def skipped(self) -> None:
+        """See `hunt.HuntProgress`."""
+        self._bars.update(self._task, advance=1)
+
     def _rate(self) -> str:
         if not self._rates:
             return ""

@@ -30,6 +30,7 @@ class Silent:
     """Progress that nobody watches."""
 
     def recoveries(self, count: int) -> None: ...
+    def skipped(self) -> None: ...
     def finished(self, plan: Plan, examination: Examination) -> None: ...
 
 
@@ -57,15 +58,19 @@ class Pretence:
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour, self.ran = behaviour, list[str]()
 
-    def __call__(self, todo: Iterable[tuple[int, Plan]], crew: Crew, store: Store, progress: object) -> Iterator[Done]:
+    def __call__(
+        self, todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: object
+    ) -> Iterator[Done]:
         for number, each in todo:
             self.ran.append(each.workload.name)
-            said, path = self.behaviour(each.workload), store.scratch()
+            said, path = self.behaviour(each.workload), scratch()
             if isinstance(said, OperationFailedError):
                 yield Done(number, each, path, said)
                 continue
-            write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
-            recording = recording_id(Recording(path).digest)
+            recording = ""
+            if said:
+                write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
+                recording = recording_id(Recording(path).digest)
             result = Examination(recording, each.base.id, each.model, each.kernel, states=4, covered=4, recoveries=1)
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS)
