@@ -177,7 +177,9 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         **{name: counts[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
         "seconds": round(seconds, 1),
         "notes": hunted.notes,
-        "groups": [_story(story) for story in told],
+        "groups": [
+            {**_story(story), "not_promised": plan.target.gives_up.get(story.shown.checker, "")} for story in told
+        ],
     }
 
 
@@ -201,6 +203,8 @@ def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], 
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
+        if story.shown.checker in plan.target.gives_up:
+            console.print(f"not promised: {plan.target.gives_up[story.shown.checker]}", markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
         console.print(_story(story)["workload"], markup=False, end="")
         if story.note:
