@@ -154,8 +154,8 @@ def examine_all(
 ) -> Iterator[Done]:
     """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
 
-    All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is asked
-    for. Machines run in threads of their own. Raises the first HarnessError of any machine that is not about one
+    All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is
+    asked for. Machines run in threads of their own. Raises the first HarnessError of any machine that is not about one
     operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()

@@ -46,7 +46,7 @@ def plan(folder: Path) -> Plan:
 def found(plan: Plan, message: str, recording: str) -> Finding:
     text = plan.workload.to_text()
     return Finding(
-        *(finding_id(plan.target.name, text, plan.model, "durability", message), "durability", message),
+        *(finding_id(plan.target.name, plan.kernel, text, plan.model, "durability", message), "durability", message),
         *(plan.target.name, plan.kernel, plan.model, plan.workload.name, text, recording, plan.base.id),
         *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, {"walk": True}),
     )
