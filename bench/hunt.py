@@ -86,7 +86,8 @@ class TimedJudge:
 def plan_on(session: Session, name: str) -> Plan:
     """What a hunt does with each workload."""
     target = session.target(name)
-    judges = tuple(CheckerJudge(checker) for checker in CHECKERS if checker.name != "fsck")
+    kind = target.recover_wire(walk=True, fsck=False)
+    judges = tuple(judge for judge in map(CheckerJudge, CHECKERS) if judge.wants(kind))
     return Plan(
         target=target,
         base=session.base(target),
@@ -94,7 +95,7 @@ def plan_on(session: Session, name: str) -> Plan:
         model="cache",
         workload=parse_workload("sync", "none"),
         judges=judges,
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(kind,),
         budget=Budget(),
     )
 

@@ -16,7 +16,7 @@ from postcrash.harness.examine import Plan
 from postcrash.harness.groups import Story, kinds_lost, stories
 from postcrash.harness.hunt import Hunted, Selection
 from postcrash.harness.hunt import hunt as run
-from postcrash.harness.judges import CheckerJudge, Judge, recoveries_for
+from postcrash.harness.judges import CheckerJudge, kind_of, recoveries_for
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -25,7 +25,6 @@ from postcrash.workloads import GRAMMARS, Space
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 NOTES_MAX = 5
-FSCK = "fsck"
 
 
 def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
@@ -61,6 +60,9 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 )
 @click.option("--fsck", is_flag=True, help="Run the file system's checker on every crash state too; takes far longer.")
 @click.option(
+    "--use", is_flag=True, help="Change, delete and write after every recovery too; takes some four times as long."
+)
+@click.option(
     "--minimize/--no-minimize",
     default=True,
     show_default=True,
@@ -79,6 +81,7 @@ def hunt(
     workload_limit: int | None,
     symmetry: bool,
     fsck: bool,
+    use: bool,
     minimize: bool,
     model: str,
     guests: int | None,
@@ -110,7 +113,9 @@ def hunt(
         raise NothingSelectedError(
             f"there are {len(selection.space)} workloads: shard {shard[0]} of {shard[1]} is empty"
         )
-    plan = _plan(session, target_name, replace(budget, bound=bound, samples=samples), fsck)
+    plan = _plan(
+        session, target_name, replace(budget, bound=bound, samples=samples), {"walk": True, "fsck": fsck, "use": use}
+    )
     plan = replace(plan, model=model, seed=seed, depth=depth, held=held, recorder=recorder)
     started = time.monotonic()
     with TerminalProgress(len(selection.numbers()), rates=True) as progress:
@@ -124,19 +129,20 @@ def hunt(
     return hunted.verdict.exit_code
 
 
-def _plan(session: Session, target_name: str, budget: Budget, fsck: bool) -> Plan:
-    """What is done with each workload; here it has the smallest that there is."""
+def _plan(session: Session, target_name: str, budget: Budget, wanted: dict[str, bool]) -> Plan:
+    """What is done with each workload; here it has the smallest that there is. `wanted` are kinds of recovery."""
     target = session.target(target_name)
-    judges: list[Judge] = [CheckerJudge(checker) for checker in CHECKERS if fsck or checker.name != FSCK]
-    session.require(target, fsck=fsck)
+    all_judges = tuple(map(CheckerJudge, CHECKERS))
+    kinds = tuple(kind for kind in recoveries_for(all_judges, target) if wanted[kind_of(kind)])
+    session.require(target, fsck=wanted["fsck"])
     return Plan(
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
         model="",
         workload=parse_workload("sync", "none"),
-        judges=tuple(judges),
-        recoveries=recoveries_for(judges, target),
+        judges=tuple(judge for judge in all_judges if any(judge.wants(kind) for kind in kinds)),
+        recoveries=kinds,
         budget=budget,
     )
 
@@ -172,7 +178,9 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         **{name: counts[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
         "seconds": round(seconds, 1),
         "notes": hunted.notes,
-        "groups": [_story(story) for story in told],
+        "groups": [
+            {**_story(story), "not_promised": plan.target.gives_up.get(story.shown.checker, "")} for story in told
+        ],
     }
 
 
@@ -196,6 +204,8 @@ def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], 
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
+        if story.shown.checker in plan.target.gives_up:
+            console.print(f"not promised: {plan.target.gives_up[story.shown.checker]}", markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
         console.print(_story(story)["workload"], markup=False, end="")
         if story.note:
