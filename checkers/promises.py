@@ -216,7 +216,7 @@ def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promi
     said, workload, first = bindings.said(barrier), bindings.history.workload, entries[0]
     word = barrier.operation.word if barrier.operation else "sync"
     if first.type == "file":
-        if word in ("msync", "write-osync"):
+        if word in ("msync", "write-osync", "write-odsync"):
             wanted = _part(barrier, workload, first)
             size = max((run.end for run in wanted), default=0)
             yield Content(first.path, said, workload, min(size, *_sizes(entries)), None, _runs(entries, wanted))
@@ -232,7 +232,7 @@ def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promi
 
 
 def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
-    """What msync (all that was stored through a mapping) or an O_SYNC write (its own range) says something of."""
+    """What msync (all that was stored through a mapping) or an O_(D)SYNC write (its own range) says something of."""
     operation = barrier.operation
     assert operation is not None
     if operation.word == "msync":

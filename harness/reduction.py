@@ -18,6 +18,7 @@ SIMPLER_WORDS = {
     "dwrite": "write",
     "mmapwrite": "write",
     "write-osync": "write",
+    "write-odsync": "write",
     "write": "append",
     "msync": "fsync",
     "fdatasync": "fsync",

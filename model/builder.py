@@ -114,6 +114,10 @@ class WorkloadBuilder:
         """Write with O_SYNC."""
         return self._add("write-osync", path, offset, length)
 
+    def write_odsync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
+        """Write with O_DSYNC."""
+        return self._add("write-odsync", path, offset, length)
+
     def writeback(self, path: str, offset: int | None = None, length: int | None = None) -> "WorkloadBuilder":
         """Dirty pages of the file, or of a range of it, go to the disk."""
         return self._add("writeback", path, *(number for number in (offset, length) if number is not None))

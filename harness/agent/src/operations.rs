@@ -23,7 +23,7 @@ fn inside(path: &str) -> String {
 /// Do one operation. `commit` depends on the type of file system.
 pub fn perform(op: &Operation, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
-        "write" | "append" | "dwrite" | "write-osync" => write(op),
+        "write" | "append" | "dwrite" | "write-osync" | "write-odsync" => write(op),
         "mmapwrite" => mmapwrite(op),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op),
         "commit" => commit(fstype),
@@ -69,6 +69,7 @@ fn write(op: &Operation) -> io::Result<()> {
     let flags = match op.op.as_str() {
         "dwrite" => libc::O_WRONLY | libc::O_DIRECT,
         "write-osync" => libc::O_WRONLY | libc::O_SYNC,
+        "write-odsync" => libc::O_WRONLY | libc::O_DSYNC,
         _ => libc::O_WRONLY,
     };
     let file = open(&inside(&op.path), flags)?;

@@ -8,15 +8,22 @@ from postcrash.model.operation import FORMS, Operation
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
         "mkdir rmdir creat write append dwrite mmapwrite truncate fallocate link symlink unlink rename exchange "
-        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync writeback commit"
+        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync writeback commit"
     )
     assert " ".join(FORMS) == words
 
 
 def test_classes_of_operations() -> None:
-    assert {f.word for f in FORMS.values() if f.data} == {"write", "append", "dwrite", "mmapwrite", "write-osync"}
+    assert {f.word for f in FORMS.values() if f.data} == {
+        "write",
+        "append",
+        "dwrite",
+        "mmapwrite",
+        "write-osync",
+        "write-odsync",
+    }
     assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit"}
-    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync"}
+    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "write-odsync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
 
