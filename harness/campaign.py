@@ -12,9 +12,11 @@ from typing import Protocol
 
 import postcrash
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
-from postcrash.harness.examination import Examination
+from postcrash.harness.errors import RefusedError
+from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.model import Verdict
 from postcrash.reports.store import Store
 
 
@@ -93,6 +95,9 @@ def _known(plan: Plan, store: Store) -> Examination | None:
 
 
 def _keep(plan: Plan, examination: Examination, recording: Path, store: Store) -> None:
+    """What was refused is no result to keep."""
+    if not examination.recording:
+        return
     store.keep_base(plan.base.path, plan.base.id)
     for id, path in {examination.recording: recording, **examination.recoveries_kept}.items():
         store.adopt_recording(path, id)
@@ -171,13 +176,23 @@ def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) 
     """The examination with its `recording`, of which nothing is left if it fails."""
     counter = _Counter(progress)
     try:
-        examination = examine(machine, plan, recording, counter.total)
+        examination = _examined(machine, plan, recording, counter)
     except BaseException:
         for part in recording.parent.glob(f"{recording.name}*"):
             part.unlink(missing_ok=True)
         raise
     counter.total(examination.recoveries)
     return examination, recording
+
+
+def _examined(machine: Machine, plan: Plan, recording: Path, counter: "_Counter") -> Examination:
+    try:
+        return examine(machine, plan, recording, counter.total)
+    except RefusedError as error:
+        if not plan.may_be_refused:
+            raise
+        refused = Ruling(Verdict.UNDECIDED, reason=str(error))
+        return Examination(rulings={judge.name: refused for judge in plan.judges})
 
 
 class _Counter:

@@ -24,6 +24,10 @@ class UsageError(HarnessError):
     exit_code = ExitCode.USAGE
 
 
+class RefusedError(UsageError):
+    """A file system refused an operation of a workload."""
+
+
 class NothingSelectedError(HarnessError):
     """What was asked for selects nothing."""
 

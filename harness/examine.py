@@ -55,6 +55,8 @@ class Plan:
     """2: crashes within the recovery of each crash state too."""
     held: int | None = None
     """Seed of the order of completions that are held back while recording; None: each write completes at once."""
+    may_be_refused: bool = False
+    """A workload with an operation that the file system refuses leaves the plan undecided and is no error."""
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
 from postcrash.harness.engine import Engine, Uml
-from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
+from postcrash.harness.errors import HarnessError, InfrastructureError, RefusedError, UsageError
 from postcrash.model import Workload
 
 Event = dict[str, Any]
@@ -120,7 +120,7 @@ class Machine:
         metadata: Event,
         held: int | None = None,
     ) -> None:
-        """Run `workload` on `base` and write the recording to `out`. UsageError if an operation fails.
+        """Run `workload` on `base` and write the recording to `out`. RefusedError if an operation fails.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         """
@@ -135,7 +135,8 @@ class Machine:
         if recorded["failed"] is not None:
             operation, errno = recorded["failed"]
             failed = workload.operations[operation]
-            raise UsageError(f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}")
+            told = f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with errno {errno}"
+            raise RefusedError(told)
 
     def record_recovery(
         self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event

@@ -17,7 +17,7 @@ from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst
-from postcrash.properties import PROPERTIES, Property, UnknownPropertyError, property_named
+from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.reports import page, table
 from postcrash.reports.records import Cell, Finding
 from postcrash.targets import TABLE_TARGETS
@@ -25,7 +25,13 @@ from postcrash.targets import TABLE_TARGETS
 
 @click.command()
 @click.option("--target", "targets", multiple=True, metavar="NAME", help="Only this target; can be repeated.")
-@click.option("--property", "properties", multiple=True, metavar="NAME", help="Only this property; can be repeated.")
+@click.option(
+    "--properties",
+    "--property",
+    multiple=True,
+    metavar="NAMES",
+    help=f"Properties and groups, with commas: all, {', '.join(GROUPS)}. [default: hotdep13]",
+)
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
@@ -61,6 +67,7 @@ def characterize(
       postcrash characterize
       postcrash characterize --target btrfs --property P1 --property P3
       postcrash characterize --target xfs --json - --html xfs.html
+      postcrash characterize --properties osdi14,P2 --model torn
     """
     chosen = [session.target(name) for name in targets] or list(TABLE_TARGETS)
     question = Question(
@@ -87,7 +94,7 @@ def characterize(
 
 def _properties(names: Sequence[str]) -> tuple[Property, ...]:
     try:
-        return tuple(dict.fromkeys(property_named(name) for name in names)) or PROPERTIES
+        return properties_named(",".join(names)) if names else HOTDEP13
     except UnknownPropertyError as error:
         raise UsageError(str(error)) from error
 
