@@ -1,4 +1,4 @@
-"""What fsync, fdatasync, msync, sync, syncfs and O_SYNC promised is there.
+"""What fsync, fdatasync, msync, sync, syncfs, O_SYNC and O_DSYNC promised is there.
 
 Who promises what, once it has returned:
 
@@ -9,8 +9,9 @@ Who promises what, once it has returned:
 - fdatasync: contents and size. fdatasync(2): metadata that "is needed in order to allow a subsequent data retrieval to
   be correctly handled", such as the size.
 - msync with MS_SYNC: what was stored through a mapping. msync(2); POSIX msync(): data integrity completion.
-- a write with O_SYNC: its own bytes, and that the file reaches to their end. open(2): "By the time write(2) returns,
-  the output data and associated file metadata have been transferred".
+- a write with O_SYNC or O_DSYNC: its own bytes, and that the file reaches to their end. open(2): "By the time write(2)
+  returns, the output data and associated file metadata have been transferred"; with O_DSYNC the metadata "that would
+  be required to retrieve that data".
 - sync, syncfs: everything at that point. sync(2): on Linux "the same guarantees as fsync() called on every file in the
   system or filesystem".
 - the end of the set-up: everything, for recording starts once it is durable.
@@ -49,7 +50,7 @@ class Durability:
     """Persistence operations keep their promises."""
 
     name = "durability"
-    statement = "What a returned fsync, fdatasync, msync, sync, syncfs or O_SYNC write promised is there."
+    statement = "What a returned fsync, fdatasync, msync, sync, syncfs, O_SYNC or O_DSYNC write promised is there."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""

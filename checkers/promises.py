@@ -14,7 +14,7 @@ from postcrash.model import Entry, EntryType, Tree, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped
 from postcrash.properties.wording import operation_at, shown_bytes, shown_source
 
-_O_SYNC = ("write-osync", "dwrite-osync")
+_O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
 BLOCK_BYTES = 4096
 """Blocks of the file systems under test: what is allocated, and may show stale bytes, as one."""
 
@@ -233,7 +233,7 @@ def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promi
 
 
 def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
-    """What msync (stored through a mapping, in its range) or an O_SYNC write (its own range) says something of."""
+    """What msync (stored through a mapping, in its range) or an O_(D)SYNC write (its own range) says something of."""
     operation = barrier.operation
     assert operation is not None
     within = entry.segments

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from postcrash.checkers import CHECKERS, Checker
 from postcrash.model import History, Observation, Verdict
-from postcrash.properties import PROPERTIES, Property
+from postcrash.properties import HOTDEP13, PROPERTIES, Property
 from postcrash.targets import Target
 
 
@@ -122,18 +122,18 @@ def kind_of(recover: dict[str, Any]) -> str:
 
 
 def all_judges() -> tuple[Judge, ...]:
-    """Every checker and every property."""
-    return (*map(CheckerJudge, CHECKERS), *map(PropertyJudge, PROPERTIES))
+    """Every checker, and the properties of HotDep'13."""
+    return (*map(CheckerJudge, CHECKERS), *map(PropertyJudge, HOTDEP13))
 
 
 def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
     """The judges with these names, upper and lower case alike. Raises LookupError for an unknown one."""
-    known = {judge.name.casefold(): judge for judge in all_judges()}
+    known = {judge.name.casefold(): judge for judge in (*all_judges(), *map(PropertyJudge, PROPERTIES))}
     chosen = []
     for name in names:
         if name.casefold() not in known:
             raise LookupError(
-                f"unknown property or checker {name!r} (known: {', '.join(j.name for j in all_judges())})"
+                f"unknown property or checker {name!r} (known: {', '.join(judge.name for judge in known.values())})"
             )
         chosen.append(known[name.casefold()])
     return tuple(chosen)

@@ -128,9 +128,7 @@ class Machine:
         blktrace: Path | None = None,
         log: Path | None = None,
     ) -> None:
-        """Run `workload` on `base` and write the recording to `out`.
-
-        UsageError if an operation fails: UnsupportedError if the file system has no such operation.
+        """Run `workload` on `base` and write the recording to `out`. OperationFailedError if an operation fails.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With

@@ -19,6 +19,7 @@ SIMPLER_WORDS = {
     "mmapwrite": "write",
     "write-osync": "write",
     "dwrite-osync": "dwrite",
+    "write-odsync": "write",
     "write": "append",
     "msync": "fsync",
     "fdatasync": "fsync",

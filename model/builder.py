@@ -114,6 +114,10 @@ class WorkloadBuilder:
         """Write with O_SYNC."""
         return self._add("write-osync", path, offset, length)
 
+    def write_odsync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
+        """Write with O_DSYNC."""
+        return self._add("write-odsync", path, offset, length)
+
     def dwrite_osync(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
         """Write with O_DIRECT and O_SYNC; offset and length are multiples of 512."""
         return self._add("dwrite-osync", path, offset, length)

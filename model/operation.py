@@ -103,6 +103,7 @@ _TABLE = (
     Form("sync", (), "sync everything", persistence=True),
     Form("syncfs", (), "sync this file system", persistence=True),
     Form("write-osync", (_FILE, *_RANGE), "write with O_SYNC", data=True, persistence=True),
+    Form("write-odsync", (_FILE, *_RANGE), "write with O_DSYNC", data=True, persistence=True),
     Form("dwrite-osync", (_FILE, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),

@@ -303,6 +303,7 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "sync": _nothing,
     "syncfs": _nothing,
     "write-osync": _write,
+    "write-odsync": _write,
     "dwrite-osync": _write,
     "writeback": _check_file,
     "commit": _nothing,

@@ -1,17 +1,22 @@
-"""Properties of crash behaviour, one a file; docs/properties.md says how each is read.
+"""Properties of crash behaviour; docs/properties.md says how each is read.
 
-A new property is one file with a class that follows `Property`, one line here, and one call of
-`conformance.check_property` in its tests.
+A new property is one file with a class that follows `Property`, or a row in a file of rows (`kinds.py` has the three
+classes that most rows are of); one place in `GROUPS`; and one call of `conformance.check_property` in its tests.
 """
 
+from postcrash.properties.atomicity import ATOMICITY
+from postcrash.properties.durability import DURABILITY
+from postcrash.properties.ordering import ORDERING
+from postcrash.properties.osdi14 import OSDI14
 from postcrash.properties.p1_ordered_directory_operations import OrderedDirectoryOperations
 from postcrash.properties.p2_safe_appends import SafeAppends, SafeAppendsOrNulls
 from postcrash.properties.p3_ordered_data_appends import OrderedDataAppends
 from postcrash.properties.p4_safe_new_file_flush import SafeNewFileFlush
 from postcrash.properties.p5_safe_rename import SafeRename
 from postcrash.properties.property import Judgement, Property
+from postcrash.properties.sqlite import SQLITE
 
-PROPERTIES: tuple[Property, ...] = (
+HOTDEP13: tuple[Property, ...] = (
     OrderedDirectoryOperations(),
     SafeAppends(),
     SafeAppendsOrNulls(),
@@ -19,11 +24,27 @@ PROPERTIES: tuple[Property, ...] = (
     SafeNewFileFlush(),
     SafeRename(),
 )
+"""What tables and checks are about unless other properties are named."""
+
+GROUPS: dict[str, tuple[Property, ...]] = {
+    "hotdep13": HOTDEP13,
+    "osdi14": OSDI14,
+    "sqlite": SQLITE,
+    "atomicity": ATOMICITY,
+    "ordering": ORDERING,
+    "durability": DURABILITY,
+}
+
+PROPERTIES = tuple(known for group in GROUPS.values() for known in group)
 """All properties, in the order of the tables."""
 
 
+TORN_BLOCKS = frozenset({"O-block-overwrite", "O-block-append", "S-atomic-4k", "A-mmap", "A-direct"})
+"""Atomicity of one block, which a device that never tears a block cannot put to the test."""
+
+
 class UnknownPropertyError(ValueError):
-    """There is no property of that name; the text lists those that there are."""
+    """There is no property or group of that name; the text lists those that there are."""
 
 
 def property_named(name: str) -> Property:
@@ -35,4 +56,30 @@ def property_named(name: str) -> Property:
     raise UnknownPropertyError(f"no property is called {name!r}: there are {names}")
 
 
-__all__ = ["PROPERTIES", "Judgement", "Property", "UnknownPropertyError", "property_named"]
+def properties_named(names: str) -> tuple[Property, ...]:
+    """Those of `names`, separated by commas: properties, groups, or `all`. Raises `UnknownPropertyError`."""
+    chosen: dict[Property, None] = {}
+    for name in names.split(","):
+        group = PROPERTIES if name.strip().casefold() == "all" else GROUPS.get(name.strip().casefold())
+        chosen.update(dict.fromkeys(group or (_property_or_group(name.strip()),)))
+    return tuple(chosen)
+
+
+def _property_or_group(name: str) -> Property:
+    try:
+        return property_named(name)
+    except UnknownPropertyError as error:
+        raise UnknownPropertyError(f"{error}; and the groups all, {', '.join(GROUPS)}") from None
+
+
+__all__ = [
+    "GROUPS",
+    "HOTDEP13",
+    "PROPERTIES",
+    "TORN_BLOCKS",
+    "Judgement",
+    "Property",
+    "UnknownPropertyError",
+    "properties_named",
+    "property_named",
+]

@@ -52,11 +52,16 @@ def crash_free(workload: Workload) -> Iterator[tuple[History, Tree]]:
 
 
 def spoilt(tree: Tree) -> Iterator[Tree]:
-    """`tree` with one thing wrong at a time: a name missing, a file emptied, a run of bytes zero or stale."""
+    """`tree` with one thing wrong at a time: a name missing, a file emptied, a run of bytes zero or stale, a symbolic
+    link without its target, an attribute without its value."""
     for path, entry in tree.items():
         if path != ROOT_PATH:
             below = [other for other in tree if other.startswith(f"{path}/")]
             yield tree.changed(dict.fromkeys([path, *below]))
+        if entry.target:
+            yield tree.changed({path: replace(entry, target="")})
+        if entry.xattrs:
+            yield tree.changed({path: replace(entry, xattrs=tuple((name, "") for name, _ in entry.xattrs))})
         if entry.segments:
             yield tree.changed({path: replace(entry, size=0, segments=())})
         for place, segment in enumerate(entry.segments):

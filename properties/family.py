@@ -12,6 +12,16 @@ def family(*rows: Row) -> tuple[Workload, ...]:
     return tuple(_workload(*row) for row in rows)
 
 
+def endings(name: str, setup: str, operations: str, *ends: str) -> tuple[Row, ...]:
+    """A row for the operations alone and one for each of `ends` after them, named after it: `NAME-fsync-b`."""
+    longer = ((f"{name}-{_slug(end)}", setup, f"{operations}; {end}") for end in ends)
+    return ((name, setup, operations), *longer)
+
+
+def _slug(operations: str) -> str:
+    return "-".join("root" if word == "." else word for word in operations.replace(";", "").replace("/", "-").split())
+
+
 def _workload(name: str, setup: str, operations: str) -> Workload:
     parts = [*setup.split("; "), SEPARATOR] if setup else []
     return parse_workload("\n".join([*parts, *operations.split("; ")]), name)

@@ -12,7 +12,7 @@ from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
 
-_WORDS = ("append", "write", "dwrite", "write-osync", "dwrite-osync", "mmapwrite")
+_WORDS = ("append", "write", "dwrite", "write-osync", "write-odsync", "dwrite-osync", "mmapwrite")
 
 
 class OrderedDataAppends:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
-from postcrash.properties import PROPERTIES
-from postcrash.reports.published import KERNEL, SOURCE, published, why_otherwise
+from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.reports.published import SOURCE, published, published_for, why_otherwise
 from postcrash.reports.records import Cell
 
 DIFFERS_MARK = "†"
@@ -13,6 +13,9 @@ DIFFERS_MARK = "†"
 
 NOT_THERE = "–"
 """In place of a verdict."""
+
+NAMES_CHARACTERS_MAX = 60
+"""Of names of properties side by side."""
 
 CERTIFICATE_HEADINGS = ("crash states", "recoveries", "outcomes", "workloads", "premise seen in")
 
@@ -52,6 +55,16 @@ class Grid:
         return tuple((target, tuple(self.cell(target, prop) for prop in self.properties)) for target in self.targets)
 
     @property
+    def is_tall(self) -> bool:
+        """Whether properties stand in rows and targets in columns, as their names take too much room side by side."""
+        return sum(map(len, self.properties)) > NAMES_CHARACTERS_MAX
+
+    @property
+    def columns(self) -> tuple[tuple[str, tuple[Cell | None, ...]], ...]:
+        """Each property with its cells in the order of `targets`."""
+        return tuple((prop, tuple(self.cell(target, prop) for target in self.targets)) for prop in self.properties)
+
+    @property
     def in_order(self) -> tuple[Cell, ...]:
         """The cells row by row."""
         return tuple(cell for _, cells in self.rows for cell in cells if cell is not None)
@@ -69,6 +82,11 @@ def grids(cells: Sequence[Cell]) -> tuple[Grid, ...]:
         Grid(kernel, model, tuple(cell for cell in cells if (cell.kernel, cell.model) == (kernel, model)))
         for kernel, model in kinds
     )
+
+
+def group(prop: str) -> str:
+    """The group of a property; empty if it is not known."""
+    return next((name for name, known in GROUPS.items() if prop in {each.name for each in known}), "")
 
 
 def titles(properties: Sequence[str]) -> list[str]:
@@ -108,7 +126,9 @@ def published_notes(grid: Grid) -> list[str]:
 
 def _published_note(cell: Cell, said: Verdict) -> str:
     why = why_otherwise(cell.target, cell.property) if cell.verdict is Verdict.VIOLATED else ""
-    return f"{cell.target} {cell.property}: published {said.symbol} ({KERNEL})" + (f"; {why}" if why else "")
+    return f"{cell.target} {cell.property}: published {said.symbol} ({published_for(cell.property)})" + (
+        f"; {why}" if why else ""
+    )
 
 
 def published_heading() -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, field
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -44,7 +44,7 @@ class Target:
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""
-    gives_up: dict[str, Text] = Field(default_factory=dict, max_length=100)
+    gives_up: Annotated[dict[str, Text], Field(max_length=100)] = field(default_factory=dict, hash=False)
     modules: Words = ()
 
     @property

@@ -20,7 +20,7 @@ from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
-from postcrash.properties import PROPERTIES, Property, UnknownPropertyError, property_named
+from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.reports import page, table
 from postcrash.reports.matrix import Matrix
 from postcrash.reports.records import Finding
@@ -39,7 +39,13 @@ ALL = "all"
     metavar="NAME,…",
     help="Only these targets: names with commas between them, or all of the catalogue; can be repeated.",
 )
-@click.option("--property", "properties", multiple=True, metavar="NAME", help="Only this property; can be repeated.")
+@click.option(
+    "--properties",
+    "--property",
+    multiple=True,
+    metavar="NAME,…",
+    help=f"Properties and groups: all, {', '.join(GROUPS)}; can be repeated.  [default: hotdep13]",
+)
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
@@ -80,6 +86,7 @@ def characterize(
       postcrash characterize
       postcrash characterize --target btrfs --property P1 --property P3
       postcrash characterize --target xfs --json - --html xfs.html
+      postcrash characterize --properties osdi14,P2 --model torn
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
     """
     question = Question(
@@ -125,7 +132,7 @@ def _kernel_names(given: str | None) -> list[str | None]:
 
 def _properties(names: Sequence[str]) -> tuple[Property, ...]:
     try:
-        return tuple(dict.fromkeys(property_named(name) for name in names)) or PROPERTIES
+        return properties_named(",".join(names)) if names else HOTDEP13
     except UnknownPropertyError as error:
         raise UsageError(str(error)) from error
 

@@ -59,3 +59,40 @@ def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None
     result = postcrash(tmp_path, *arguments)
     (cell,) = json.loads(result.stdout)["cells"]
     assert (result.returncode, cell["verdict"]) == (1, "violated")
+
+
+def cells_of(folder: Path, *arguments: str) -> dict[tuple[str, str], dict]:
+    """The cells of a table of the chosen properties."""
+    result = postcrash(folder, "characterize", *arguments, "--json", "-")
+    return {(cell["target"], cell["property"]): cell for cell in json.loads(result.stdout)["cells"]}
+
+
+def test_the_catalogue_tells_file_systems_apart(tmp_path: Path) -> None:
+    chosen = "O-append-append,A-rename,A-symlink,R-rename-new,D-fsync-link,D-return-name"
+    targets = ("ext2", "ext4-journal", "ext4-original", "xfs-wsync")
+    cells = cells_of(tmp_path, *(f"--target={target}" for target in targets), "--properties", chosen)
+    broken = {
+        target: {name for (at, name), cell in cells.items() if (at, cell["verdict"]) == (target, "violated")}
+        for target in targets
+    }
+    assert broken == {
+        "ext2": set(chosen.split(",")),
+        "ext4-journal": {"D-return-name"},
+        "ext4-original": {"O-append-append", "R-rename-new", "D-return-name"},
+        "xfs-wsync": {"O-append-append", "R-rename-new"},
+    }
+    assert {cell["verdict"] for cell in cells.values()} == {"holds", "violated"}
+
+
+def test_what_a_file_system_refuses_is_undecided(tmp_path: Path) -> None:
+    (cell,) = cells_of(tmp_path, "--target", "ext2", "--properties", "A-exchange").values()
+    assert cell["verdict"] == "undecided"
+    assert cell["reason"] == "a-exchange: line 6: 'exchange a b' failed in the guest with errno 22"
+
+
+def test_a_torn_block_needs_a_device_that_tears(tmp_path: Path) -> None:
+    arguments = ("--target", "ext4-current", "--properties", "O-block-overwrite", "--model")
+    (whole,) = cells_of(tmp_path, *arguments, "cache").values()
+    (torn,) = cells_of(tmp_path, *arguments, "torn").values()
+    assert (whole["verdict"], torn["verdict"]) == ("undecided", "violated")
+    assert whole["reason"] == "the device model cache never tears a block: see --model torn"

@@ -27,7 +27,7 @@ fn inside(path: &str) -> String {
 /// Do one operation. `commit` depends on the type of file system.
 pub fn perform(op: &Operation, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
-        "write" | "append" | "dwrite" | "write-osync" | "dwrite-osync" => write(op),
+        "write" | "append" | "dwrite" | "write-osync" | "write-odsync" | "dwrite-osync" => write(op),
         "mmapwrite" => mmapwrite(op),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op),
         "commit" => commit(fstype),
@@ -77,6 +77,7 @@ fn write(op: &Operation) -> io::Result<()> {
     let flags = match op.op.as_str() {
         "dwrite" => libc::O_WRONLY | libc::O_DIRECT,
         "write-osync" => libc::O_WRONLY | libc::O_SYNC,
+        "write-odsync" => libc::O_WRONLY | libc::O_DSYNC,
         "dwrite-osync" => libc::O_WRONLY | libc::O_DIRECT | libc::O_SYNC,
         _ => libc::O_WRONLY,
     };

@@ -19,12 +19,12 @@ from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import History, Observation, Operation, SimulationError, Tree, Workload, simulate
 
 PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
-CONTENT = ("write", "mmapwrite", "write-osync", "truncate")
+CONTENT = ("write", "mmapwrite", "write-osync", "write-odsync", "truncate")
 NAMES = ("creat", "mkdir", "unlink", "rmdir", "rename", "link", "exchange")
 
 WORDS = [
     *("creat", "creat", "mkdir", "unlink", "rmdir", "rename", "rename", "rename", "link", "exchange"),
-    *("write", "write", "mmapwrite", "write-osync", "truncate"),
+    *("write", "write", "mmapwrite", "write-osync", "write-odsync", "truncate"),
     *("fsync", "fsync", "fsync", "fsync", "fdatasync", "msync", "sync"),
 ]
 
@@ -110,7 +110,7 @@ class Kept:
                 self._keep_names(index, entry.inode)
             else:
                 self.indices.update(self._content(index, entry.inode))
-        elif operation.word == "write-osync":
+        elif operation.word in ("write-osync", "write-odsync"):
             self.indices.update(self._content(index + 1, self.history.trees[index][operation.path].inode))
 
     def _content(self, end: int, inode: int) -> Iterator[int]:

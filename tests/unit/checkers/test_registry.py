@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.checkers import CHECKERS, Checker, UnknownCheckerError, checker_named
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage
-from postcrash.properties import PROPERTIES
+from postcrash.properties import HOTDEP13
 from postcrash.properties.conformance import crash_free
 from postcrash.properties.family import family
 
@@ -40,7 +40,7 @@ def test_each_checker_finds_its_canary_and_no_other(checker: Checker) -> None:
 
 @ALL
 def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
-    for checked in PROPERTIES:
+    for checked in HOTDEP13:
         for workload in checked.workloads():
             for history, tree in crash_free(workload.with_tail()):
                 assert checker.check(history, Observation(0, tree, (), FsckResult(0, ""))) is None

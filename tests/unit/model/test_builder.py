@@ -26,6 +26,7 @@ def test_it_emits_what_the_parser_reads() -> None:
         .dwrite("d/a b", 0, 512)
         .mmapwrite("d/a b", 0, 1)
         .write_osync("d/a b", 0, 1)
+        .write_odsync("d/a b", 0, 1)
         .dwrite_osync("d/a b", 0, 512)
         .truncate("d/a b", 3)
         .fallocate("d/a b", "punch-hole", 0, 1)

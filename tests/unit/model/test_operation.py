@@ -8,16 +8,17 @@ from postcrash.model.operation import FORMS, Operation
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
         "mkdir rmdir creat write append dwrite mmapwrite truncate fallocate link symlink unlink rename exchange "
-        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync dwrite-osync writeback commit sleep"
+        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync writeback "
+        "commit sleep"
     )
     assert " ".join(FORMS) == words
 
 
 def test_classes_of_operations() -> None:
-    data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "dwrite-osync"}
+    data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.data} == data
     assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit", "sleep"}
-    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "dwrite-osync"}
+    persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
 

@@ -1,7 +1,8 @@
 """A litmus row is a workload, how many of its recorded operations had started and returned, and a tree.
 
 The tree is written one name a word: `a`, `D/` for a directory, `a=` for an empty file (the same as `a`), and
-`b=w0:4096+zero:100` for runs of bytes: wN those of tag N, zero, stale, other, eN unreadable with errno N.
+`b=w0:4096+zero:100` for runs of bytes: wN those of tag N, zero, stale, other, eN unreadable with errno N. A symbolic
+link is `s>target`; `a*2=w0:100` has two links, and `a@user.x:61` an attribute with its value in hexadecimal.
 """
 
 from collections.abc import Callable
@@ -18,17 +19,24 @@ Judge = Callable[[Property, str, str, str], Judgement]
 def tree_of(text: str) -> Tree:
     entries = [Entry(".", "dir")]
     for word in text.split():
-        path, _, content = word.partition("=")
+        if ">" in word:
+            path, _, target = word.partition(">")
+            entries.append(Entry(path, "symlink", nlink=1, target=target))
+            continue
+        start, _, content = word.partition("=")
+        start, _, attribute = start.partition("@")
+        path, _, links = start.partition("*")
         if path.endswith("/"):
             entries.append(Entry(path[:-1], "dir"))
             continue
         segments: list[Segment] = []
         for run in filter(None, content.split("+")):
             source, _, length = run.partition(":")
-            start = segments[-1].end if segments else 0
-            segments.append(Segment(start, start + int(length), source_of(source)))
+            begin = segments[-1].end if segments else 0
+            segments.append(Segment(begin, begin + int(length), source_of(source)))
         size = segments[-1].end if segments else 0
-        entries.append(Entry(path, "file", nlink=1, size=size, segments=tuple(segments)))
+        xattrs = (tuple(attribute.split(":")),) if attribute else ()
+        entries.append(Entry(path, "file", nlink=int(links or 1), size=size, segments=tuple(segments), xattrs=xattrs))
     return Tree(entries)
 
 

@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from postcrash.model import History, Tree, Workload, parse_workload, simulate
-from postcrash.properties import PROPERTIES, Judgement, Property, UnknownPropertyError, property_named
+from postcrash.properties import (
+    GROUPS,
+    HOTDEP13,
+    PROPERTIES,
+    TORN_BLOCKS,
+    Judgement,
+    Property,
+    UnknownPropertyError,
+    properties_named,
+    property_named,
+)
 from postcrash.properties.conformance import check_property, crash_free, spoilt
 from postcrash.properties.family import family
 
@@ -46,10 +56,33 @@ def test_names_of_workloads_start_with_the_property(checked: Property) -> None:
     assert all(workload.name.startswith(prefix) for workload in checked.workloads())
 
 
-def test_all_families_together_are_small() -> None:
-    workloads = {workload.name: workload for checked in PROPERTIES for workload in checked.workloads()}
-    assert len(workloads) <= 60
-    assert all(workloads[w.name] == w for checked in PROPERTIES for w in checked.workloads())
+@pytest.mark.parametrize(
+    ("group", "most"),
+    [("hotdep13", 60), ("osdi14", 170), ("sqlite", 70), ("atomicity", 110), ("ordering", 95), ("durability", 90)],
+)
+def test_all_families_of_a_group_together_are_small(group: str, most: int) -> None:
+    assert len({workload for checked in GROUPS[group] for workload in checked.workloads()}) <= most
+
+
+def test_a_workload_has_one_name_and_a_name_one_workload() -> None:
+    workloads = {workload for checked in PROPERTIES for workload in checked.workloads()}
+    assert len({workload.name for workload in workloads}) == len(workloads)
+
+
+def test_names_are_unique_and_groups_are_none_of_them() -> None:
+    names = [checked.name.casefold() for checked in PROPERTIES]
+    assert len(set(names)) == len(names)
+    assert set(names).isdisjoint({*GROUPS, "all"})
+    assert {checked.name for checked in PROPERTIES} >= TORN_BLOCKS
+
+
+def test_properties_are_chosen_by_name_and_group() -> None:
+    assert properties_named("all") == PROPERTIES
+    assert properties_named("hotdep13") == HOTDEP13
+    assert [checked.name for checked in properties_named("p5, SQLite,S-atomic")][:2] == ["P5", "S-safe-append"]
+    assert len(properties_named("P1,hotdep13,P1")) == len(HOTDEP13)
+    with pytest.raises(UnknownPropertyError, match=r"no property is called 'osdi': .*; and the groups all, hotdep13"):
+        properties_named("P1,osdi")
 
 
 def test_properties_are_found_by_name() -> None:

@@ -76,7 +76,7 @@ def test_the_story_is_told(crash: Any, cells: list[Cell]) -> None:
         "✗ lost write B 0 5000 (bytes 0 to 5000), zeros sectors 1000 to 1016, operation 6",
         "epoch 2 ends: flush, under way at the crash",
         "bytes 0 to 5000: those of write B 0 5000",
-        "differs from HotDep&#39;13, Table 1: ext4-original P2: published ✓ (Linux 3.2)",
+        "differs from HotDep&#39;13, Table 1, or OSDI&#39;14, Table 1: ext4-original P2: published ✓ (Linux 3.2)",
         f"postcrash repro {crash.finding.id}",
         "1,180,591,620,717,411,303,424",
         "xfs P1 not enough",

@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from postcrash.model import Verdict
+from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.reports.grid import certificate, grids, mark, note, otherwise_published
 from postcrash.reports.published import published
 from postcrash.reports.records import Cell
-from postcrash.reports.table import print_table, to_json, to_markdown
+from postcrash.reports.table import LEGEND, print_table, to_json, to_markdown
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
@@ -77,6 +78,40 @@ def test_rows_and_columns(cells: list[Cell]) -> None:
     assert grid.in_order == (cells[1], cells[0], cells[2], cells[3], cells[4])
 
 
+def test_the_published_table_of_osdi14() -> None:
+    rows = {known.name for known in GROUPS["osdi14"]}
+    targets = ("ext2", "ext3-journal", "ext4-current", "btrfs", "xfs-wsync")
+    known = {target: {name for name in rows if published(target, name) is VIOLATED} for target in targets}
+    assert known == {
+        "ext2": rows - {"O-sector-overwrite"},
+        "ext3-journal": {"O-blocks"},
+        "ext4-current": {"O-block-overwrite", "O-blocks", "O-overwrite-any", "O-append-any"},
+        "btrfs": {"O-blocks", "O-dir-any"},
+        "xfs-wsync": {"O-block-overwrite", "O-blocks", "O-overwrite-any"},
+    }
+    assert published("xfs-wsync", "O-append-any") is None
+    assert published("btrfs", "O-append-any") is None
+    assert all(published("ext2", name) is not None for name in rows)
+
+
+def test_many_properties_stand_in_rows(make_cell: MakeCell) -> None:
+    cells = [make_cell(target, checked.name) for checked in PROPERTIES for target in ("xfs", "ext4-current")]
+    lines = [" ".join(line.split()) for line in printed(cells).splitlines()]
+    assert [line for line in lines[2:5] if line][:2] == ["ext4", "xfs current"]
+    assert "O-sector-overwrite ✓ ✓" in lines
+    assert "D-fdatasync-rename ✓ ✓" in lines
+    assert "| O-dir | ✓ | ✓ |" in to_markdown(cells)
+    assert LEGEND in lines
+
+
+def test_no_verdict_is_cut_off_where_the_terminal_is_narrow(make_cell: MakeCell) -> None:
+    cells = [make_cell(f"target-{number}", checked.name) for checked in PROPERTIES for number in range(30)]
+    out = io.StringIO()
+    print_table(cells, Console(file=out, width=60))
+    row = next(line for line in out.getvalue().splitlines() if "S-powersafe-overwrite" in line)
+    assert row.count("✓") == 30
+
+
 def test_each_kernel_and_device_model_has_its_table(make_cell: MakeCell) -> None:
     cells = [make_cell(), make_cell(model="lying"), make_cell("btrfs"), make_cell(kernel="UML 6.12")]
     found = grids(cells)
@@ -108,7 +143,7 @@ def test_the_terminal_table(cells: list[Cell]) -> None:
     assert "P1 P2 P2-null mounts" in lines
     assert "xfs · · ? ✓" in lines
     assert "btrfs ✗ ✗† · ✓" in lines
-    assert "† differs from HotDep'13, Table 1:" in lines
+    assert "† differs from HotDep'13, Table 1, or OSDI'14, Table 1:" in lines
     assert any(line.startswith("btrfs P2: published ✓ (Linux 3.2); the size is set") for line in lines)
     assert "✗ btrfs P1 f-00000001: b is there, a is not" in lines
     assert "? xfs P2-null 4,096 recoveries were not enough" in lines

@@ -1,0 +1,314 @@
+"""What an operation changes, and whether a tree shows it.
+
+A change is one thing (a name, which file a name means, a stretch of a file, its size, its links, an attribute) that is
+otherwise after an operation than before it, and that no other recorded operation changes. So it is never mistaken for
+the work of another operation, and what a later operation changes again is never missed. Several operations can be
+taken as one, such as a truncation and the append that follows it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from itertools import pairwise
+from typing import Protocol
+
+from postcrash.model import Entry, History, Tree, Workload, all_from, any_from, source_at
+from postcrash.properties.wording import shown_bytes
+
+Names = tuple[str, ...]
+
+
+class Shown(Enum):
+    """What a tree shows of a change."""
+
+    OLD = "as before"
+    NEW = "done"
+    OTHER = "neither"
+
+
+class Change(Protocol):
+    """One thing that is otherwise after an operation than before it. `inode` is the simulated file's."""
+
+    @property
+    def path(self) -> str:
+        """The name that it is about."""
+        ...
+
+    @property
+    def inode(self) -> int:
+        """The file that it is about, as numbered in the history's trees."""
+        ...
+
+    def shown(self, tree: Tree) -> Shown:
+        """Where the file is missing, nothing of its change shows: OLD."""
+        ...
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """What `tree` has there, in words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """`entry` got its name (`is_there`) or lost it."""
+
+    entry: Entry
+    is_there: bool
+
+    @property
+    def path(self) -> str:
+        """See `Change`."""
+        return self.entry.path
+
+    @property
+    def inode(self) -> int:
+        """See `Change`."""
+        return self.entry.inode
+
+    def shown(self, tree: Tree) -> Shown:
+        """A new name of another type, or a symbolic link that points elsewhere, is neither old nor new."""
+        found = tree.get(self.path)
+        if found is None:
+            return Shown.OLD if self.is_there else Shown.NEW
+        if not self.is_there:
+            return Shown.OLD
+        is_right = not found.error and (found.type, found.target) == (self.entry.type, self.entry.target)
+        return Shown.NEW if is_right else Shown.OTHER
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """See `Change`."""
+        entry = tree.get(self.path)
+        if entry is None:
+            return f"{self.path} is not there"
+        target = f" to {entry.target!r}" if entry.type == "symlink" else ""
+        return f"{self.path} is there, a {entry.type}{target}" + (f", errno {entry.error}" if entry.error else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """The name means the file `new` in place of the file `old`. `is_settled`: nothing else changes what they hold."""
+
+    old: Entry
+    new: Entry
+    is_settled: bool
+
+    @property
+    def path(self) -> str:
+        """See `Change`."""
+        return self.new.path
+
+    @property
+    def inode(self) -> int:
+        """See `Change`."""
+        return self.new.inode
+
+    def shown(self, tree: Tree) -> Shown:
+        """A missing name is neither. Of files that are still being written, old is what has a byte of the old one."""
+        found = tree.get(self.path)
+        if found is None or found.error:
+            return Shown.OTHER
+        if not self.is_settled:
+            return Shown.OLD if any_from(found, written(self.old)) else Shown.NEW
+        if _is_like(found, self.new):
+            return Shown.NEW
+        return Shown.OLD if _is_like(found, self.old) else Shown.OTHER
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """See `Change`."""
+        return shown_bytes(workload, self.path, tree.get(self.path), 0, max(self.old.size, self.new.size))
+
+
+@dataclass(frozen=True, slots=True)
+class OfFile:
+    """A change of what is behind a name. The file's `names` may be another's at another time; `own` never are."""
+
+    path: str
+    inode: int
+    names: Names
+    own: Names
+
+    def has_name(self, tree: Tree) -> bool:
+        """Whether the file can be found at all."""
+        return any(name in tree for name in self.names)
+
+    def own_entries(self, tree: Tree) -> list[Entry]:
+        """The file, under each name that can only be its."""
+        return [tree[name] for name in self.own if name in tree]
+
+
+@dataclass(frozen=True, slots=True)
+class BytesChange(OfFile):
+    """The bytes from `start` up to `end` come from `new` in place of `old`; None is past the end."""
+
+    start: int
+    end: int
+    old: str | None
+    new: str | None
+
+    def shown(self, tree: Tree) -> Shown:
+        """Bytes of a write are known wherever they are; others only under a name that can be no other file's."""
+        if self.new is not None and self.new.startswith("write:"):
+            holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
+            if holders:
+                return Shown.NEW if any(self._all(entry, self.new) for entry in holders) else Shown.OTHER
+        entries = self.own_entries(tree)
+        if all(self._all(entry, self.old) for entry in entries):
+            return Shown.OLD
+        return Shown.NEW if all(self._all(entry, self.new) for entry in entries) else Shown.OTHER
+
+    def _all(self, entry: Entry, source: str | None) -> bool:
+        if entry.type != "file" or entry.error:
+            return False
+        if source is None:
+            return entry.size <= self.start
+        return all_from(entry, self.start, self.end, {source})
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """See `Change`."""
+        path = next((name for name in self.names if name in tree), self.path)
+        return shown_bytes(workload, path, tree.get(path), self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange(OfFile):
+    """The size or the number of links is `new` in place of `old`."""
+
+    field: str
+    old: int | None
+    new: int | None
+
+    def shown(self, tree: Tree) -> Shown:
+        """See `Change`."""
+        return _of({getattr(entry, self.field) for entry in self.own_entries(tree)}, self.old, self.new)
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """See `Change`."""
+        shown = sorted({str(getattr(entry, self.field)) for entry in self.own_entries(tree)})
+        return f"{self.field} of {self.path} is {' and '.join(shown) or 'not there'}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeChange(OfFile):
+    """The attribute `name` is `new` in place of `old`, in hexadecimal; None is no attribute."""
+
+    name: str
+    old: str | None
+    new: str | None
+
+    def shown(self, tree: Tree) -> Shown:
+        """See `Change`."""
+        return _of({dict(entry.xattrs).get(self.name) for entry in self.own_entries(tree)}, self.old, self.new)
+
+    def found(self, workload: Workload, tree: Tree) -> str:
+        """See `Change`."""
+        values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.own_entries(tree)})
+        return f"{self.name} of {self.path} is {' and '.join(values) or 'not there'}"
+
+
+def _of(found: set[object], old: object, new: object) -> Shown:
+    if found <= {old}:
+        return Shown.OLD
+    return Shown.NEW if found == {new} else Shown.OTHER
+
+
+def _is_like(found: Entry, meant: Entry) -> bool:
+    if (found.type, found.target, found.size) != (meant.type, meant.target, meant.size):
+        return False
+    return all(all_from(found, run.start, run.end, {run.source}) for run in meant.segments)
+
+
+def written(entry: Entry) -> frozenset[str]:
+    """The sources of the bytes that writes put into the file."""
+    return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
+
+
+# Finding the changes
+
+
+def changes(history: History, *operations: int) -> tuple[Change, ...]:
+    """What the recorded `operations` (all of them started), taken as one, change and no other started one does."""
+    return _changes(history.workload, history.started, frozenset(operations))
+
+
+@lru_cache(maxsize=4096)
+def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[Change, ...]:
+    trees = History(workload, started, started).trees[len(workload.setup) : started + 1]
+    return tuple(_Finder(trees, frozenset(index - len(workload.setup) for index in group)).find())
+
+
+class _Finder:
+    """`trees` are those before the first recorded operation and after each; `group` counts them from 0."""
+
+    def __init__(self, trees: tuple[Tree, ...], group: frozenset[int]) -> None:
+        self._trees = trees
+        self._group = group
+
+    def find(self) -> Iterator[Change]:
+        """All changes: names first, then what files hold."""
+        touched = [tree for index in sorted(self._group) for tree in self._trees[index : index + 2]]
+        for path in sorted({path for tree in touched for path in tree.paths()}):
+            yield from self._of_name(path)
+        for inode in sorted({tree[path].inode for tree in touched for path in tree.paths()}):
+            yield from self._of_file(inode)
+
+    def _is_changed(self, values: list[object]) -> bool:
+        """Whether a thing that has these values in the trees is changed by the group, and by it alone."""
+        places = {place for place, (before, after) in enumerate(pairwise(values)) if before != after}
+        return bool(places) and places <= self._group and values[0] != values[-1]
+
+    def _of_name(self, path: str) -> Iterator[Change]:
+        entries = [tree.get(path) for tree in self._trees]
+        first, last = entries[0], entries[-1]
+        if self._is_changed([entry is not None for entry in entries]):
+            entry = last or first
+            assert entry is not None
+            yield NameChange(entry, last is not None)
+        elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
+            is_settled = self._is_still(first.inode) and self._is_still(last.inode)
+            is_told = not _is_like(last, first) if is_settled else bool(written(first))
+            if is_told and "dir" not in (first.type, last.type):
+                yield FileChange(first, last, is_settled)
+
+    def _is_still(self, inode: int) -> bool:
+        return len({entry.segments for entry in self._states(inode) if entry}) == 1
+
+    def _states(self, inode: int) -> list[Entry | None]:
+        found = [tree.names(inode) for tree in self._trees]
+        return [tree[names[0]] if names else None for tree, names in zip(self._trees, found, strict=True)]
+
+    def _of_file(self, inode: int) -> Iterator[Change]:
+        states = self._states(inode)
+        last = states[-1]
+        if last is None or last.type != "file":
+            return
+        names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
+        own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
+        for stretch in self._stretches(states):
+            if last.path in own or (stretch[-1] or "").startswith("write:"):
+                yield BytesChange(last.path, inode, names, own, *stretch)
+        if last.path not in own:
+            return
+        if states[0] is None:
+            states = [entry or Entry(last.path, "file", nlink=last.nlink) for entry in states]
+        for field in ("size", "nlink"):
+            values: list[object] = [getattr(entry, field) for entry in states]
+            if self._is_changed(values):
+                yield FieldChange(last.path, inode, names, own, field, getattr(states[0], field), getattr(last, field))
+        for name in sorted({name for entry in states if entry for name, _ in entry.xattrs}):
+            found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
+            if self._is_changed(list(found)):
+                yield AttributeChange(last.path, inode, names, own, name, found[0], found[-1])
+
+    def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
+        """The longest runs of bytes that the group changes alike: start, end, where they came from and come from."""
+        edges = sorted({edge for entry in states if entry for run in entry.segments for edge in run[:2]})
+        runs: list[tuple[int, int, str | None, str | None]] = []
+        for start, end in pairwise(edges):
+            found = [source_at(entry, start) if entry else None for entry in states]
+            if not self._is_changed(list(found)):
+                continue
+            if runs and runs[-1][1:] == (start, found[0], found[-1]):
+                start = runs.pop()[0]
+            runs.append((start, end, found[0], found[-1]))
+        return runs

@@ -1,0 +1,462 @@
+"""What each property says, as a formula over a history and the tree after a crash (logic.py).
+
+Each is an independent statement of the property's prose, and no predicate is made from it. Operations are meant by
+their numbers: i is before j if i < j.
+"""
+
+from collections.abc import Callable, Iterator
+from posixpath import basename, dirname, normpath
+from typing import NamedTuple
+
+import z3
+
+from postcrash.model import Operation
+from postcrash.properties.logic import Formula, Thing, World, exists, forall
+
+Groups = Callable[[World], list[tuple[int, ...]]]
+
+SECTOR, BLOCK = 512, 4096
+NAMING = {"creat", "mkdir", "symlink", "unlink", "rmdir", "link", "rename"}
+WRITE_CALLS = {"write", "append", "write-osync", "write-odsync"}
+WRITING = WRITE_CALLS | {"dwrite", "mmapwrite"}
+CHANGING = NAMING | WRITING | {"exchange", "truncate", "fallocate", "setxattr", "removexattr"}
+
+# Which operations
+
+
+def words(*wanted: str) -> Groups:
+    """Operations called so, each by itself."""
+    return lambda w: [(i,) for i in w.operations if w.operation(i).word in wanted]
+
+
+def start(w: World, i: int) -> int:
+    """Where the bytes of a write begin."""
+    offset = w.operation(i).offset
+    return w.before(i)[w.operation(i).path].size if offset is None else offset
+
+
+def end(w: World, i: int) -> int:
+    """Where the bytes of a write end."""
+    return start(w, i) + (w.operation(i).length or 0)
+
+
+def size(w: World, i: int) -> int:
+    """The size of its file before a write."""
+    return w.before(i)[w.operation(i).path].size
+
+
+def those(groups: Groups, *conditions: Callable[[World, int], bool]) -> Groups:
+    """Single operations that meet all `conditions`."""
+    return lambda w: [(i,) for (i,) in groups(w) if all(condition(w, i) for condition in conditions)]
+
+
+def overwrites(w: World, i: int) -> bool:
+    """All bytes replace others."""
+    return end(w, i) <= size(w, i)
+
+
+def appends(w: World, i: int) -> bool:
+    """The bytes begin at the end of the file."""
+    return start(w, i) == size(w, i)
+
+
+def in_one(unit: int) -> Callable[[World, int], bool]:
+    """All bytes are of one unit."""
+    return lambda w, i: start(w, i) // unit == (end(w, i) - 1) // unit
+
+
+def in_several(unit: int) -> Callable[[World, int], bool]:
+    """The bytes are of several units."""
+    return lambda w, i: not in_one(unit)(w, i)
+
+
+def is_unit(unit: int) -> Callable[[World, int], bool]:
+    """The bytes are one unit, and all of it."""
+    return lambda w, i: w.operation(i).length == unit and start(w, i) % unit == 0
+
+
+def mode(*modes: str) -> Callable[[World, int], bool]:
+    """The mode of a fallocate is one of these."""
+    return lambda w, i: w.operation(i).mode in modes
+
+
+def followed(first: Groups, second: Groups) -> Groups:
+    """Each of `first` and the next of `second` that names the same path, together."""
+
+    def both(w: World) -> Iterator[tuple[int, ...]]:
+        for (i,) in first(w):
+            later = [k for (k,) in second(w) if k > i and w.operation(k).path == w.operation(i).path]
+            yield from [(i, later[0])] if later else []
+
+    return lambda w: list(both(w))
+
+
+# The three kinds
+
+
+def atomic(groups: Groups) -> Callable[[World], Formula]:
+    """Each is there as a whole, or not at all."""
+    return lambda w: forall(groups(w), lambda g: z3.Or(w.whole(*g), w.untouched(*g)))
+
+
+ANY = words(*CHANGING)
+
+
+def ordered(
+    groups: Groups, later: Groups = ANY, related: Callable[[World, int, int], bool] = lambda w, i, j: True
+) -> Callable[[World], Formula]:
+    """For i before j, if j is visible, i is whole."""
+    return lambda w: forall(
+        [(g, j) for g in groups(w) for (j,) in later(w) if g[-1] < j and related(w, g[-1], j)],
+        lambda pair: z3.Implies(w.visible(pair[1]), w.whole(*pair[0])),
+    )
+
+
+def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
+    """For i before a barrier j that has returned, all that i changes and j covers is as after i, if it can be found."""
+
+    def says(w: World) -> Formula:
+        promised = [
+            thing
+            for (i,) in groups(w)
+            for j in w.operations
+            if w.returned(j) and (i < j and w.operation(j).word in barriers if barriers else i == j)
+            for thing in w.of(i)
+            if not barriers or covers(w, j, thing.path, thing.inode)
+        ]
+        return forall(promised, lambda thing: z3.Or(thing.as_after, is_nameless(w, thing)))
+
+    return says
+
+
+def is_nameless(w: World, thing: Thing) -> Formula:
+    """It is about what a file holds, and the file cannot be found."""
+    return forall(thing.names, lambda name: z3.Not(w.there(name))) if thing.names else z3.BoolVal(False)
+
+
+def covers(w: World, j: int, path: str, inode: int) -> bool:
+    """sync and syncfs cover everything, fsync of a directory the names in it, other barriers their file."""
+    if w.operation(j).word in ("sync", "syncfs"):
+        return True
+    meant = w.before(j)[w.operation(j).path]
+    return meant.path == (dirname(path) or ".") if meant.type == "dir" else meant.inode == inode
+
+
+def same_path(w: World, i: int, j: int) -> bool:
+    """Both name the same path."""
+    return w.operation(i).path == w.operation(j).path
+
+
+def other_path(w: World, i: int, j: int) -> bool:
+    """They name different paths."""
+    return not same_path(w, i, j)
+
+
+def other_directory(w: World, i: int, j: int) -> bool:
+    """They name paths in different directories."""
+    return dirname(w.operation(i).path) != dirname(w.operation(j).path)
+
+
+def bystanders(w: World) -> Formula:
+    """If a byte of a write to a file is there, what no operation has changed in the file is as it was."""
+
+    def says(path: str) -> Formula:
+        entries = [tree.get(path) for tree in w.trees]
+        if any(e is None or e.type != "file" or e.inode != w.trees[0][path].inode for e in entries):
+            return z3.BoolVal(True)
+        mine = [w.source(i) for i in w.operations if w.operation(i).path == path and w.operation(i).tag is not None]
+        length = max(entry.size for entry in entries if entry)
+        found = exists(w.places(0, length), lambda x: exists(mine, lambda s: w.byte(path, x) == w.code(s)))
+        steady = [(x, w.known_byte(w.trees[0], path, x)) for x in w.places(0, w.trees[0][path].size)]
+        steady = [(x, s) for x, s in steady if all(w.known_byte(tree, path, x) == s for tree in w.trees)]
+        kept = forall(steady, lambda pair: w.byte(path, pair[0]) == w.code(pair[1]))
+        return z3.Implies(z3.And(w.there(path), found), kept)
+
+    return forall(w.trees[0], says)
+
+
+# HotDep'13
+
+
+class Course(NamedTuple):
+    """What could have become of the directory operations: how many are half done, whether in order, which names."""
+
+    halves: int
+    in_order: bool
+    names: frozenset[str]
+
+
+def p1(w: World) -> Formula:
+    """The names are those of a course in order, and no course with fewer halves has them."""
+    acting = [i for (i,) in words(*NAMING)(w)]
+    if not acting:
+        return z3.BoolVal(True)
+    touched = [path for path in {p for t in w.trees for p in t} if any(path in names_of(w, i) for i in acting)]
+    courses = list(_courses(w, acting, frozenset(w.trees[0])))
+
+    def fits(course: Course) -> Formula:
+        return forall(touched, lambda path: w.there(path) == (path in course.names))
+
+    def is_simplest(course: Course) -> Formula:
+        return forall([c for c in courses if c.halves < course.halves], lambda c: z3.Not(fits(c)))
+
+    return exists([c for c in courses if c.in_order], lambda c: z3.And(fits(c), is_simplest(c)))
+
+
+def names_of(w: World, i: int) -> set[str]:
+    """The names that an operation can make or take away."""
+    operation = w.operation(i)
+    roots = {"link": [operation.to], "rename": [operation.path, operation.to]}.get(operation.word, [operation.path])
+    ever = {path for tree in w.trees for path in tree}
+    below = {path for path in ever for root in roots if path.startswith(f"{root}/")}
+    return {*roots, *(below if operation.word == "rename" else ())}
+
+
+def _courses(w: World, acting: list[int], names: frozenset[str]) -> Iterator[Course]:
+    """Each operation is not there, is wholly there, or (a rename) is there by half."""
+
+    def go(rest: list[int], course: Course, is_all_there: bool) -> Iterator[Course]:
+        if not rest:
+            yield course
+            return
+        yield from go(rest[1:], course, False)
+        for names, halves in _leaves(w.operation(rest[0]), course.names):
+            after = Course(course.halves + halves, course.in_order and is_all_there, names)
+            yield from go(rest[1:], after, is_all_there and not halves)
+
+    yield from go(acting, Course(0, True, names), True)
+
+
+def _leaves(operation: Operation, names: frozenset[str]) -> Iterator[tuple[frozenset[str], int]]:
+    path, to = operation.path, operation.to
+    made = to if operation.word in ("link", "rename") else path
+    is_possible = (dirname(made) or ".") in names and (operation.word == "rename" or made not in names)
+    if operation.word in ("unlink", "rmdir"):
+        yield from [(names - {path}, 0)] if path in names else []
+    elif operation.word == "rename":
+        old = {name for name in names if name == path or name.startswith(f"{path}/")}
+        new = {to + name[len(path) :] for name in old}
+        yield from [(names - old | new, 0), (names | new, 1), (names - old, 1)] if old and is_possible else []
+    elif is_possible and (operation.word != "link" or path in names):
+        yield names | {made}, 0
+
+
+def alone(w: World, i: int) -> bool:
+    """No other operation changes the file of an append or its name, then or later."""
+    workload, trees = w.history.workload, w.history.trees
+    path, inode = workload.operations[i].path, trees[i][workload.operations[i].path].inode
+    states = [tree.get(path) for tree in trees[i:]]
+    others = [k for k in range(w.first, len(workload.operations)) if k != i]
+    writers = [k for k in others if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
+    return all(state and state.inode == inode and state.nlink == 1 for state in states) and not any(
+        trees[k][workload.operations[k].path].inode == inode for k in writers
+    )
+
+
+def lone_appends(w: World, wanted: set[str]) -> list[int]:
+    """Appends to files that nothing else changes, those that have not begun included."""
+    recorded = range(w.first, len(w.history.workload.operations))
+    return [i for i in recorded if w.operation(i).word in wanted and appends(w, i) and alone(w, i)]
+
+
+def shows(w: World, i: int, until: int) -> Formula:
+    """The bytes of a write are there, as far as `until`."""
+    source = w.code(w.source(i))
+    return forall(w.places(start(w, i), until), lambda x: w.byte(w.operation(i).path, x) == source)
+
+
+def p2(w: World) -> Formula:
+    """If the file has grown, it has grown by no more than was appended, and all of that is what was appended."""
+
+    def says(i: int) -> Formula:
+        path, source = w.operation(i).path, w.code(w.source(i))
+        has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
+        appended = forall(
+            w.places(start(w, i), end(w, i)),
+            lambda x: z3.Implies(x < w.size(path), w.byte(path, x) == source),
+        )
+        return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), appended))
+
+    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+
+
+def p2_null(w: World) -> Formula:
+    """The same, where from some place on there may be zeros."""
+
+    def says(i: int) -> Formula:
+        path, source = w.operation(i).path, w.code(w.source(i))
+        has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
+        places = w.places(start(w, i), end(w, i))
+
+        def until(cut: int) -> Formula:
+            return forall(
+                places,
+                lambda x: z3.Implies(x < w.size(path), w.byte(path, x) == (source if x < cut else w.code("zero"))),
+            )
+
+        return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), exists([*places, end(w, i)], until)))
+
+    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+
+
+def p3(w: World) -> Formula:
+    """For appends i before j to two files, if the first byte of j is there, all of i is."""
+    appending = lone_appends(w, WRITING)
+    pairs = [(i, j) for i in appending for j in appending if i < j and other_path(w, i, j)]
+    return forall(
+        pairs,
+        lambda pair: z3.Implies(shows(w, pair[1], start(w, pair[1]) + 1), shows(w, pair[0], end(w, pair[0]))),
+    )
+
+
+def p4(w: World) -> Formula:
+    """For a creation i before a flush j of the file, both returned, the name is there as long as nothing takes it."""
+    flushes = [j for (j,) in words("fsync", "fdatasync", "msync")(w) if w.returned(j)]
+    promised = []
+    for (i,) in words("creat")(w):
+        path = w.operation(i).path
+        inode = w.after(i)[path].inode
+        for j in flushes:
+            trees = w.history.trees[j : w.history.started + 1]
+            if i < j and w.before(j)[w.operation(j).path].inode == inode:
+                stays = all(path in tree and tree[path].inode == inode for tree in trees)
+                promised += [(path, j)] if stays else []
+
+    def says(promise: tuple[str, int]) -> Formula:
+        path, j = promise
+        directory = w.before(j)[dirname(path) or "."].inode
+        known = w.history.trees[: w.history.started + 1]
+        places = {name for tree in known for name in tree if tree[name].inode == directory}
+        return exists(places, lambda place: w.is_file(normpath(f"{place}/{basename(path)}")))
+
+    return forall(promised, says)
+
+
+def p5(w: World) -> Formula:
+    """If the new name of rename i has no byte of the old file any more, it has all that was written to the new one."""
+
+    def says(i: int) -> Formula:
+        name = w.operation(i).to
+        old, new = w.before(i)[name], w.after(i)[name]
+        old_sources = {run.source for run in old.segments if run.source.startswith("write:")}
+        length = max(entry.size for tree in w.trees for entry in tree.values())
+        is_old = exists(w.places(0, length), lambda x: exists(old_sources, lambda s: w.byte(name, x) == w.code(s)))
+        has_new = forall(
+            [run for run in new.segments if run.source.startswith("write:")],
+            lambda run: forall(w.places(run.start, run.end), lambda x: w.byte(name, x) == w.code(run.source)),
+        )
+        return z3.Or(z3.And(w.there(name), is_old), z3.And(w.there(name), has_new))
+
+    return forall([i for (i,) in words("rename")(w) if _replaces_data(w, i)], says)
+
+
+def _replaces_data(w: World, i: int) -> bool:
+    """A new file with data gets the name of an old one with data, and neither is changed under that name."""
+    name = w.operation(i).to
+    if name not in w.before(i):
+        return False
+    old, new = w.before(i)[name], w.before(i)[w.operation(i).path]
+    before = [tree.get(name) for tree in w.history.trees[w.first : i + 1]]
+    after = [tree.get(name) for tree in w.history.trees[i + 1 : w.history.started + 1]]
+    has_data = all(any(run.source.startswith("write:") for run in entry.segments) for entry in (old, new))
+    is_new = all(entry.inode != new.inode for entry in w.trees[0].values())
+    return (
+        has_data
+        and is_new
+        and all(
+            entry is not None and (entry.inode, entry.segments) == (meant.inode, meant.segments)
+            for entries, meant in ((before, old), (after, new))
+            for entry in entries
+        )
+    )
+
+
+# The catalogue
+
+_WRITES = words(*WRITE_CALLS)
+_TO_ZERO = those(words("truncate"), lambda w, i: w.operation(i).length == 0)
+_APPENDS = those(_WRITES, appends)
+_DIRECTORY = words(*NAMING)
+_NEW_NAME = those(words("rename"), lambda w, i: w.operation(i).to not in w.before(i))
+
+FORMULAS: dict[str, Callable[[World], Formula]] = {
+    "P1": p1,
+    "P2": p2,
+    "P2-null": p2_null,
+    "P3": p3,
+    "P4": p4,
+    "P5": p5,
+    "O-sector-overwrite": atomic(those(_WRITES, overwrites, in_one(SECTOR))),
+    "O-sector-append": atomic(those(_WRITES, appends, in_one(SECTOR))),
+    "O-block-overwrite": atomic(those(_WRITES, overwrites, in_one(BLOCK))),
+    "O-block-append": atomic(those(_WRITES, appends, in_one(BLOCK))),
+    "O-blocks": atomic(those(_WRITES, in_several(BLOCK))),
+    "O-prefix-append": p2,
+    "O-dir": atomic(_DIRECTORY),
+    "O-overwrite-any": ordered(those(_WRITES, overwrites)),
+    "O-append-rename-any": ordered(followed(_APPENDS, words("rename"))),
+    "O-trunc-append-any": ordered(followed(_TO_ZERO, _APPENDS)),
+    "O-append-append": ordered(_APPENDS, _APPENDS, same_path),
+    "O-append-any": ordered(_APPENDS),
+    "O-dir-any": ordered(_DIRECTORY),
+    "S-safe-append": p2,
+    "S-powersafe-overwrite": bystanders,
+    "S-atomic-512": atomic(those(_WRITES, is_unit(SECTOR))),
+    "S-atomic-4k": atomic(those(_WRITES, is_unit(BLOCK))),
+    "S-atomic": atomic(_WRITES),
+    "S-sequential": ordered(_WRITES, _WRITES),
+    "S-sync-dir": durable(_DIRECTORY),
+    "A-rename": atomic(words("rename")),
+    "A-exchange": atomic(words("exchange")),
+    "A-link": atomic(words("link")),
+    "A-unlink": atomic(words("unlink")),
+    "A-symlink": atomic(words("symlink")),
+    "A-truncate": atomic(words("truncate")),
+    "A-fallocate": atomic(those(words("fallocate"), mode("none", "keep-size"))),
+    "A-punch": atomic(those(words("fallocate"), mode("punch-hole"))),
+    "A-zero-range": atomic(those(words("fallocate"), mode("zero-range", "zero-range-keep-size"))),
+    "A-mmap": atomic(those(words("mmapwrite"), overwrites, in_one(BLOCK))),
+    "A-direct": atomic(those(words("dwrite"), in_one(BLOCK))),
+    "A-xattr": atomic(words("setxattr", "removexattr")),
+    "R-rename-new": ordered(words(*WRITING), _NEW_NAME, same_path),
+    "R-same-file": ordered(_WRITES, _WRITES, same_path),
+    "R-two-files": ordered(_WRITES, _WRITES, other_path),
+    "R-two-dirs": ordered(_DIRECTORY, _DIRECTORY, other_directory),
+    "R-append-dir": ordered(_APPENDS, _DIRECTORY),
+    "R-dir-append": ordered(_DIRECTORY, _APPENDS),
+    "R-truncate-any": ordered(words("truncate")),
+    "R-fallocate-any": ordered(words("fallocate")),
+    "R-mmap-any": ordered(words("mmapwrite")),
+    "R-direct-any": ordered(words("dwrite")),
+    "R-xattr-any": ordered(words("setxattr", "removexattr")),
+    "D-msync-data": durable(words("mmapwrite"), "msync"),
+    "D-osync-data": durable(words("write-osync")),
+    "D-odsync-data": durable(words("write-odsync")),
+}
+
+_THINGS = {
+    "data": words(*WRITING),
+    "size": words("truncate"),
+    "name": words("creat"),
+    "rename": words("rename"),
+    "link": words("link"),
+    "xattr": words("setxattr", "removexattr"),
+    "hole": those(words("fallocate"), mode("punch-hole")),
+}
+_BARRIERS = {
+    "return": (),
+    "fsync": ("fsync",),
+    "fdatasync": ("fdatasync",),
+    "dir": ("fsync",),
+    "syncfs": ("syncfs",),
+    "sync": ("sync",),
+}
+FORMULAS.update(
+    {
+        f"D-{way}-{thing}": durable(groups, *barriers)
+        for way, barriers in _BARRIERS.items()
+        for thing, groups in _THINGS.items()
+        if way != "dir" or thing in ("name", "rename", "link")
+    }
+)
+"""The formula of each property, by its name."""

@@ -1,0 +1,182 @@
+"""Three kinds of promises that many properties share: atomicity, order and durability of selected operations.
+
+All three go by what operations change (`changes.py`): an operation is *visible* if something that it changes does not
+show as before, and *whole* if everything that it changes shows as done.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from postcrash.model import History, Tree, Workload
+from postcrash.properties.changes import Change, OfFile, Shown, changes
+from postcrash.properties.property import IRRELEVANT, Judgement
+from postcrash.properties.selection import ALL, Group, Selection, operations
+from postcrash.properties.wording import operation_at
+
+NOT_TOLD_APART = "What other recorded operations change too: a name, size or byte that two of them set."
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The texts and the workloads of a property."""
+
+    name: str
+    title: str
+    statement: str
+    source: str
+    family: tuple[Workload, ...]
+    exclusions: tuple[str, ...] = (NOT_TOLD_APART,)
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """See `Property`."""
+        return self.family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Atomic(Promise):
+    """After a crash, `selected` operations have either changed nothing or all that they change."""
+
+    selected: Selection
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where an operation is visible."""
+        relevant = False
+        for group in _started(self.selected, history):
+            seen = {change: change.shown(tree) for change in changes(history, *group)}
+            if set(seen.values()) <= {Shown.OLD}:
+                continue
+            relevant = True
+            if set(seen.values()) != {Shown.NEW}:
+                return _broken(history, tree, f"{_named(history, group)} is there in part:", _undone(seen))
+        return Judgement(True, True, "what is visible is whole") if relevant else IRRELEVANT
+
+
+EVERY_OPERATION = operations(*ALL)
+"""Whatever changes the tree."""
+Relation = Callable[[Workload, Group, int], bool]
+"""Asked of an earlier group and a later operation."""
+
+
+def any_later(workload: Workload, first: Group, later: int) -> bool:
+    """No matter what the later operation is about."""
+    return True
+
+
+def same_file(workload: Workload, first: Group, later: int) -> bool:
+    """The later operation names the same file by the same name."""
+    return workload.operations[first[-1]].path == workload.operations[later].path
+
+
+def other_file(workload: Workload, first: Group, later: int) -> bool:
+    """The later operation names another file."""
+    return not same_file(workload, first, later)
+
+
+def other_directory(workload: Workload, first: Group, later: int) -> bool:
+    """The later operation is about a name in another directory."""
+    parents = [workload.operations[index].path.rpartition("/")[0] for index in (first[-1], later)]
+    return parents[0] != parents[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered(Promise):
+    """If an operation of `later` is visible, those of `selected` before it and in this `relation` to it are whole."""
+
+    selected: Selection
+    later: Selection = EVERY_OPERATION
+    relation: Relation = any_later
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where an operation is visible that others come before."""
+        relevant = False
+        for group, index in self._pairs(history):
+            promised = changes(history, *group)
+            if not promised or not _is_visible(history, index, tree):
+                continue
+            relevant = True
+            undone = _undone({change: change.shown(tree) for change in promised})
+            if undone:
+                later, first = operation_at(history.workload, index), _named(history, group)
+                told = f"{later} is visible, but not whole is {first} before it:"
+                return _broken(history, tree, told, undone)
+        return Judgement(True, True, "what came before is there") if relevant else IRRELEVANT
+
+    def _pairs(self, history: History) -> Iterator[tuple[Group, int]]:
+        laters = [index for (index,) in _started(self.later, history)]
+        for group in _started(self.selected, history):
+            for index in laters:
+                if index > group[-1] and self.relation(history.workload, group, index):
+                    yield group, index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durable(Promise):
+    """Once an operation called one of `barriers` has returned, what it `covers` of `selected` operations is there.
+
+    Without barriers, operations are their own. What a file holds is not asked where all its names are missing: names
+    have rows of their own.
+    """
+
+    selected: Selection
+    barriers: tuple[str, ...] = ()
+
+    def judge(self, history: History, tree: Tree) -> Judgement:
+        """Relevant where a barrier had returned that covers a change."""
+        relevant = False
+        for barrier, group in self._covered(history):
+            covered = [c for c in changes(history, *group) if not self.barriers or covers(history, barrier, c)]
+            promised = [c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)]
+            relevant = relevant or bool(promised)
+            undone = _undone({change: change.shown(tree) for change in promised})
+            if undone:
+                after = f" after {_named(history, group)}" if self.barriers else ""
+                told = f"{operation_at(history.workload, barrier)}{after} had returned, but"
+                return _broken(history, tree, told, undone)
+        return Judgement(True, True, "what was promised is there") if relevant else IRRELEVANT
+
+    def _covered(self, history: History) -> Iterator[tuple[int, Group]]:
+        """Barriers that had returned, each with the operations before it."""
+        done = [group for group in _started(self.selected, history) if group[-1] < history.returned]
+        if not self.barriers:
+            yield from ((group[-1], group) for group in done)
+        for index in range(len(history.workload.setup), history.returned):
+            if history.workload.operations[index].word in self.barriers:
+                yield from ((index, group) for group in done if group[-1] < index)
+
+
+def covers(history: History, barrier: int, change: Change) -> bool:
+    """Whether the operation at `barrier` is about the file of `change`, its directory, or everything."""
+    operation = history.workload.operations[barrier]
+    if operation.word in ("sync", "syncfs"):
+        return True
+    entry = history.trees[barrier][operation.path]
+    if entry.type == "dir":
+        return entry.path == (change.path.rpartition("/")[0] or ".")
+    return entry.inode == change.inode
+
+
+def _started(selection: Selection, history: History) -> tuple[Group, ...]:
+    return tuple(group for group in _selected(selection, history.workload) if group[-1] < history.started)
+
+
+@lru_cache(maxsize=4096)
+def _selected(selection: Selection, workload: Workload) -> tuple[Group, ...]:
+    return selection(workload)
+
+
+def _is_visible(history: History, index: int, tree: Tree) -> bool:
+    return any(change.shown(tree) is not Shown.OLD for change in changes(history, index))
+
+
+def _undone(seen: dict[Change, Shown]) -> Change | None:
+    return next((change for change, shown in seen.items() if shown is not Shown.NEW), None)
+
+
+def _named(history: History, group: Group) -> str:
+    return " and ".join(operation_at(history.workload, index) for index in group)
+
+
+def _broken(history: History, tree: Tree, told: str, undone: Change | None) -> Judgement:
+    assert undone is not None
+    return Judgement(False, True, f"{told} {undone.found(history.workload, tree)}")

@@ -1,0 +1,268 @@
+"""The words in which the formulas of properties are written: a history, and a tree that is not known.
+
+What the tree shows is z3 constants: `there("a")`, `byte("a", 4096)`, … . What the history says is known, so that
+quantifiers over operations, names and places in files are finite and are written out. Nothing of this is shared with
+the predicates of the properties: the tests hold the two against each other (tests/unit/properties/test_formulas.py).
+
+z3 is needed for this module and for `formulas.py` only, and neither is imported by the rest.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import z3
+
+from postcrash.model import Entry, History, Operation, Tree, runs
+
+Formula: TypeAlias = Any
+"""A z3.BoolRef; z3 has no types. A `Number` is a z3.ArithRef."""
+Number: TypeAlias = Any
+Known = int | str | bool | None
+
+PAST_END = "past the end"
+MISSING = "missing"
+
+
+def forall(things: Iterable[object], says: Callable[..., object]) -> Formula:
+    """`says` of each of `things`."""
+    return z3.And([z3.BoolVal(said) if isinstance(said, bool) else said for said in map(says, things)])
+
+
+def exists(things: Iterable[object], says: Callable[..., object]) -> Formula:
+    """`says` of one of `things`."""
+    return z3.Or([z3.BoolVal(said) if isinstance(said, bool) else said for said in map(says, things)])
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One thing that operations can change: what it was after each number of operations, and what the tree shows."""
+
+    path: str
+    inode: int
+    values: tuple[Known, ...]
+    as_before: Formula
+    as_after: Formula
+    names: tuple[str, ...] = ()
+    """Of what a file holds: the names under which it may be found."""
+
+    def changers(self, first: int) -> frozenset[int]:
+        """The operations that change it; `values` begin before operation `first`."""
+        return frozenset(first + place for place, (old, new) in enumerate(pairwise(self.values)) if old != new)
+
+
+class World:
+    """A history, and the tree that a crash left, of which nothing is known."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.first = len(history.workload.setup)
+        self.operations = range(self.first, history.started)
+        """The recorded operations that had started."""
+        self.trees = history.trees[self.first : history.started + 1]
+        self.paths = sorted({path for tree in self.trees for path in tree})
+        self._edges = sorted({edge for tree in self.trees for entry in tree.values() for edge in _edges(entry)})
+        self._asked: dict[tuple[str, str, Known], Number] = {}
+        self._codes: dict[Known, int] = {}
+        self._things = [*self._names(), *self._meanings(), *self._contents()]
+
+    # What the tree shows
+
+    def there(self, path: str) -> Formula:
+        """There is something of that name."""
+        return self.shows("type", path) != self.code(MISSING)
+
+    def is_file(self, path: str) -> Formula:
+        """The name is a file that can be read."""
+        return self.shows("type", path) == self.code("file")
+
+    def byte(self, path: str, offset: int) -> Number:
+        """Where the byte at `offset` comes from."""
+        return self.shows("byte", path, offset)
+
+    def size(self, path: str) -> Number:
+        """The size of a file in bytes."""
+        return self._constant("size", path, None)
+
+    def shows(self, aspect: str, path: str, detail: Known = None) -> Number:
+        """The code of what the tree shows."""
+        return self._constant(aspect, path, detail)
+
+    def code(self, value: Known) -> Number:
+        """A number for a value that is no number."""
+        return z3.IntVal(self._codes.setdefault(value, len(self._codes)))
+
+    def _constant(self, aspect: str, path: str, detail: Known) -> Number:
+        return self._asked.setdefault((aspect, path, detail), z3.Int(f"{aspect} {path} {detail}"))
+
+    def holds(self, formula: Formula, tree: Tree) -> bool:
+        """Whether `formula` is true of `tree`."""
+        solver = z3.Solver()
+        solver.add(z3.Not(formula))
+        for (aspect, path, detail), constant in self._asked.items():
+            value = _seen(tree.get(path), aspect, detail)
+            solver.add(constant == (z3.IntVal(value) if aspect == "size" else self.code(value)))
+        return bool(solver.check() == z3.unsat)
+
+    # What the history says
+
+    def operation(self, index: int) -> Operation:
+        """The operation with this number."""
+        return self.history.workload.operations[index]
+
+    def before(self, index: int) -> Tree:
+        """The tree before it."""
+        return self.history.trees[index]
+
+    def after(self, index: int) -> Tree:
+        """The tree after it."""
+        return self.history.trees[index + 1]
+
+    def source(self, index: int) -> str:
+        """Where the bytes that it writes come from."""
+        return f"write:{self.operation(index).tag}"
+
+    def returned(self, index: int) -> bool:
+        """Whether it had returned."""
+        return index < self.history.returned
+
+    def places(self, start: int, end: int) -> list[int]:
+        """One byte for each stretch from `start` up to `end` in which no history of a file has an edge."""
+        return sorted({start, *(edge for edge in self._edges if start < edge < end)}) if start < end else []
+
+    def known_byte(self, tree: Tree, path: str, offset: int) -> Known:
+        """Where the byte at `offset` comes from in a tree of the history."""
+        return _seen(tree.get(path), "byte", offset)
+
+    # What operations change
+
+    def of(self, *group: int) -> list[Thing]:
+        """The things that operations of `group` change and no other one does, and that end up otherwise."""
+        things = [thing for thing in self._things if thing.values[0] != thing.values[-1]]
+        return [thing for thing in things if thing.changers(self.first) and thing.changers(self.first) <= set(group)]
+
+    def whole(self, *group: int) -> Formula:
+        """All that the operations change shows."""
+        return forall(self.of(*group), lambda thing: thing.as_after)
+
+    def untouched(self, *group: int) -> Formula:
+        """Nothing that the operations change shows."""
+        return forall(self.of(*group), lambda thing: thing.as_before)
+
+    def visible(self, *group: int) -> Formula:
+        """Something that the operations change shows."""
+        return z3.Not(self.untouched(*group))
+
+    def _names(self) -> Iterable[Thing]:
+        for path in self.paths:
+            entries = [tree.get(path) for tree in self.trees]
+            last = next(entry for entry in reversed(entries) if entry)
+            is_right = z3.And(
+                self.shows("type", path) == self.code(last.type), self.shows("target", path) == self.code(last.target)
+            )
+            there, missing = self.there(path), z3.Not(self.there(path))
+            old, new = (missing, is_right) if entries[0] is None else (there, missing)
+            yield Thing(path, last.inode, tuple(entry is not None for entry in entries), old, new)
+
+    def _meanings(self) -> Iterable[Thing]:
+        for path in self.paths:
+            entries = [tree.get(path) for tree in self.trees]
+            kept = [entry for entry in entries if entry is not None]
+            old, new = kept[0], kept[-1]
+            if len(kept) < len(entries) or "dir" in (old.type, new.type):
+                continue
+            if self._is_still(old.inode) and self._is_still(new.inode):
+                if (old.type, old.target, old.segments) == (new.type, new.target, new.segments):
+                    continue
+                shows_old, shows_new = self._is_like(path, old), self._is_like(path, new)
+            else:
+                shows_old = self._has_data(path, old)
+                if shows_old is None:
+                    continue
+                shows_new = z3.And(self.there(path), z3.Not(shows_old))
+            yield Thing(path, new.inode, tuple(entry.inode for entry in kept), shows_old, shows_new)
+
+    def _has_data(self, path: str, entry: Entry) -> Formula:
+        """The name has a byte that was written to `entry`; None if none was."""
+        mine = [run for run in entry.segments if run.source.startswith("write:")]
+        places = [(place, run.source) for run in mine for place in self.places(run.start, run.end)]
+        found = exists(places, lambda pair: self._is(path, pair[1])(pair[0]))
+        return z3.And(self.there(path), found) if mine else None
+
+    def _is(self, path: str, source: str) -> Callable[[int], Formula]:
+        return lambda place: self.byte(path, place) == self.code(source)
+
+    def _is_like(self, path: str, entry: Entry) -> Formula:
+        return z3.And(
+            self.shows("type", path) == self.code(entry.type),
+            self.shows("target", path) == self.code(entry.target),
+            self.size(path) == entry.size,
+            *(forall(self.places(r.start, r.end), self._is(path, r.source)) for r in entry.segments),
+        )
+
+    def _is_still(self, inode: int) -> bool:
+        return len({tree[path].segments for tree in self.trees for path in tree if tree[path].inode == inode}) == 1
+
+    def _contents(self) -> Iterable[Thing]:
+        for inode in sorted({entry.inode for tree in self.trees for entry in tree.values() if entry.type == "file"}):
+            names = [path for path in self.paths if any(path in t and t[path].inode == inode for t in self.trees)]
+            own = [path for path in names if all(path not in t or t[path].inode == inode for t in self.trees)]
+            states = [next((e for e in tree.values() if e.inode == inode), None) for tree in self.trees]
+            last = states[-1]
+            if last is None:
+                continue
+            for place in self._edges:
+                yield self._byte(last, place, names, own, states)
+            if last.path in own:
+                yield from self._fields(last, names, own, states)
+
+    def _byte(self, last: Entry, place: int, names: list[str], own: list[str], states: list[Entry | None]) -> Thing:
+        """One byte, known by where it comes from if that is a write, else by a name that is no other file's."""
+        values = tuple(_seen(state, "byte", place) for state in states)
+        as_before = self._own(own, "byte", place, values[0])
+        as_after = z3.And(exists(own, self.there), self._own(own, "byte", place, values[-1]))
+        if str(values[-1]).startswith("write:"):
+            as_after = exists(names, lambda name: self.byte(name, place) == self.code(values[-1]))
+            as_before = z3.And(as_before, z3.Not(as_after))
+        elif last.path not in own:
+            values = values[:1] * len(values)
+        return Thing(last.path, last.inode, values, as_before, as_after, tuple(names))
+
+    def _fields(self, last: Entry, names: list[str], own: list[str], states: list[Entry | None]) -> Iterable[Thing]:
+        blank = Entry(last.path, "file", nlink=last.nlink)
+        entries = [state or blank for state in states] if states[0] is None else states
+        attributes = sorted({name for state in states if state for name, _ in state.xattrs})
+        for aspect, detail in [("size", None), ("nlink", None), *(("xattr", name) for name in attributes)]:
+            values = tuple(_seen(entry, aspect, detail) for entry in (states if aspect == "xattr" else entries))
+            before, after = (self._own(own, aspect, detail, value) for value in (values[0], values[-1]))
+            found = exists(own, self.there)
+            yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names))
+
+    def _own(self, own: list[str], aspect: str, detail: Known, value: Known) -> Formula:
+        """Under every name that is the file's own and is there, the tree shows `value`."""
+
+        def says(path: str) -> Formula:
+            shown = self._constant(aspect, path, detail)
+            return z3.Implies(self.there(path), shown == (int(value or 0) if aspect == "size" else self.code(value)))
+
+        return forall(own, says)
+
+
+def _edges(entry: Entry | None) -> set[int]:
+    return {edge for run in entry.segments for edge in run[:2]} if entry else set()
+
+
+def _seen(entry: Entry | None, aspect: str, detail: Known) -> Known:
+    """What an entry, if there is one, shows."""
+    if aspect == "type":
+        return MISSING if entry is None else entry.type
+    if entry is None:
+        return PAST_END if aspect == "byte" else 0 if aspect == "size" else None
+    if aspect == "byte":
+        assert isinstance(detail, int)
+        return next((run.source for run in runs(entry, detail, detail + 1)), PAST_END)
+    if aspect == "xattr":
+        return dict(entry.xattrs).get(str(detail))
+    known: Known = {"size": entry.size, "nlink": entry.nlink, "target": entry.target}[aspect]
+    return known

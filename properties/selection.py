@@ -1,0 +1,88 @@
+"""Which recorded operations of a workload a property speaks about."""
+
+from collections.abc import Callable
+
+from postcrash.model import Operation, Tree, Workload
+from postcrash.model.simulate import simulate
+
+Group = tuple[int, ...]
+"""Operations that are taken as one, by their places in the workload's operations, in order."""
+Selection = Callable[[Workload], tuple[Group, ...]]
+Test = Callable[[Operation, Tree], bool]
+"""Asked of an operation and the tree before it."""
+
+SECTOR_BYTES = 512
+BLOCK_BYTES = 4096
+
+MAKING = ("creat", "mkdir", "symlink")
+DIRECTORY = (*MAKING, "unlink", "rmdir", "link", "rename")
+BUFFERED = ("write", "append", "write-osync", "write-odsync")
+WRITING = (*BUFFERED, "dwrite", "mmapwrite")
+ALL = (*DIRECTORY, *WRITING, "exchange", "truncate", "fallocate", "setxattr", "removexattr")
+"""Whatever changes the tree."""
+
+
+def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:
+    """Each recorded operation called one of `words` for which `where` is true, by itself."""
+
+    def select(workload: Workload) -> tuple[Group, ...]:
+        trees = simulate(workload)
+        return tuple(
+            (index,)
+            for index in range(len(workload.setup), len(workload.operations))
+            if workload.operations[index].word in words and where(workload.operations[index], trees[index])
+        )
+
+    return select
+
+
+def pairs(first: Selection, second: Selection) -> Selection:
+    """Each of `first` with the next of `second` on the same file, if there is one, taken as one."""
+
+    def select(workload: Workload) -> tuple[Group, ...]:
+        seconds = [index for (index,) in second(workload)]
+        named = [(index, workload.operations[index].path) for (index,) in first(workload)]
+        found = [
+            (index, next((k for k in seconds if k > index and workload.operations[k].path == path), None))
+            for index, path in named
+        ]
+        return tuple((index, later) for index, later in found if later is not None)
+
+    return select
+
+
+def span(operation: Operation, tree: Tree) -> tuple[int, int]:
+    """Where the bytes of an operation that writes begin and end."""
+    assert operation.length is not None
+    start = operation.offset if operation.offset is not None else tree[operation.path].size
+    return start, start + operation.length
+
+
+def is_overwrite(operation: Operation, tree: Tree) -> bool:
+    """Whether all that is written lies within the file."""
+    return span(operation, tree)[1] <= tree[operation.path].size
+
+
+def is_append(operation: Operation, tree: Tree) -> bool:
+    """Whether the bytes begin where the file ends."""
+    return span(operation, tree)[0] == tree[operation.path].size
+
+
+def is_within(unit_bytes: int) -> Test:
+    """Whether the bytes lie in one unit."""
+
+    def test(operation: Operation, tree: Tree) -> bool:
+        start, end = span(operation, tree)
+        return start // unit_bytes == (end - 1) // unit_bytes
+
+    return test
+
+
+def both(*tests: Test) -> Test:
+    """Whether all of `tests` are true."""
+    return lambda operation, tree: all(test(operation, tree) for test in tests)
+
+
+def negation(test: Test) -> Test:
+    """Whether `test` is not true."""
+    return lambda operation, tree: not test(operation, tree)

@@ -1,0 +1,121 @@
+"""Predicates and formulas say the same of random trees after random crashes.
+
+A predicate is Python over segments; a formula is z3 over single bytes, and shares no code with it. A tree is put
+together name by name from the states that the history had, and then spoilt: names lost, sizes cut, stretches of bytes
+from before, from later, zero or stale, link counts, attributes and targets of other times.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from postcrash.model import Entry, History, Segment, Tree, Workload
+from postcrash.model.segments import clipped, merged
+from postcrash.properties import PROPERTIES, Property
+from postcrash.properties.family import family
+from postcrash.properties.formulas import FORMULAS
+from postcrash.properties.logic import World
+
+TREES_PER_HISTORY = 7
+HISTORIES_MIN, HISTORIES_MAX = 16, 100
+"""Of one property; more than the least until some tree breaks it and some does not."""
+
+MIXED = family(
+    ("mixed-1", "creat a; append a 8192", "write a 0 4096; creat b; append b 4096; rename b a; fsync a; append a 100"),
+    ("mixed-2", "mkdir D; creat s", "creat D/a; append D/a 512; fsync D/a; link D/a l; unlink s; fsync D; rename l s"),
+    ("mixed-3", "creat a; append a 4096", "truncate a 0; append a 4096; append a 4096; fdatasync a; creat c; syncfs"),
+    ("mixed-4", "mkdir D; creat D/x; mkdir E", "rename D E/F; creat b; rename b c; symlink here E/s; sync"),
+    (
+        "mixed-5",
+        "creat a; append a 8192; creat b; append b 100",
+        "exchange a b; write-osync b 0 100; unlink a; fsync .",
+    ),
+    (
+        "mixed-6",
+        "creat a; append a 8192",
+        "mmapwrite a 0 4096; msync a; dwrite a 4096 4096; setxattr a user.x y; fsync a",
+    ),
+    (
+        "mixed-7",
+        "creat a; append a 12288",
+        "fallocate a punch-hole 0 4096; write a 4096 512; fdatasync a; truncate a 5000",
+    ),
+    ("mixed-9", "creat a; append a 8192", "fsync a; write a 200 100; fdatasync a; truncate a 5000; sync; creat b"),
+    (
+        "mixed-8",
+        "creat a; append a 4096; creat b; append b 10",
+        "append a 10; append b 20; link b c; unlink b; fsync c",
+    ),
+)
+"""Beside each property's own family: operations that get in each other's way."""
+
+
+def random_tree(random: Random, history: History) -> Tree:
+    """A tree that a file system without much order could leave."""
+    states = history.trees[len(history.workload.setup) : history.started + 1]
+    edges = sorted({edge for state in states for entry in state.values() for run in entry.segments for edge in run[:2]})
+    edges.append(max(edges, default=0) + 512)
+    latest = random.randrange(len(states))
+    entries = {}
+    for path in sorted({path for state in states for path in state}):
+        chosen = random.randrange(len(states)) if random.random() < 0.4 else latest
+        entry = states[chosen].get(path)
+        parent = path.rpartition("/")[0] or "."
+        if entry is None or (parent != path and parent not in entries) or (path != "." and random.random() < 0.05):
+            continue
+        former = [state[path] for state in states if path in state and state[path].type == entry.type]
+        entries[path] = spoilt(random, entry, former, edges) if random.random() < 0.6 else entry
+    return Tree(entries.values())
+
+
+def spoilt(random: Random, entry: Entry, former: list[Entry], edges: list[int]) -> Entry:
+    """The entry with parts of other times."""
+    other = random.choice(former)
+    kind = random.choice(["bytes", "size", "fields"])
+    if entry.type == "symlink":
+        return replace(entry, target=random.choice(["", "here", entry.target]))
+    if entry.type != "file" or kind == "fields":
+        garbled = tuple((name, "00") for name, _ in entry.xattrs)
+        return replace(entry, nlink=other.nlink, xattrs=random.choice([other.xattrs, garbled]))
+    if kind == "size":
+        size = random.choice([0, *edges])
+        stretch = (Segment(entry.size, size, random.choice(["zero", "stale"])),) if size > entry.size else ()
+        return replace(entry, size=size, segments=merged((*clipped(entry.segments, 0, size), *stretch)))
+    runs: list[Segment] = []
+    for start, end in zip([0, *edges], edges, strict=False):
+        found = clipped((random.choice([entry, entry, other])).segments, start, min(end, entry.size))
+        garbage = (Segment(start, end, random.choice(["zero", "stale"])),) if start < min(end, entry.size) else ()
+        runs += found if found and random.random() < 0.85 else garbage
+    return replace(entry, segments=merged(runs), size=runs[-1].end if runs else 0)
+
+
+def random_history(random: Random, workload: Workload) -> History:
+    first, count = len(workload.setup), len(workload.operations)
+    started = count if random.random() < 0.7 else random.randint(first, count)
+    return History(workload, started, max(first, started - (random.random() < 0.2)))
+
+
+@pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked.name)
+def test_the_predicate_says_what_the_formula_says(checked: Property) -> None:
+    random = Random(checked.name)
+    answers: Counter[bool] = Counter()
+    for number in range(HISTORIES_MAX):
+        if number >= HISTORIES_MIN and answers[True] and answers[False]:
+            break
+        workload = random.choice(MIXED if number % 2 else checked.workloads())
+        history = random_history(random, workload)
+        world = World(history)
+        formula = FORMULAS[checked.name](world)
+        for _ in range(TREES_PER_HISTORY):
+            tree = random_tree(random, history)
+            judgement = checked.judge(history, tree)
+            assert world.holds(formula, tree) == judgement.holds, (workload.to_text(), history, tree, judgement)
+            answers[judgement.holds] += judgement.relevant
+    assert answers[True], "no tree puts the question and is fine"
+    assert answers[False], "no tree breaks the property"
+
+
+def test_every_property_has_a_formula() -> None:
+    assert list(FORMULAS) and set(FORMULAS) == {checked.name for checked in PROPERTIES}
