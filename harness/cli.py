@@ -20,6 +20,7 @@ from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
 from postcrash.harness.commands.kernels import kernels
 from postcrash.harness.commands.minimize import minimize
+from postcrash.harness.commands.report import report
 from postcrash.harness.commands.repro import repro
 from postcrash.harness.commands.trace import import_strace_output, trace
 from postcrash.harness.errors import HarnessError
@@ -60,7 +61,7 @@ def cli(context: click.Context, store: Path) -> None:
 
 for command in (doctor, kernels, characterize, check, hunt, repro, explain, minimize, certify, import_log, export_log):
     cli.add_command(command)
-for command in (trace, import_strace_output):
+for command in (report, trace, import_strace_output):
     cli.add_command(command)
 
 

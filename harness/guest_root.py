@@ -27,10 +27,15 @@ def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS)
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {Path("init"): agent.read_bytes(), **_modules(kernel, targets)}
+    files = {Path("init"): agent.read_bytes(), **module_files(kernel, targets)}
     for program in sorted({program for target in targets for program in target.programs}):
         if Path(program).exists():
-            files |= {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
+            files |= with_libraries(program)
+    return cached_root(files, cache)
+
+
+def cached_root(files: dict[Path, bytes], cache: Path) -> Path:
+    """A root folder with `files` (and empty folders to mount on), made in `cache` if it is not there."""
     folder = cache / "guest-root" / _digest(files)
     if not folder.is_dir():
         _make(folder, files)
@@ -55,12 +60,12 @@ def has_program(root: Path, program: str) -> bool:
     return (root / Path(program).relative_to("/")).is_file()
 
 
-def _modules(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
+def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
     """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",)}
+    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",), "flakey": ("dm_flakey",)}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
     files: dict[Path, bytes] = {}
@@ -69,6 +74,11 @@ def _modules(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
         files |= {place: uncompressed(file) for place, file in places.items()}
         files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
     return files
+
+
+def with_libraries(program: str) -> dict[Path, bytes]:
+    """A program of this machine (an absolute path) and its libraries, by their places in a root folder."""
+    return {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
 
 
 def _libraries(program: str) -> Iterable[str]:
@@ -92,7 +102,7 @@ def _make(folder: Path, files: dict[Path, bytes]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".root-", dir=folder.parent) as made:
             root = Path(made) / "root"
-            for empty in ("dev", "proc", "mnt"):
+            for empty in ("dev", "proc", "sys", "tmp", "mnt"):
                 (root / empty).mkdir(parents=True)
             for place, content in files.items():
                 (root / place).parent.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ def _walk_order(path: str) -> tuple[str, ...]:
 
 
 def _compared(path: str, workload: Workload, found: Tree, after: Tree, in_progress: Tree) -> PathComparison:
-    there, allowed, done = (_lines(path, tree, workload) for tree in (found, after, in_progress))
+    there, allowed, done = (entry_lines(path, tree, workload) for tree in (found, after, in_progress))
     differs = there not in (allowed, done)
     return PathComparison(path, _cut(there), _cut(allowed), _cut(done) if done != allowed else (), differs)
 
@@ -53,7 +53,8 @@ def _cut(lines: tuple[str, ...]) -> tuple[str, ...]:
     return (*lines[:LINES_MAX], f"{more} more lines") if more > 0 else lines
 
 
-def _lines(path: str, tree: Tree, workload: Workload) -> tuple[str, ...]:
+def entry_lines(path: str, tree: Tree, workload: Workload) -> tuple[str, ...]:
+    """What is at `path` in `tree`, in words."""
     entry = tree.get(path)
     if entry is None:
         return ("not there",)

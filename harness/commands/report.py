@@ -1,0 +1,131 @@
+"""`postcrash report ID`: a finding as a mail to the file system's developers, with a script that shows it."""
+
+import click
+
+from postcrash._core import Recording, intervals
+from postcrash.checkers import CHECKERS
+from postcrash.harness.budget import Budget
+from postcrash.harness.commands.minimize import minimized
+from postcrash.harness.commands.options import kernel_options
+from postcrash.harness.errors import UsageError
+from postcrash.harness.judges import judges_named
+from postcrash.harness.naming import named
+from postcrash.harness.output import count_text, write_text
+from postcrash.harness.places import cache_folder
+from postcrash.harness.recovery import source_of, state_below
+from postcrash.harness.reproduce import Reproducer, attempted, reproducers
+from postcrash.harness.script_guest import run_script, script_root
+from postcrash.harness.session import Session
+from postcrash.harness.tally import violating
+from postcrash.model import ExitCode, parse_workload
+from postcrash.properties import PROPERTIES
+from postcrash.reports.mail import Mail, mail
+from postcrash.reports.records import Finding
+from postcrash.reports.shell_operations import NoCommandError
+from postcrash.targets import Target
+
+
+@click.command()
+@click.argument("id")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Write the text to FILE; - is standard output.")
+@click.option("--script", "script_file", metavar="FILE", help="Write the shell script alone to FILE as well.")
+@click.option("--minimize", is_flag=True, help="First look for the smallest workload, as `minimize` does.")
+@click.option("--try", "is_tried", is_flag=True, help="Run the script in guests and say what it showed.")
+@click.option(
+    "--times", type=click.IntRange(1, 100), default=3, show_default=True, help="With --try: run it so many times."
+)
+@kernel_options
+@click.pass_obj
+def report(
+    session: Session, id: str, output: str, script_file: str | None, minimize: bool, is_tried: bool, times: int
+) -> int:
+    """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
+
+    \b
+    If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
+    dm-log-writes. With --try every form that it can have is run in a guest (--kernel), simplest first, until one
+    shows the violation; without, the report says that it has not been run.
+
+    \b
+    Example:
+      postcrash report f-1a2b3c4d --minimize --try -o report.txt
+    """
+    finding = session.store.finding(id)
+    if minimize:
+        finding = minimized(session, finding, Budget().recoveries, fresh=False).finding
+    elif finding.minimal is not None:
+        finding = session.store.finding(finding.minimal)
+    (finding,) = named([finding], session.store)
+    if finding.explanation is None:
+        raise UsageError(f"{finding.id} was never explained")
+    target = session.target(finding.target)
+    text, told = _reproducer(session, finding, target, times if is_tried else 0)
+    if script_file is not None:
+        if not text:
+            raise UsageError(told)
+        write_text(script_file, text)
+    said = Mail(_statement(finding), _states(session, finding), told, text)
+    write_text(output, mail(finding, finding.explanation, target, said))
+    return ExitCode.HOLDS
+
+
+def _reproducer(session: Session, finding: Finding, target: Target, times: int) -> tuple[str, str]:
+    """The script, empty if there can be none, and what is known of it; `times` 0: it is not run."""
+    try:
+        scripts = _scripts(session, finding, target)
+    except NoCommandError as error:
+        return "", f"There is no shell script: {error}."
+    if not times:
+        return scripts[0].text, "The script below has not been run."
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    sleeps = sum(operation.seconds or 0 for operation in workload.operations)
+    root = script_root(session.kernel, target, cache_folder())
+    found = attempted(scripts, lambda text: run_script(session.kernel, root, target, text, sleeps), times)
+    return found.text, _told(found, session.kernel.label, len(scripts))
+
+
+def _scripts(session: Session, finding: Finding, target: Target) -> tuple[Reproducer, ...]:
+    if state_below(finding) is not None:
+        raise NoCommandError("the power fails a second time, within recovery")
+    with source_of(session.store, finding) as (source, _):
+        recording = Recording(source.recording)
+        interval = intervals(recording, source.base, finding.model)[finding.interval]
+        return reproducers(finding, target, recording, interval)
+
+
+def _told(found: Reproducer, kernel: str, forms: int) -> str:
+    if found.shown:
+        return f"This script was run on {kernel} and shows it: {found.shown} of {len(found.codes)} times."
+    code = found.codes[0]
+    ended = {0: "it shows another state", None: "the guest did not get to its end"}.get(code, f"exit code {code}")
+    others = f", and so were {forms - 1} others" if forms > 1 else ""
+    last = found.printed.strip().splitlines()[-1:]
+    return f"This script was tried on {kernel}{others}, and did not show it: {'; '.join([ended, *last])}."
+
+
+def _statement(finding: Finding) -> str:
+    statements = {checker.name: checker.statement for checker in CHECKERS}
+    statements |= {prop.name: prop.statement for prop in PROPERTIES}
+    return statements.get(finding.checker, "Recovery comes to an end, and to the same one after a crash within it.")
+
+
+def _states(session: Session, finding: Finding) -> str:
+    """How many crash states of the workload break the judge."""
+    runs = [run for run in session.store.runs() if finding.id in run["findings"] and run["certificates"]]
+    try:
+        (judge,) = judges_named([finding.checker])
+    except LookupError:
+        runs = []
+    if not runs or state_below(finding) is not None:
+        return "Crash states that show it were not counted."
+    with source_of(session.store, finding) as (source, _):
+        known = intervals(Recording(source.recording), source.base, finding.model)
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    counted = violating(runs[-1]["certificates"], known, workload, judge)
+    if counted is None:
+        return "There are too many crash states to count those that show it."
+    broken, covered = map(count_text, counted)
+    return (
+        f"{broken} of the {covered} crash states of this workload that were recovered, each by the kernel named above, "
+        f"break the expectation."
+    )

@@ -1,0 +1,93 @@
+"""Operations as shell commands; tests/vm/test_report.py runs them and compares with the simulation."""
+
+import subprocess
+
+import pytest
+
+from postcrash.model import FORMS, Operation, parse_workload, simulate
+from postcrash.reports.shell_operations import NoCommandError, byte_of, commands
+
+SETUP = "mkdir D; mkdir e; creat A; append A 5000; creat B; setxattr A user.x 1; link B C; "
+
+EXPECTED = {
+    "mkdir f": ["mkdir f"],
+    "rmdir e": ["rmdir e"],
+    "creat 'x'": [": >''\"'\"'x'\"'\"''"],
+    "creat -f": [": >./-f"],
+    "write A 10 20": ['xfs_io -c "pwrite -q -S 0x62 -b 20 10 20" A'],
+    "append A 4096": ['xfs_io -c "pwrite -q -S 0x62 -b 4096 5000 4096" A'],
+    "dwrite A 512 512": ['xfs_io -d -c "pwrite -q -S 0x62 -b 512 512 512" A'],
+    "write-osync A 0 1": ['xfs_io -s -c "pwrite -q -S 0x62 -b 1 0 1" A'],
+    "dwrite-osync A 0 512": ['xfs_io -d -s -c "pwrite -q -S 0x62 -b 512 0 512" A'],
+    "mmapwrite A 0 10": ['xfs_io -c "mmap -rw 0 10" -c "mwrite -S 0x62 0 10" A'],
+    "mmapwrite A 6000 9": ['xfs_io -c "truncate 6009" -c "mmap -rw 0 6009" -c "mwrite -S 0x62 6000 9" A'],
+    "truncate A 7": ['xfs_io -c "truncate 7" A'],
+    "fallocate A none 0 9000": ['xfs_io -c "falloc 0 9000" A'],
+    "fallocate A keep-size 0 9000": ['xfs_io -c "falloc -k 0 9000" A'],
+    "fallocate A zero-range 1 2": ['xfs_io -c "fzero 1 2" A'],
+    "fallocate A zero-range-keep-size 1 2": ['xfs_io -c "fzero -k 1 2" A'],
+    "fallocate A punch-hole 1 2": ['xfs_io -c "fpunch 1 2" A'],
+    "link A D/l": ["ln -T A D/l"],
+    'symlink "-t o" l': ["ln -sT -- '-t o' l"],
+    "unlink B": ["unlink B"],
+    "rename A B": ["mv -fT A B"],
+    "rename B C": [":"],
+    "setxattr A user.y abc": ["setfattr -n user.y -v abc A"],
+    'setxattr A user.y "0x a"': ["setfattr -n user.y -v 0x30782061 A"],
+    'setxattr A user.y ""': ["setfattr -n user.y A"],
+    "removexattr A user.x": ["setfattr -x user.x A"],
+    "fsync .": ['xfs_io -c "fsync" .'],
+    "fdatasync A": ['xfs_io -c "fdatasync" A'],
+    "msync A": ['xfs_io -c "mmap -rw 0 5000" -c "msync -s 0 5000" A'],
+    "msync A 4100 10": ['xfs_io -c "mmap -rw 0 4110" -c "msync -s 4096 14" A'],
+    "msync B": [":"],
+    "sync": ["sync"],
+    "syncfs": ["sync -f ."],
+    "writeback A": ['xfs_io -c "sync_range -b -w -a 0 0" A'],
+    "writeback A 4096 10": ['xfs_io -c "sync_range -b -w -a 4096 10" A'],
+    "sleep 40": ["sleep 40"],
+    "commit": ["touch .other", "xfs_io -c fsync .other"],
+}
+
+
+def last_commands(text: str, fstype: str = "ext4") -> list[str]:
+    workload = parse_workload((SETUP + text).replace("; ", "\n"), "mapped")
+    return commands(workload.operations[-1], simulate(workload)[-2], fstype)
+
+
+@pytest.mark.parametrize("text", EXPECTED)
+def test_commands(text: str) -> None:
+    assert last_commands(text) == EXPECTED[text]
+
+
+def test_every_word_has_commands_and_every_command_is_shell() -> None:
+    words = {text.split()[0] for text in [*EXPECTED, "exchange A B"]}
+    assert words == set(FORMS)
+    every = [
+        line
+        for text in [*EXPECTED, "exchange A B"]
+        for fstype in ("ext4", "btrfs")
+        for line in last_commands(text, fstype)
+    ]
+    checked = subprocess.run(["bash", "-n"], input="\n".join(every), text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_journal_of_btrfs_commits_by_its_own_call() -> None:
+    (line,) = last_commands("commit", "btrfs")
+    assert "0x80089418" in line
+
+
+def test_bytes_name_their_write() -> None:
+    sources = ["zero", "stale", *(f"write:{tag}" for tag in range(254))]
+    assert len({byte_of(source) for source in sources}) == len(sources)
+    assert all(0 <= byte_of(source) <= 255 for source in sources)
+
+
+def test_what_cannot_be_told_apart_is_refused() -> None:
+    with pytest.raises(NoCommandError, match="only 254 operations"):
+        commands(
+            Operation("write", "A", offset=0, length=1, tag=254), simulate(parse_workload("creat A", "w"))[-1], "ext4"
+        )
+    with pytest.raises(NoCommandError, match="bytes are other"):
+        byte_of("other")
