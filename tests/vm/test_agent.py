@@ -51,9 +51,9 @@ LACKS = {
     **dict.fromkeys(("ext3-ordered", "ext3-writeback"), ("fallocate",)),
     "fuse2fs": ("fallocate", "exchange"),
     "jfs": ("fallocate", "exchange"),
-    "minix": ("fallocate", "exchange", "dwrite", *XATTRS),
+    "minix": ("fallocate", "exchange", "dwrite", "dwrite-osync", *XATTRS),
     "nilfs2": ("fallocate", "exchange", *XATTRS),
-    "reiserfs": ("fallocate", "exchange", *XATTRS),
+    "reiserfs": ("fallocate", "exchange", "dwrite-osync", *XATTRS),
     "vfat": ("fallocate", "link", "symlink", *XATTRS),
 }
 """Operations that each target does not have."""
