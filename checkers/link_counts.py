@@ -3,7 +3,8 @@
 A directory has two links and one for each directory in it, or always one (btrfs, and others that do not count:
 stat(2) does not say what the number is for directories).
 
-Not checked: trees of which something could not be read. `lost+found` is left out of trees and may be there.
+Not checked: trees of which something could not be read; more links of the root than it shows directories, for some are
+left out of trees (`lost+found`) or hidden by the file system (reiserfs keeps one of its own).
 """
 
 from collections import Counter
@@ -30,20 +31,21 @@ class LinkCounts:
             parent(path) for path, entry in tree.items() if entry.type == "dir" and path != ROOT_PATH
         )
         for path, entry in tree.items():
-            expected = _expected(entry, names[entry.inode], subdirectories[path])
-            if entry.nlink is not None and entry.nlink not in expected:
-                return Finding(self.name, f"{path} has {entry.nlink} links, but {_shown(entry, expected)}", path)
+            if entry.type == "dir":
+                message = _of_directory(entry, subdirectories[path])
+            else:
+                message = _of_file(entry, names[entry.inode])
+            if message:
+                return Finding(self.name, f"{path} has {entry.nlink} links, but {message}", path)
         return None
 
 
-def _expected(entry: Entry, names: int, subdirectories: int) -> tuple[int, ...]:
-    if entry.type != "dir":
-        return (names,)
-    with_lost_and_found = (3 + subdirectories,) if entry.path == ROOT_PATH else ()
-    return (2 + subdirectories, *with_lost_and_found, 1)
+def _of_directory(entry: Entry, subdirectories: int) -> str:
+    least = 2 + subdirectories
+    if entry.nlink in (None, 1, least) or (entry.path == ROOT_PATH and entry.nlink > least):
+        return ""
+    return f"{subdirectories} subdirectories"
 
 
-def _shown(entry: Entry, expected: tuple[int, ...]) -> str:
-    if entry.type == "dir":
-        return f"{expected[0] - 2} subdirectories"
-    return f"{expected[0]} name{'s' if expected[0] > 1 else ''}"
+def _of_file(entry: Entry, names: int) -> str:
+    return "" if entry.nlink in (None, names) else f"{names} name{'s' if names > 1 else ''}"

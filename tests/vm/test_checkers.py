@@ -27,13 +27,16 @@ UNSAFE = {
     "ext2-sync",
     "ext4-async-commit",
     "ext4-nobarrier",
+    "f2fs",
+    "f2fs-full",
     "f2fs-nobarrier",
+    "f2fs-strict",
     "fuse2fs",
     "jfs",
     "minix",
     "vfat",
 }
-"""No journal, no flushes, or a commit record that does not wait: what a crash leaves may need fsck, or not mount."""
+"""No journal, no flushes, or no wait for data: what a crash leaves may need fsck, not mount, or show stale bytes."""
 CHECKSUMMED_LOG = "nilfs2"
 """A recovery reads all that was in flight: there are as many to run as crash states."""
 
@@ -78,7 +81,8 @@ def test_no_false_alarm_where_the_budget_ends(tmp_path: Path) -> None:
 def test_what_gives_up_safety_is_found(tmp_path: Path, target: str) -> None:
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--budget", "400", "--json", "-")
     assert result.returncode == 1, result.stderr
-    assert {finding["checker"] for finding in json.loads(result.stdout)["findings"]} & {"mounts", "fsck", "durability"}
+    found = {finding["checker"] for finding in json.loads(result.stdout)["findings"]}
+    assert found & {"mounts", "fsck", "durability", "foreign-bytes"}
 
 
 def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) -> None:

@@ -15,8 +15,8 @@ ROWS = [
     ("./:1:2 a:2:1 b:2:1", "a has 1 links, but 2 names"),
     ("./:1:2 a:2:0", "a has 0 links, but 1 name"),
     ("./:1:3 D/:2:2", ""),
-    ("./:1:4 D/:2:2", ""),  # lost+found
-    ("./:1:5 D/:2:2", ". has 5 links, but 1 subdirectories"),
+    ("./:1:4 D/:2:2", ""),  # lost+found is not in the tree
+    ("./:1:2 D/:2:2", ". has 2 links, but 1 subdirectories"),
     ("./:1:3 D/:2:3", "D has 3 links, but 0 subdirectories"),
     ("./:1:3 D/:2:3 D/E/:3:2", ""),
     ("./:1:1 D/:2:1 D/E/:3:1", ""),  # btrfs
