@@ -69,15 +69,15 @@ def _xfs_io(operation: Operation, *words: str, options: str = "") -> list[str]:
     return [f"xfs_io{options}{said} {quoted(operation.path)}"]
 
 
-def _pwrite(operation: Operation, offset: int, options: str = "") -> list[str]:
+def _pwrite(operation: Operation, offset: int, options: str = "", flags: str = "") -> list[str]:
     byte = byte_of(f"write:{operation.tag}")
-    written = f"pwrite -q -S {byte:#04x} -b {operation.length} {offset} {operation.length}"
+    written = f"pwrite -q{flags} -S {byte:#04x} -b {operation.length} {offset} {operation.length}"
     return _xfs_io(operation, written, options=options)
 
 
-def _write(options: str) -> "_Command":
+def _write(options: str = "", flags: str = "") -> "_Command":
     def command(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
-        return _pwrite(operation, operation.offset or 0, options)
+        return _pwrite(operation, operation.offset or 0, options, flags)
 
     return command
 
@@ -155,6 +155,7 @@ _COMMANDS: dict[str, _Command] = {
     "sync": _one(lambda _: "sync"),
     "syncfs": _one(lambda _: "sync -f ."),
     "write-osync": _write(" -s"),
+    "write-odsync": _write(flags=" -V 1 -D"),
     "dwrite-osync": _write(" -d -s"),
     "writeback": _one(lambda op: _xfs_io(op, f"sync_range -b -w -a {op.offset or 0} {op.length or 0}")[0]),
     "commit": _commit,

@@ -68,6 +68,7 @@ setxattr A user.x "dark red"
 setxattr A user.empty ""
 removexattr A user.gone
 write-osync A 20 20
+write-odsync A 40 20
 dwrite-osync A 512 512
 writeback A
 writeback A 0 4096

@@ -18,6 +18,7 @@ EXPECTED = {
     "append A 4096": ['xfs_io -c "pwrite -q -S 0x62 -b 4096 5000 4096" A'],
     "dwrite A 512 512": ['xfs_io -d -c "pwrite -q -S 0x62 -b 512 512 512" A'],
     "write-osync A 0 1": ['xfs_io -s -c "pwrite -q -S 0x62 -b 1 0 1" A'],
+    "write-odsync A 0 1": ['xfs_io -c "pwrite -q -V 1 -D -S 0x62 -b 1 0 1" A'],
     "dwrite-osync A 0 512": ['xfs_io -d -s -c "pwrite -q -S 0x62 -b 512 0 512" A'],
     "mmapwrite A 0 10": ['xfs_io -c "mmap -rw 0 10" -c "mwrite -S 0x62 0 10" A'],
     "mmapwrite A 6000 9": ['xfs_io -c "truncate 6009" -c "mmap -rw 0 6009" -c "mwrite -S 0x62 6000 9" A'],
