@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.checkers import CHECKERS
-from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew
 from postcrash.harness.examine import Plan, examine
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.hunt import Selection, hunt
 from postcrash.harness.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.machine import Machine
@@ -92,11 +92,10 @@ def plan_on(session: Session, name: str) -> Plan:
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
-        model="cache",
         workload=parse_workload("sync", "none"),
         judges=judges,
         recoveries=(kind,),
-        budget=Budget(),
+        how=Exploration(),
     )
 
 

@@ -162,7 +162,7 @@ def examine_all(
     with ExitStack() as stack:
         stack.callback(_remove_unclaimed, desk)
         first = list(islice(waiting, crew.machines))
-        settings = settings_for_recorders(crew.settings, (plan.recorder for _, plan in first))
+        settings = settings_for_recorders(crew.settings, (plan.how.recorder for _, plan in first))
         for cpu in range(len(first)):
             machine = Machine(settings, cpu)
             worker = threading.Thread(target=_work, args=(machine, desk, scratch, progress), daemon=True)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import PropertyJudge
-from postcrash.harness.recording import CRASH_DISK
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import TORN_BLOCKS, Property
 from postcrash.properties.selection import BLOCK_BYTES
@@ -24,12 +23,7 @@ class Question:
     targets: Sequence[tuple[Target, BaseImage]]
     properties: Sequence[Property]
     kernel: str
-    model: str
-    budget: Budget
-    seed: int = 1
-    depth: int = 1
-    held: int | None = None
-    recorder: str = CRASH_DISK
+    how: Exploration
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +94,10 @@ def make_plans(question: Question) -> list[Plan]:
             target=target,
             base=base,
             kernel=question.kernel,
-            model=question.model,
             workload=workload,
             judges=tuple(judges),
             recoveries=(target.recover_wire(walk=True, fsck=False),),
-            budget=question.budget,
-            seed=question.seed,
-            depth=question.depth,
-            held=question.held,
-            recorder=question.recorder,
+            how=question.how,
         )
         for target, base in question.targets
         for workload, judges in families.items()
@@ -118,7 +107,7 @@ def make_plans(question: Question) -> list[Plan]:
 def _cell(
     name: str, examined: list[tuple[Plan, Examination]], question: Question, target: Target
 ) -> tuple[Cell, Finding | None]:
-    results = [result for _, result in examined if not result.unsupported]
+    results, model = [result for _, result in examined if not result.unsupported], question.how.model
     lacking = sorted({result.unsupported for _, result in examined} - {""})
     if not results:
         return _not_asked(name, question, target, lacking), None
@@ -128,8 +117,8 @@ def _cell(
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not _tears_blocks(question.model):
-        verdict, reason = Verdict.UNDECIDED, f"the device model {question.model} never tears a block: see --model torn"
+    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not _tears_blocks(model):
+        verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
     witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
     witness = min(witnesses, key=_order, default=None)
     cell = Cell(
@@ -144,7 +133,7 @@ def _cell(
         witness=witness.id if witness else None,
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
         kernel=question.kernel,
-        model=question.model,
+        model=model,
     )
     return cell, witness
 
@@ -152,9 +141,8 @@ def _cell(
 def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
     """The cell of a property of whose family the target can run no workload."""
     reason = _not_supported(lacking)
-    return Cell(
-        target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel=question.kernel, model=question.model
-    )
+    kernel, model = question.kernel, question.how.model
+    return Cell(target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel=kernel, model=model)
 
 
 def _not_supported(operations: list[str]) -> str:

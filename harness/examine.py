@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
-from postcrash.harness.budget import Budget
 from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination, Extent, Ruling, Witness
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
-from postcrash.harness.recording import CRASH_DISK, DEVICES, record
+from postcrash.harness.recording import DEVICES, record
 from postcrash.harness.recovery import (
     BELOW,
     MESSAGE,
@@ -43,32 +43,18 @@ class Plan:
     target: Target
     base: BaseImage
     kernel: str
-    model: str
     workload: Workload
     judges: tuple[Judge, ...]
     recoveries: tuple[dict[str, Any], ...]
-    budget: Budget
-    """For all kinds of recovery together."""
-    seed: int = 1
-    """Of random crash states, and of what is run again."""
+    how: Exploration
     findings_max: int = 1
     """For each judge."""
-    depth: int = 1
-    """2: crashes within the recovery of each crash state too."""
-    held: int | None = None
-    """Seed of the order of completions that are held back while recording; None: each write completes at once."""
-    recorder: str = CRASH_DISK
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""
         parts = (
-            *(tool, self.target.digest(), self.base.id, self.kernel, self.model, self.workload.to_text()),
-            *(
-                repr(self.recoveries),
-                repr(self.budget),
-                str((self.seed, self.findings_max, self.depth, self.held, self.recorder)),
-                *(judge.name for judge in self.judges),
-            ),
+            *(tool, self.target.digest(), self.base.id, self.kernel, self.workload.to_text()),
+            *(repr(self.recoveries), repr(self.how), str(self.findings_max), *(judge.name for judge in self.judges)),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -81,17 +67,17 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     metadata = {
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         "text": plan.workload.to_text(),
-        "completions": "at once" if plan.held is None else f"held back, seed {plan.held}",
+        "completions": "at once" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
-    mount, workload = plan.target.mount_wire(), plan.workload
-    record(machine, plan.base.path, mount, workload, recording, metadata, held=plan.held, recorder=plan.recorder)
-    examiner = _Examiner(machine, plan, Source(recording, plan.base.path, plan.model), progress)
+    mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
+    record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
+    examiner = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress)
     return examiner.run()
 
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
     """What comes of a workload with an operation that the file system does not have: nothing was explored."""
-    refused = Examination(base=plan.base.id, model=plan.model, kernel=plan.kernel, unsupported=error.operation)
+    refused = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, unsupported=error.operation)
     refused.notes = [str(error)]
     refused.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=str(error)) for judge in plan.judges}
     return refused
@@ -122,12 +108,12 @@ class _Examiner:
     def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
-        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.model, plan.kernel)
-        self._result.device = DEVICES[plan.recorder]
+        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
+        self._result.device = DEVICES[plan.how.recorder]
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
-        if plan.depth > 1:
+        if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
-        self._place = Place(self._recording, plan.base.path, plan.base.id, plan.model)
+        self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._observations: dict[bytes, Any] = {}
         self._extents: list[Extent] = []
 
@@ -137,8 +123,8 @@ class _Examiner:
             self._extents.append(Extent())
             before = self._result.recoveries
             depth = self._depth(recover)
-            share = plan.budget.share(before, seconds, len(plan.recoveries) - number)
-            for event in self._machine.explore(self._source, recover, share, seed=plan.seed, depth=depth):
+            share = plan.how.budget.share(before, seconds, len(plan.recoveries) - number)
+            for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
                 self._event(event, recover, before)
             seconds += event["seconds"]
         self._result.reached(self._extents)
@@ -151,7 +137,7 @@ class _Examiner:
 
     def _depth(self, recover: dict[str, Any]) -> int:
         """What fsck says of a file system is asked of the states of the run: it takes far longer than recovery."""
-        return self._plan.depth if recover["walk"] else 1
+        return self._plan.how.depth if recover["walk"] else 1
 
     def _undecided(self, recover: dict[str, Any], reason: str) -> None:
         """Not every state was looked at by those who judge recoveries of this kind."""
@@ -302,7 +288,7 @@ class _Examiner:
             place = Place(recording, source.base, base, source.model)
             judge = self._judge_within(name, crashed.settled(witness.choices), witness)
             ruling = Ruling()
-            for event in self._machine.explore(source, recover, self._plan.budget, intervals=[witness.interval]):
+            for event in self._machine.explore(source, recover, self._plan.how.budget, intervals=[witness.interval]):
                 for outcome in event.get("outcomes", ()):
                     found = _witness(event["index"], outcome, history, recover, None)
                     self._judge(judge, history, found, ruling, place)
@@ -341,12 +327,12 @@ class _Examiner:
     def _finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
         finding = Finding(
-            id=finding_id(plan.target.name, plan.kernel, plan.workload.to_text(), plan.model, judge, message),
+            id=finding_id(plan.target.name, plan.kernel, plan.workload.to_text(), plan.how.model, judge, message),
             checker=judge,
             message=message,
             target=plan.target.name,
             kernel=plan.kernel,
-            model=plan.model,
+            model=plan.how.model,
             workload_name=plan.workload.name,
             workload_text=plan.workload.to_text(),
             recording=recording,

@@ -159,8 +159,9 @@ class _Hunt:
     def _todo(self) -> Iterator[tuple[int, Plan]]:
         """Plans that the store has no result for; those for which it has are counted in."""
         for number, workload in self._distinct():
-            seed = self._plan.seed ^ int.from_bytes(_digest(workload.to_text())[:8], "big")
-            plan = replace(self._plan, workload=workload, seed=seed)
+            how = self._plan.how
+            seed = how.seed ^ int.from_bytes(_digest(workload.to_text())[:8], "big")
+            plan = replace(self._plan, workload=workload, how=replace(how, seed=seed))
             row = None if self._fresh else self._store.get_run(_key(plan))
             if row is None or not self._known(number, plan, row):
                 yield number, plan

@@ -59,7 +59,7 @@ class PropertyJudge:
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         if observation.mount_errno:
-            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+            return _not_mounted(observation)
         try:
             judgement = self.subject.judge(history, observation.tree)
         except Exception as error:
@@ -68,12 +68,17 @@ class PropertyJudge:
         return Opinion(verdict, judgement.relevant, judgement.message)
 
 
+def _not_mounted(observation: Observation) -> Opinion:
+    return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+
+
 _LOOKS_AT = {
     "fsck": "fsck",
     "usable": "use_after",
     **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), "walk"),
 }
 """What recoveries must do for a checker to be asked; one that is not named is asked always."""
+_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"fsck", "mounts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ class CheckerJudge:
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
+        if observation.mount_errno and self.name in _SEE_ONLY_WHAT_MOUNTS:
+            return _not_mounted(observation)
         try:
             finding = self.checker.check(history, observation)
         except Exception as error:
@@ -108,12 +115,18 @@ def recoveries_for(judges: Iterable[Judge], target: Target) -> tuple[dict[str, A
     Each is explored on its own, so that what one reads decides nothing for the others.
     """
     chosen = tuple(judges)
-    kinds = (
-        target.recover_wire(walk=True, fsck=False),
-        target.recover_wire(walk=False, fsck=True),
-        target.recover_wire(walk=False, fsck=False, use=True),
-    )
-    return tuple(kind for kind in kinds if any(judge.wants(kind) for judge in chosen))
+    return tuple(kind for kind in _kinds(target) if any(judge.wants(kind) for judge in chosen))
+
+
+def is_shown(judge: Judge, target: Target) -> bool:
+    """Whether there is a recovery of `target` that shows what the judge looks at: not every one has an fsck."""
+    return any(map(judge.wants, _kinds(target)))
+
+
+def _kinds(target: Target) -> list[dict[str, Any]]:
+    walk = target.recover_wire(walk=True, fsck=False)
+    fsck = [target.recover_wire(walk=False, fsck=True)] if target.fsck else []
+    return [walk, *fsck, target.recover_wire(walk=False, fsck=False, use=True)]
 
 
 def kind_of(recover: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ def answer(
     run = {target for question in asked.questions.values() for target, _ in question.targets}
     absent = [target for target in asked.targets if target not in run]
     cells = [cell for each in answers for cell in each.cells]
-    cells += absent_cells(absent, question.properties, asked.preferred.label, question.model)
+    cells += absent_cells(absent, question.properties, asked.preferred.label, question.how.model)
     order = [target.name for target in asked.targets]
     column = Column(
         asked.name or asked.preferred.label,

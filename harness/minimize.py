@@ -11,6 +11,7 @@ from postcrash.harness.campaign import Progress, run_plan
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination import Ruling
 from postcrash.harness.examine import CASUALTY_JUDGE, Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
@@ -49,14 +50,16 @@ def plan_of(
         target=target,
         base=base,
         kernel=kernel,
-        model=finding.model,
         workload=parse_workload(finding.workload_text, finding.workload_name),
         judges=() if finding.checker in (CASUALTY_JUDGE, SameRecovery.name) else judges_named([finding.checker]),
         recoveries=(kind,),
-        budget=Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
-        depth=1 if below is None else 2,
-        held=metadata["held"],
-        recorder=metadata["recorder"],
+        how=Exploration(
+            finding.model,
+            Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
+            depth=1 if below is None else 2,
+            held=metadata["held"],
+            recorder=metadata["recorder"],
+        ),
     )
 
 
@@ -69,7 +72,7 @@ def minimize(
     InfrastructureError if the finding's own workload does not break it again.
     """
     with ExitStack() as stack:
-        machine = _lazy(settings_for_recorders(settings, [plan.recorder]), stack)
+        machine = _lazy(settings_for_recorders(settings, [plan.how.recorder]), stack)
         search = _Search(finding.checker, plan, machine, store, progress, fresh)
         start = plan.workload.without_tail()
         if not search.breaks(start):

@@ -4,16 +4,15 @@ import datetime
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from postcrash.harness.budget import Budget
 from postcrash.harness.characterize import Question
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.matrix import answer, ask
 from postcrash.harness.naming import named
 from postcrash.harness.output import write_json, write_text
@@ -56,16 +55,9 @@ def characterize(
     session: Session,
     targets: Sequence[str],
     properties: Sequence[str],
-    model: str,
+    how: Exploration,
     guests: int | None,
-    budget: Budget,
-    bound: int | None,
-    samples: int | None,
-    seed: int,
-    depth: int,
     fresh: bool,
-    held: int | None,
-    recorder: str,
     markdown: str | None,
     html: str | None,
     json_file: str | None,
@@ -89,17 +81,7 @@ def characterize(
       postcrash characterize --properties osdi14,P2 --model torn
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
     """
-    question = Question(
-        targets=(),
-        properties=_properties(properties),
-        kernel="",
-        model=model,
-        budget=replace(budget, bound=bound, samples=samples),
-        seed=seed,
-        depth=depth,
-        held=held,
-        recorder=recorder,
-    )
+    question = Question(targets=(), properties=_properties(properties), kernel="", how=how)
     chosen = _targets(session, targets)
     asked = [ask(session, name, chosen, question) for name in _kernel_names(session.kernel_name)]
     columns, findings = [], []
@@ -109,7 +91,7 @@ def characterize(
             columns.append(column)
             findings.extend(found)
     command = shlex.join(["postcrash", *sys.argv[1:]])
-    matrix = Matrix(tuple(columns), model, command, datetime.datetime.now(datetime.UTC).date())
+    matrix = Matrix(tuple(columns), how.model, command, datetime.datetime.now(datetime.UTC).date())
     if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")
     findings = named(findings, session.store)

@@ -7,7 +7,6 @@ from typing import Any
 import click
 from rich.console import Console
 
-from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
@@ -15,7 +14,8 @@ from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
-from postcrash.harness.judges import Judge, all_judges, judges_named, kind_of, recoveries_for
+from postcrash.harness.exploration import Exploration
+from postcrash.harness.judges import Judge, all_judges, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.harness.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
@@ -47,16 +47,9 @@ def check(
     target_name: str,
     judges: Sequence[str],
     minimize: bool,
-    model: str,
+    how: Exploration,
     guests: int | None,
-    budget: Budget,
-    bound: int | None,
-    samples: int | None,
-    seed: int,
-    depth: int,
     fresh: bool,
-    held: int | None,
-    recorder: str,
     json_file: str | None,
 ) -> int:
     """Run the workload FILE and judge every crash state that it can leave.
@@ -75,22 +68,17 @@ def check(
     """
     target = session.target(target_name)
     workload = _load(file).with_tail()
-    chosen = _judges(judges)
+    chosen = _judges(judges, target)
     wanted = recoveries_for(chosen, target)
     session.require(target, fsck=any(recover["fsck"] for recover in wanted))
     plan = Plan(
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
-        model=model,
         workload=workload,
         judges=chosen,
         recoveries=wanted,
-        budget=replace(budget, bound=bound, samples=samples),
-        seed=seed,
-        depth=depth,
-        held=held,
-        recorder=recorder,
+        how=how,
         findings_max=FINDINGS_MAX,
     )
     with TerminalProgress(1) as progress:
@@ -99,7 +87,7 @@ def check(
         raise UsageError(result.notes[0])
     result = replace(result, findings=named(result.findings, session.store))
     firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
-    smallest = [(finding, minimized(session, finding, budget.recoveries, fresh)) for finding in firsts.values()]
+    smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
     write_json(json_file, {**_to_json(result, target), "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
         _print(plan, result)
@@ -121,11 +109,15 @@ def _load(file: str) -> Workload:
     return workload
 
 
-def _judges(names: Sequence[str]) -> tuple[Judge, ...]:
+def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
     try:
-        return judges_named(names) or all_judges()
+        named = judges_named(names)
     except LookupError as error:
         raise UsageError(str(error.args[0])) from error
+    for judge in named:
+        if not is_shown(judge, target):
+            raise UsageError(f"{judge.name}: the target {target.name} names no program that it could run")
+    return named or tuple(judge for judge in all_judges() if is_shown(judge, target))
 
 
 def _to_json(result: Examination, target: Target) -> dict[str, object]:
@@ -185,13 +177,13 @@ def _print(plan: Plan, result: Examination) -> None:
         console.print(f"note: {note}", markup=False, highlight=False)
     console.print(f"recorded on: {result.device}", markup=False, highlight=False)
     in_recovery = ""
-    if plan.depth > 1:
+    if plan.how.depth > 1:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)
         in_recovery = f"{covered} of {all_states} within their recovery, "
     states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
     kinds = ", ".join(map(kind_of, plan.recoveries))
     console.print(
-        f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
+        f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
         f"{states} in {result.intervals} crash interval{'s' * (result.intervals != 1)}, {in_recovery}"
         f"each recovered for {kinds}: {result.recoveries} recoveries, {result.outcomes} outcomes, "
         f"{result.rechecks} run again",

@@ -2,17 +2,16 @@
 
 import re
 import time
-from dataclasses import replace
 
 import click
 from rich.console import Console
 
 from postcrash.checkers import CHECKERS
-from postcrash.harness.budget import Budget
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.groups import Story, kinds_lost, stories
 from postcrash.harness.hunt import Hunted, Selection
 from postcrash.harness.hunt import hunt as run
@@ -83,16 +82,9 @@ def hunt(
     fsck: bool,
     use: bool,
     minimize: bool,
-    model: str,
+    how: Exploration,
     guests: int | None,
-    budget: Budget,
-    bound: int | None,
-    samples: int | None,
-    seed: int,
-    depth: int,
     fresh: bool,
-    held: int | None,
-    recorder: str,
     json_file: str | None,
 ) -> int:
     """Run every workload of so many operations and judge every crash state that each can leave.
@@ -108,20 +100,17 @@ def hunt(
       postcrash hunt --ops 2 --target btrfs --shard 1/24
       postcrash hunt --ops 3 --target xfs --workload-limit 1000 --seed 7 --json -
     """
-    selection = Selection(Space(GRAMMARS[grammar], length), shard, workload_limit, seed, symmetry)
+    selection = Selection(Space(GRAMMARS[grammar], length), shard, workload_limit, how.seed, symmetry)
     if not selection.numbers():
         raise NothingSelectedError(
             f"there are {len(selection.space)} workloads: shard {shard[0]} of {shard[1]} is empty"
         )
-    plan = _plan(
-        session, target_name, replace(budget, bound=bound, samples=samples), {"walk": True, "fsck": fsck, "use": use}
-    )
-    plan = replace(plan, model=model, seed=seed, depth=depth, held=held, recorder=recorder)
+    plan = _plan(session, target_name, how, {"walk": True, "fsck": fsck, "use": use})
     started = time.monotonic()
     with TerminalProgress(len(selection.numbers()), rates=True) as progress:
         hunted = run(selection, plan, session.crew(guests), session.store, progress, fresh=fresh)
     seconds = time.monotonic() - started
-    least = (lambda finding: minimized(session, finding, budget.recoveries, fresh)) if minimize else None
+    least = (lambda finding: minimized(session, finding, how.budget.recoveries, fresh)) if minimize else None
     told = stories(hunted.groups.values(), session.store, least)
     write_json(json_file, _to_json(selection, plan, hunted, told, seconds))
     if json_file != "-":
@@ -129,7 +118,7 @@ def hunt(
     return hunted.verdict.exit_code
 
 
-def _plan(session: Session, target_name: str, budget: Budget, wanted: dict[str, bool]) -> Plan:
+def _plan(session: Session, target_name: str, how: Exploration, wanted: dict[str, bool]) -> Plan:
     """What is done with each workload; here it has the smallest that there is. `wanted` are kinds of recovery."""
     target = session.target(target_name)
     all_judges = tuple(map(CheckerJudge, CHECKERS))
@@ -139,11 +128,10 @@ def _plan(session: Session, target_name: str, budget: Budget, wanted: dict[str, 
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
-        model="",
         workload=parse_workload("sync", "none"),
         judges=tuple(judge for judge in all_judges if any(judge.wants(kind) for kind in kinds)),
         recoveries=kinds,
-        budget=budget,
+        how=how,
     )
 
 
@@ -153,7 +141,7 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         "verdict": hunted.verdict.name.lower(),
         "target": plan.target.name,
         "kernel": plan.kernel,
-        "model": plan.model,
+        "model": plan.how.model,
         "judges": [judge.name for judge in plan.judges],
         "grammar": selection.space.grammar.name,
         "operations": selection.space.length,
@@ -247,12 +235,12 @@ def _asked(selection: Selection, hunted: Hunted) -> str:
 def _came_to(plan: Plan, hunted: Hunted, seconds: float) -> str:
     counts = hunted.counts
     within = ""
-    if plan.depth > 1:
+    if plan.how.depth > 1:
         covered, total = count_text(counts["covered_within"]), count_text(counts["states_within"])
         within = f"{covered} of {total} within their recovery, "
     verdict: Verdict = hunted.verdict
     return (
-        f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
+        f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
         f"{hunted.run} workloads, {count_text(counts['covered'])} of {count_text(counts['states'])} crash states in "
         f"{counts['intervals']} crash intervals, {within}{counts['recoveries']} recoveries, "
         f"{counts['outcomes']} outcomes, {counts['rechecks']} run again; {seconds:.0f} s, "

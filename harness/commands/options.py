@@ -1,12 +1,15 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import wraps
 from typing import Any
 
 import click
 
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.kernels import ENGINES
 from postcrash.harness.recording import CRASH_DISK, DEVICES
 from postcrash.harness.session import Session
@@ -74,8 +77,18 @@ def _budget(_context: click.Context, _parameter: click.Parameter, text: str) -> 
         raise click.BadParameter(str(error)) from error
 
 
+def _gathered(command: _Command) -> _Command:
+    @wraps(command)
+    def with_how(*args: object, budget: Budget, bound: int | None, samples: int | None, **options: Any) -> Any:
+        mine = {field.name: options.pop(field.name) for field in fields(Exploration) if field.name in options}
+        how = Exploration(**mine, budget=replace(budget, bound=bound, samples=samples))
+        return command(*args, how=how, **options)
+
+    return with_how
+
+
 def exploration_options(command: _Command) -> _Command:
-    """`--model` and `--guests`, what bounds the exploration, `--seed`, `--fresh`, and how it is recorded."""
+    """Those that make up an `Exploration`, given to the command as `how`, and `--guests` and `--fresh`."""
     options = (
         click.option(
             "--held",
@@ -136,6 +149,7 @@ def exploration_options(command: _Command) -> _Command:
             help=f"Device model: {', '.join(device_models())}; cache:16384 is cache with an atomic unit of 16 KiB.",
         ),
     )
+    command = _gathered(command)
     for option in options:
         command = option(command)
     return command

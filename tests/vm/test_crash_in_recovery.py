@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.examine import Plan, examine
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Budget, Event, Machine
 from postcrash.harness.places import cache_folder
@@ -97,12 +98,10 @@ def plan_for(target: Target) -> Plan:
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="any",
-        model="cache",
         workload=REPLACE,
         judges=judges_named(["durability", "mounts"]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
-        budget=Budget(60_000, 300),
-        depth=2,
+        how=Exploration(budget=Budget(60_000, 300), depth=2),
     )
 
 
@@ -117,7 +116,7 @@ def test_recovery_is_idempotent(machine: Machine, tmp_path: Path, target: Target
 
 def test_a_recovery_that_is_not_idempotent_is_found(machine: Machine, tmp_path: Path) -> None:
     plan = plan_for(HASTY_EXT4)
-    shallow = examine(machine, replace(plan, depth=1), tmp_path / "shallow.pcr", lambda _: None)
+    shallow = examine(machine, replace(plan, how=replace(plan.how, depth=1)), tmp_path / "shallow.pcr", lambda _: None)
     assert shallow.verdict is Verdict.HOLDS
     result = examine(machine, plan, tmp_path / "run.pcr", lambda _: None)
     found = {finding.checker: finding for finding in result.findings}

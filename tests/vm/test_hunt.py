@@ -15,6 +15,7 @@ from postcrash.checkers import checker_named
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.groups import stories
 from postcrash.harness.hunt import Hunted, Selection, hunt
 from postcrash.harness.judges import CheckerJudge
@@ -120,11 +121,10 @@ def plan() -> Plan:
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="kernel",
-        model="cache",
         workload=parse_workload("sync", "none"),
         judges=(CheckerJudge(checker_named("durability")),),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
-        budget=Budget(60, None),
+        how=Exploration(budget=Budget(60, None)),
     )
 
 
@@ -140,7 +140,7 @@ def hunted(store: Store, settings: MachineSettings) -> Hunt:
 
 
 def test_a_lying_drive_is_found(hunted: Hunt, plan: Plan, store: Store) -> None:
-    found = hunted(replace(plan, model="lying"))
+    found = hunted(replace(plan, how=replace(plan.how, model="lying")))
     assert found.verdict is Verdict.VIOLATED
     told = stories(found.groups.values(), store, None)
     assert any("sync" in story.shown.message and story.shown.lost for story in told)

@@ -12,6 +12,7 @@ from postcrash._core import Recording, intervals
 from postcrash.harness.campaign import Crew, run_campaign
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Budget, Machine, MachineSettings, Source
 from postcrash.harness.minimize import Minimized, minimize, plan_of
@@ -53,11 +54,10 @@ def plan_for(workload: Workload, target_name: str, judge: str, model: str = "cac
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel=KERNEL,
-        model=model,
         workload=workload.with_tail(),
         judges=judges_named([judge]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
-        budget=Budget(RECOVERIES, 300),
+        how=Exploration(model, Budget(RECOVERIES, 300)),
     )
 
 

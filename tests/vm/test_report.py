@@ -13,6 +13,7 @@ from postcrash._core import Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew, run_campaign
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.kernel import find_kernel
 from postcrash.harness.machine import Machine, MachineSettings, Source
@@ -103,11 +104,10 @@ def found(settings: MachineSettings, store: Store, target_name: str, judge: str,
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="UML",
-        model="cache",
         workload=parse_workload(text, "reported").with_tail(),
         judges=judges_named([judge]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
-        budget=Budget(2000, 300),
+        how=Exploration(budget=Budget(2000, 300)),
     )
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], Crew(settings, 1), store, progress)

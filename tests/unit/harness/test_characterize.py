@@ -11,6 +11,7 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.characterize import Question, characterize
 from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.model import Verdict
 from postcrash.properties import property_named
 from postcrash.reports.grid import NOT_THERE, symbol
@@ -32,7 +33,7 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
 
     monkeypatch.setattr(subject, "run_campaign", campaign)
     targets = [(target_named("vfat"), BaseImage(Path("base"), "b-0"))]
-    question = Question(targets, [property_named("P1")], "a kernel", "cache", Budget(1, 1))
+    question = Question(targets, [property_named("P1")], "a kernel", Exploration(budget=Budget(1, 1)))
     store: Any = SimpleNamespace(put_cells=lambda cells: None)
     nobody: Any = None
     (found,) = characterize(question, nobody, store, nobody).cells

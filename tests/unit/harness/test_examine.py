@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from postcrash._core import write_recording
-from postcrash.harness.budget import Budget
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.recovery import BELOW, SameRecovery
 from postcrash.model import Verdict, parse_workload
@@ -61,12 +61,10 @@ def examined(folder: Path, *events: dict[str, Any]) -> Examination:
         target=TARGET,
         base=BaseImage(base, "b-0"),
         kernel="any",
-        model="cache",
         workload=parse_workload("creat a\n", "w"),
         judges=judges_named(["mounts"]),
         recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
-        budget=Budget(),
-        depth=2,
+        how=Exploration(depth=2),
     )
     return examine(FakeMachine(base, *events), plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 

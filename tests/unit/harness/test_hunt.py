@@ -8,11 +8,11 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness import hunt as module
-from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew, Done
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
 from postcrash.harness.hunt import Hunted, Selection, hunt
 from postcrash.harness.machine import MachineSettings
 from postcrash.model import Verdict, Workload, parse_workload
@@ -38,16 +38,16 @@ def plan(folder: Path) -> Plan:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     return Plan(
-        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel", "cache"),
-        *(parse_workload("sync", "none"), (), ({"walk": True},), Budget()),
+        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel"),
+        *(parse_workload("sync", "none"), (), ({"walk": True},), Exploration()),
     )
 
 
 def found(plan: Plan, message: str, recording: str) -> Finding:
-    text = plan.workload.to_text()
+    text, model = plan.workload.to_text(), plan.how.model
     return Finding(
-        *(finding_id(plan.target.name, plan.kernel, text, plan.model, "durability", message), "durability", message),
-        *(plan.target.name, plan.kernel, plan.model, plan.workload.name, text, recording, plan.base.id),
+        *(finding_id(plan.target.name, plan.kernel, text, model, "durability", message), "durability", message),
+        *(plan.target.name, plan.kernel, model, plan.workload.name, text, recording, plan.base.id),
         *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, {"walk": True}),
     )
 
