@@ -40,6 +40,9 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
         for kernel in kernels.values()
         if kernel is not None
     }
+    for kernel, each in questions.items():
+        for target, _ in each.targets:
+            session.require_programs(target, kernel, fsck=False)
     return Asked(name, tuple(targets), questions, next(session.kernels_called(name)))
 
 

@@ -120,9 +120,13 @@ class Session:
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
                 "choose a kernel that has it with --kernel (postcrash kernels list)"
             )
+        self.require_programs(target, self.kernel, fsck=fsck)
+
+    def require_programs(self, target: Target, kernel: Kernel, *, fsck: bool) -> None:
+        """Guests with `kernel` must have the programs that the target's recovery takes; fsck only if it is to be run."""
         needed = [command[0] for command in (target.helper, target.repair, target.fsck if fsck else ()) if command]
         for program in needed:
-            if not has_program(self.root, program):
+            if not has_program(self._root(kernel), program):
                 raise InfrastructureError(
                     f"{program} is not installed: run  apt-get install {target.package}  (target {target.name})"
                 )

@@ -71,7 +71,9 @@ class Pretence:
             if said:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
-            result = Examination(recording, each.base.id, each.model, each.kernel, states=4, covered=4, recoveries=1)
+            result = Examination(
+                recording, each.base.id, each.how.model, each.kernel, states=4, covered=4, recoveries=1
+            )
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS)
             result.certificates = [{"index": 0}]
