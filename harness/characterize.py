@@ -10,6 +10,7 @@ from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import PropertyJudge
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import TORN_BLOCKS, Property
+from postcrash.properties.promises import said_of
 from postcrash.properties.selection import BLOCK_BYTES
 from postcrash.reports.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store import Store
@@ -77,6 +78,7 @@ def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kern
             reason=f"{kernel} has no {target.fstype}",
             kernel=kernel,
             model=model,
+            said=said_of(target, model, prop.name),
         )
         for target in targets
         for prop in properties
@@ -134,6 +136,7 @@ def _cell(
         reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
         kernel=question.kernel,
         model=model,
+        said=said_of(target, model, name),
     )
     return cell, witness
 
@@ -142,7 +145,8 @@ def _not_asked(name: str, question: Question, target: Target, lacking: list[str]
     """The cell of a property of whose family the target can run no workload."""
     reason = _not_supported(lacking)
     kernel, model = question.kernel, question.how.model
-    return Cell(target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel=kernel, model=model)
+    said = said_of(target, model, name)
+    return Cell(target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel, model, said)
 
 
 def _not_supported(operations: list[str]) -> str:

@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from postcrash.checkers import CHECKERS
+from postcrash.checkers import CHECKERS, recovery
 from postcrash.harness.aged import aged_image
 from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.examine import CASUALTY_JUDGE
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.kernel_file_systems import has_file_system
 from postcrash.harness.kernels import choose_kernel, kernels_of
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.places import cache_folder
+from postcrash.properties import PROPERTIES
+from postcrash.properties.promises import unknown_names
 from postcrash.reports.store import Store, StoreError
 from postcrash.targets import (
     TARGETS,
@@ -29,6 +32,13 @@ from postcrash.targets import (
     load_target,
     target_named,
 )
+
+JUDGE_NAMES = (
+    *(checker.name for checker in CHECKERS),
+    *(prop.name for prop in PROPERTIES),
+    *(CASUALTY_JUDGE, recovery.NAME),
+)
+"""What rulings and findings can be about."""
 
 
 @dataclass
@@ -90,10 +100,8 @@ class Session:
             target = load_target(Path(name)) if name.endswith(".toml") else target_named(name)
         except (UnknownTargetError, TargetFileError) as error:
             raise UsageError(str(error)) from error
-        checkers = [checker.name for checker in CHECKERS]
-        for given_up in target.gives_up:
-            if given_up not in checkers:
-                raise UsageError(f"{name}: gives_up: no checker is called {given_up!r} (known: {', '.join(checkers)})")
+        for problem in unknown_names(target.rules, JUDGE_NAMES):
+            raise UsageError(f"{name}: {problem}")
         if name.endswith(".toml"):
             self._own.append(target)
         return target

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.properties.promises import Standing, standing_text
 from postcrash.reports.published import SOURCE, published, published_for, why_otherwise
 from postcrash.reports.records import Cell
 
@@ -13,6 +14,12 @@ DIFFERS_MARK = "†"
 
 NOT_THERE = "–"
 """In place of a verdict."""
+
+UNPROMISED_MARK = "°"
+"""On a verdict about what nobody promised."""
+UNPROMISED_LEGEND = (
+    f"{UNPROMISED_MARK} not promised: ✓ kept, ✗ broken, ✓{UNPROMISED_MARK} provided, ✗{UNPROMISED_MARK} not provided"
+)
 
 NAMES_CHARACTERS_MAX = 60
 """Of names of properties side by side."""
@@ -106,16 +113,31 @@ def symbol(cell: Cell) -> str:
     return cell.verdict.symbol if cell.workloads else NOT_THERE
 
 
+def standing_mark(cell: Cell) -> str:
+    """UNPROMISED_MARK on a verdict about what nobody promised; else empty."""
+    return UNPROMISED_MARK if cell.said.standing(cell.verdict) in (Standing.PROVIDED, Standing.NOT_PROVIDED) else ""
+
+
+def marked(cell: Cell) -> str:
+    """The cell's symbol, marked where nobody promised it."""
+    return symbol(cell) + standing_mark(cell)
+
+
 def mark(cell: Cell) -> str:
-    """The cell's symbol, marked where others published another."""
-    return symbol(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+    """The cell's symbol, marked where nobody promised it, and where others published another."""
+    return marked(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+
+
+def standing(cell: Cell) -> str:
+    """What the cell's verdict means beside what was promised, in words."""
+    return standing_text(cell.said, cell.verdict)
 
 
 def note(cell: Cell) -> str:
-    """What must be said about the cell below the table: its witness and its reason; empty if there is nothing."""
+    """What must be said about the cell below the table: witness, reason, broken promise; empty if there is nothing."""
     premise = "its premise was never seen" if cell.verdict is Verdict.HOLDS and not cell.relevant else ""
     parts = [part for part in (cell.witness, cell.reason, premise) if part]
-    return ": ".join(parts)
+    return ": ".join(parts) + (f"; {standing(cell)}" if cell.said.standing(cell.verdict) is Standing.BROKEN else "")
 
 
 def published_notes(grid: Grid) -> list[str]:

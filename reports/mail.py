@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from postcrash.properties.promises import Said, said_of
 from postcrash.reports.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
 from postcrash.reports.explanation_text import NOTHING_LOST, UNSENT, place, when
 from postcrash.reports.records import Finding
@@ -77,10 +78,15 @@ def _what(finding: Finding, target: Target, statement: str) -> str:
         f"A power cut can leave {target.fstype} in a state that breaks this expectation ({finding.checker}):",
         statement,
         f"Found after recovery: {finding.message}.",
+        _promised(said_of(target, finding.model, finding.checker)),
     ]
-    if finding.checker in target.gives_up:
-        parts.append(f"The documentation does not promise it: {target.gives_up[finding.checker]}.")
     return "\n\n".join(_wrapped(part, "  " if part is statement else "") for part in parts)
+
+
+def _promised(about: Said) -> str:
+    if about.promise:
+        return f"It is promised: {about.promise.cited}."
+    return f"The documentation does not promise it{f': {about.denial.cited}' if about.denial else ''}."
 
 
 def _where(finding: Finding, target: Target) -> str:

@@ -8,13 +8,16 @@ from functools import cached_property
 from itertools import groupby
 
 from postcrash.model import Verdict
-from postcrash.reports.grid import NOT_THERE, grids, grouped, symbol
+from postcrash.reports.grid import NOT_THERE, UNPROMISED_LEGEND, grids, grouped, standing_mark, symbol
 from postcrash.reports.plain import Json
 from postcrash.reports.records import Cell
 
 CHANGED_MARK = "*"
 """On a cell that holds on one kernel and is violated on another."""
-LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there, {CHANGED_MARK} differs between kernels"
+LEGEND = (
+    f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there, {CHANGED_MARK} differs between kernels; "
+    f"{UNPROMISED_LEGEND}"
+)
 _EXACT_DIGITS_MAX = 15
 
 
@@ -79,9 +82,15 @@ class Place:
         return {Verdict.HOLDS, Verdict.VIOLATED} <= {cell.verdict for _, cell in self.cells if cell.workloads}
 
     @property
+    def standing_mark(self) -> str:
+        """That of the verdicts: documents promise the same for all kernels."""
+        return next(filter(None, (standing_mark(cell) for _, cell in self.cells)), "")
+
+    @property
     def mark(self) -> str:
         """A symbol for each kernel."""
-        return "".join(symbol(cell) for _, cell in self.cells) + (CHANGED_MARK if self.changed else "")
+        symbols = "".join(symbol(cell) for _, cell in self.cells)
+        return symbols + self.standing_mark + (CHANGED_MARK if self.changed else "")
 
     @property
     def change(self) -> str:

@@ -63,8 +63,11 @@ def _template() -> Template:
         place=explanation_text.place,
         published_heading=grid.published_heading,
         published_notes=grid.published_notes,
+        standing=grid.standing,
+        standing_mark=grid.standing_mark,
         symbol_of=grid.symbol,
         totals=grid.totals,
+        unpromised_legend=grid.UNPROMISED_LEGEND,
         when=explanation_text.when,
     )
     return environment.get_template("page.html.j2")

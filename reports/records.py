@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from postcrash.model import Verdict
+from postcrash.properties.promises import Said
 from postcrash.reports.explained import Explanation
 from postcrash.reports.plain import Json, PlainError, from_plain, shown, to_plain
 
@@ -36,6 +37,7 @@ class Cell:
     relevant    of these, the ones in which the property's premise was true somewhere: the *sometimes* witness
     witness     id of the finding that shows a violation
     reason      why it is undecided, what bounds it, or empty
+    said        what documents say of it: not part of the evidence
     """
 
     target: str
@@ -50,10 +52,13 @@ class Cell:
     reason: str
     kernel: str
     model: str
+    said: Said
 
     def to_json(self) -> Json:
         """As decoded JSON; `states` is decimal text, as it outgrows what JSON readers take."""
-        return {**to_plain(self), "states": str(self.states)}
+        plain = to_plain(self)
+        del plain["said"]
+        return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
 
     @staticmethod
     def from_json(value: object) -> "Cell":
@@ -63,7 +68,18 @@ class Cell:
         states = value.get("states")
         if not isinstance(states, str) or not _DECIMAL.fullmatch(states):
             raise PlainError("cell.states", "a decimal number in quotes", states)
-        return from_plain(Cell, {**value, "states": int(states)}, "cell")
+        about = {name: value[name] for name in ("promise", "denial") if name in value}
+        rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
+        cell = from_plain(Cell, {**rest, "states": int(states), "said": about}, "cell")
+        expected = standing_json(cell.said, cell.verdict)["standing"]
+        if value.get("standing", "") != expected:
+            raise PlainError("cell.standing", str(expected), value.get("standing", ""))
+        return cell
+
+
+def standing_json(said: Said, verdict: Verdict) -> Json:
+    """As decoded JSON: the rule that promises, the one that gives the promise up, and what the verdict means then."""
+    return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
 
 
 @dataclass(frozen=True, slots=True)

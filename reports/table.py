@@ -13,14 +13,18 @@ from postcrash.model import Verdict
 from postcrash.reports.grid import (
     CERTIFICATE_HEADINGS,
     NOT_THERE,
+    UNPROMISED_LEGEND,
     Grid,
     certificate_numbers,
     grids,
     group,
     mark,
+    marked,
     note,
     published_heading,
     published_notes,
+    standing,
+    standing_mark,
     symbol,
     titles,
     totals,
@@ -31,13 +35,13 @@ from postcrash.reports.plain import Json
 from postcrash.reports.records import Cell
 from postcrash.reports.text import visible
 
-LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there"
+LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there; {UNPROMISED_LEGEND}"
 WIDTH_MAX = 1000
 """Columns of the terminal that a table may ask for."""
 NOT_ASKED = "·"
 """In place of a cell that there is not."""
 
-_STYLES = {Verdict.HOLDS: "bold green", Verdict.VIOLATED: "bold red", Verdict.UNDECIDED: "bold yellow"}
+_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
 
 
@@ -121,8 +125,14 @@ def matrix_markdown(matrix: Matrix) -> str:
 def _rich_place(place: Place) -> Text:
     text = Text()
     for _, cell in place.cells:
-        text.append(symbol(cell), style=_STYLES[cell.verdict] if cell.workloads else "dim")
+        text.append(symbol(cell), style=_style(cell) if cell.workloads else "dim")
+    text.append(place.standing_mark, style="dim")
     return text.append(CHANGED_MARK if place.changed else "", style="bold")
+
+
+def _style(cell: Cell) -> str:
+    """The verdict's colour; what nobody promised is not bold."""
+    return f"{'not bold' if standing_mark(cell) else 'bold'} {_COLOURS[cell.verdict]}"
 
 
 def _matrix_footnotes(matrix: Matrix) -> list[str]:
@@ -162,7 +172,7 @@ def _wide_table(grid: Grid) -> Table:
 
 
 def _rich_cell(cell: Cell | None) -> Text:
-    return Text(mark(cell), style=_STYLES[cell.verdict]) if cell else Text(NOT_ASKED, style="dim")
+    return Text(mark(cell), style=_style(cell)) if cell else Text(NOT_ASKED, style="dim")
 
 
 def _footnotes(grid: Grid) -> list[str]:
@@ -170,7 +180,7 @@ def _footnotes(grid: Grid) -> list[str]:
     lines = [LEGEND if grid.is_tall else f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
     notes = published_notes(grid)
     lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
-    return [*lines, *(f"{symbol(cell)} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
+    return [*lines, *(f"{marked(cell)} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
 
 
 def _markdown(grid: Grid) -> str:
@@ -196,9 +206,10 @@ def _markdown_notes(grid: Grid) -> list[str]:
     lines = []
     if notes := published_notes(grid):
         lines += [f"{published_heading()}:", "", *(f"- {_escaped(text)}" for text in notes), ""]
-    header = ["target", "property", "verdict", *CERTIFICATE_HEADINGS, "witness, reason"]
+    header = ["target", "property", "verdict", "promise", *CERTIFICATE_HEADINGS, "witness, reason"]
     rows = [
-        [cell.target, cell.property, symbol(cell), *certificate_numbers(cell), note(cell)] for cell in grid.in_order
+        [cell.target, cell.property, symbol(cell), standing(cell), *certificate_numbers(cell), note(cell)]
+        for cell in grid.in_order
     ]
     return [*lines, _markdown_row(header), "|" + " --- |" * len(header), *map(_markdown_row, rows), ""]
 

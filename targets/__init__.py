@@ -9,6 +9,7 @@ from postcrash.targets.catalogue import (
     load_target,
     target_named,
 )
+from postcrash.targets.rule import Rule
 from postcrash.targets.target import Target
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "TARGETS",
     "BaseImage",
     "BaseImageError",
+    "Rule",
     "Target",
     "TargetFileError",
     "UnknownTargetError",

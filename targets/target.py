@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
-Words = Annotated[tuple[Text, ...], Field(max_length=100)]
+from postcrash.targets.rule import Rule, Text, Words
+
 Command = Annotated[Words, Field(min_length=1)]
 
 
@@ -25,8 +25,8 @@ class Target:
     verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options` are
     added when a crash state is mounted; they may change how much is read ahead, never what recovery does. `modules` are
     kernel modules that a mount asks for by name, besides the file system's own.
-    `gives_up` are checkers whose expectation the file system's documentation does not support, each with where that
-    stands.
+    `rules` are what its own documentation promises or gives up, by the names of the rules, beside those that
+    `postcrash.properties.promises` has for all.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -44,13 +44,18 @@ class Target:
     source: Text
     checks_data: Annotated[bool, Field(strict=True)] = False
     recover_options: Text = ""
-    gives_up: Annotated[dict[str, Text], Field(max_length=100)] = field(default_factory=dict, hash=False)
+    rules: Annotated[dict[str, Rule], Field(max_length=100)] = field(default_factory=dict, hash=False)
     modules: Words = ()
 
     @property
     def programs(self) -> tuple[str, ...]:
         """Absolute paths of those that guests need."""
         return tuple(command[0] for command in (self.fsck, self.repair, self.helper) if command)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Those of the mount's options and of mkfs's, as between commas, for rules to speak of."""
+        return frozenset(word for text in (self.options, *self.mkfs[1:]) for word in text.split(",") if word)
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount as the crash disk process takes it."""

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.characterize import Question
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.matrix import answer, ask
@@ -20,6 +20,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
+from postcrash.properties.promises import verdict_on_promises
 from postcrash.reports import page, table
 from postcrash.reports.matrix import Matrix
 from postcrash.reports.records import Finding
@@ -50,6 +51,7 @@ ALL = "all"
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
 @kernel_options
 @json_option
+@promised_option
 @click.pass_obj
 def characterize(
     session: Session,
@@ -61,6 +63,7 @@ def characterize(
     markdown: str | None,
     html: str | None,
     json_file: str | None,
+    promised: bool,
 ) -> int:
     """Make the table of post-crash properties: targets down, properties across.
 
@@ -69,6 +72,7 @@ def characterize(
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
     – not there: the kernel does not have the file system, or the target no operation that the property is about
+    ° on ✓ and ✗: no document promises it (docs/promises.md)
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A version
     such as 6.12 stands for user-mode Linux of that version, and for its image where only that has the file system.
@@ -99,7 +103,15 @@ def characterize(
     if "-" not in (markdown, html, json_file):
         _print(matrix)
         _write_to_store(session.store.folder, matrix, findings)
-    return worst([cell.verdict for cell in matrix.cells if cell.workloads] or [Verdict.UNDECIDED]).exit_code
+    return _verdict(matrix, promised).exit_code
+
+
+def _verdict(matrix: Matrix, promised: bool) -> Verdict:
+    """The worst of all cells, or of those that are promised."""
+    there = [cell for cell in matrix.cells if cell.workloads]
+    if promised:
+        return verdict_on_promises((cell.verdict, cell.said) for cell in there)
+    return worst([cell.verdict for cell in there] or [Verdict.UNDECIDED])
 
 
 def _targets(session: Session, given: Sequence[str]) -> list[Target]:

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
 from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination import Examination
+from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, all_judges, is_shown, judges_named, kind_of, recoveries_for
@@ -21,7 +21,9 @@ from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
+from postcrash.properties.promises import Said, said_of, standing_text, verdict_on_promises
 from postcrash.reports.explanation_text import render_text
+from postcrash.reports.records import standing_json
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
@@ -40,6 +42,7 @@ FINDINGS_MAX = 5
 @exploration_options
 @kernel_options
 @json_option
+@promised_option
 @click.pass_obj
 def check(
     session: Session,
@@ -51,6 +54,7 @@ def check(
     guests: int | None,
     fresh: bool,
     json_file: str | None,
+    promised: bool,
 ) -> int:
     """Run the workload FILE and judge every crash state that it can leave.
 
@@ -88,12 +92,16 @@ def check(
     result = replace(result, findings=named(result.findings, session.store))
     firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
     smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
-    write_json(json_file, {**_to_json(result, target), "minimal": [to_json(*pair) for pair in smallest]})
+    about = {name: said_of(target, how.model, name) for name in result.rulings}
+    asked = {name: ruling.verdict for name, ruling in result.rulings.items() if _is_asked(ruling)}
+    on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
+    told = {**_to_json(result, about), "on_promises": on_promises.name.lower()}
+    write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
-        _print(plan, result)
+        _print(plan, result, about)
         for pair in smallest:
             print_minimized(*pair)
-    return result.verdict.exit_code
+    return (on_promises if promised else result.verdict).exit_code
 
 
 def _load(file: str) -> Workload:
@@ -120,11 +128,16 @@ def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
     return named or tuple(judge for judge in all_judges() if is_shown(judge, target))
 
 
-def _to_json(result: Examination, target: Target) -> dict[str, object]:
+def _is_asked(ruling: Ruling) -> bool:
+    """Whether the workload put the question; else that it holds says nothing."""
+    return ruling.relevant or ruling.verdict is not Verdict.HOLDS
+
+
+def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
     rulings = {
         name: {
             **{"verdict": ruling.verdict.name.lower(), "relevant": ruling.relevant, "reason": ruling.reason},
-            "not_promised": target.gives_up.get(name, ""),
+            **standing_json(about[name], ruling.verdict if _is_asked(ruling) else Verdict.UNDECIDED),
         }
         for name, ruling in result.rulings.items()
     }
@@ -150,7 +163,7 @@ def _interval(certificate: dict[str, Any]) -> dict[str, object]:
     return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
-def _print(plan: Plan, result: Examination) -> None:
+def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
     console = Console()
     colours = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
     for finding in result.findings:
@@ -160,12 +173,10 @@ def _print(plan: Plan, result: Examination) -> None:
         console.print(f"again: postcrash repro {finding.id}", highlight=False)
     console.rule()
     for name, ruling in result.rulings.items():
-        irrelevant = "" if ruling.relevant or ruling.verdict is not Verdict.HOLDS else " (not put to the test)"
+        meaning = standing_text(about[name], ruling.verdict) if _is_asked(ruling) else "not put to the test"
         reason = f": {ruling.reason}" if ruling.reason else ""
-        if ruling.verdict is Verdict.VIOLATED and name in plan.target.gives_up:
-            reason = f" (not promised: {plan.target.gives_up[name]}){reason}"
-        console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}{irrelevant}", end="")
-        console.print(reason, markup=False, highlight=False)
+        console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+        console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)
     incomplete = [certificate for certificate in result.certificates if certificate["left_out"] is not None]
     for certificate in incomplete:
         if "within" not in certificate:

@@ -2,13 +2,14 @@
 
 import re
 import time
+from dataclasses import replace
 
 import click
 from rich.console import Console
 
 from postcrash.checkers import CHECKERS
 from postcrash.harness.commands.minimize import minimized
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
 from postcrash.harness.errors import NothingSelectedError
 from postcrash.harness.examine import Plan
 from postcrash.harness.exploration import Exploration
@@ -20,6 +21,8 @@ from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, parse_workload
+from postcrash.properties.promises import Said, said_of, standing_text
+from postcrash.reports.records import standing_json
 from postcrash.workloads import GRAMMARS, Space
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -70,6 +73,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 @exploration_options
 @kernel_options
 @json_option
+@promised_option
 @click.pass_obj
 def hunt(
     session: Session,
@@ -86,6 +90,7 @@ def hunt(
     guests: int | None,
     fresh: bool,
     json_file: str | None,
+    promised: bool,
 ) -> int:
     """Run every workload of so many operations and judge every crash state that each can leave.
 
@@ -115,7 +120,19 @@ def hunt(
     write_json(json_file, _to_json(selection, plan, hunted, told, seconds))
     if json_file != "-":
         _print(selection, plan, hunted, told, seconds)
-    return hunted.verdict.exit_code
+    return (_on_promises(plan, hunted) if promised else hunted.verdict).exit_code
+
+
+def _on_promises(plan: Plan, hunted: Hunted) -> Verdict:
+    """That of the hunt, of which only groups count that break a promise; UNDECIDED if nothing judged is promised."""
+    if not any(_said(plan, judge.name).promise for judge in plan.judges):
+        return Verdict.UNDECIDED
+    groups = {cause: group for cause, group in hunted.groups.items() if _said(plan, cause.checker).promise}
+    return replace(hunted, groups=groups).verdict
+
+
+def _said(plan: Plan, checker: str) -> Said:
+    return said_of(plan.target, plan.how.model, checker)
 
 
 def _plan(session: Session, target_name: str, how: Exploration, wanted: dict[str, bool]) -> Plan:
@@ -166,8 +183,9 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         **{name: counts[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
         "seconds": round(seconds, 1),
         "notes": hunted.notes,
+        "on_promises": _on_promises(plan, hunted).name.lower(),
         "groups": [
-            {**_story(story), "not_promised": plan.target.gives_up.get(story.shown.checker, "")} for story in told
+            {**_story(story), **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED)} for story in told
         ],
     }
 
@@ -192,8 +210,7 @@ def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], 
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
-        if story.shown.checker in plan.target.gives_up:
-            console.print(f"not promised: {plan.target.gives_up[story.shown.checker]}", markup=False)
+        console.print(standing_text(_said(plan, story.shown.checker), Verdict.VIOLATED), markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
         console.print(_story(story)["workload"], markup=False, end="")
         if story.note:

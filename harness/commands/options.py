@@ -23,6 +23,12 @@ def json_option(command: _Command) -> _Command:
     return click.option("--json", "json_file", metavar="FILE", help=help_text)(command)
 
 
+def promised_option(command: _Command) -> _Command:
+    """`--promised`."""
+    help_text = "Exit code 1 for broken promises only: what nobody promised does not count (docs/promises.md)."
+    return click.option("--promised", is_flag=True, help=help_text)(command)
+
+
 def kernel_options(command: _Command) -> _Command:
     """`--kernel`, `--engine` and `--virtual-time`, which the session keeps."""
     options = (

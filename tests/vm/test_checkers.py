@@ -66,7 +66,7 @@ def test_each_is_found_where_it_is_given_up(
     result = postcrash(tmp_path, "check", "w.ops", "--target", target, *asked, "--json", "-")
     assert result.returncode == 1, result.stderr
     judges = json.loads(result.stdout)["judges"]
-    assert all(judges[name]["verdict"] == "violated" and judges[name]["not_promised"] for name in checkers)
+    assert all(judges[name]["standing"] == "not_provided" and judges[name]["denial"] for name in checkers)
 
 
 def test_no_false_alarm_where_the_budget_ends(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
         there, absent = kernel["cells"]
         assert (there["verdict"], there["relevant"] > 0, absent["workloads"]) == ("holds", True, 0)
         assert absent["reason"].endswith("has no nosuchfs")
-    assert "| ext4-nodelalloc | ✓✓ |\n| other | –– |" in (tmp_path / "matrix.md").read_text()
+    assert "| ext4-nodelalloc | ✓✓° |\n| other | –– |" in (tmp_path / "matrix.md").read_text()
     assert "✓✓" in written.stdout
 
 

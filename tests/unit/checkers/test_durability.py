@@ -5,6 +5,7 @@ import pytest
 from postcrash.checkers.checker import Finding
 from postcrash.checkers.durability import Durability
 from postcrash.model import Entry, History, Observation, Segment, Tree
+from postcrash.properties import property_named
 from postcrash.properties.family import family
 
 FOUR_K = "creat a; append a 4096"
@@ -292,3 +293,14 @@ def test_an_unreadable_file_has_lost_its_contents() -> None:
     finding = Durability().check(History(workload, 3, 3), Observation(0, observed))
     assert finding is not None
     assert finding.message == "sync (operation 3) had returned, but a cannot be read (errno 5)"
+
+
+@pytest.mark.parametrize(("word", "prop"), [("write-osync", "D-osync-data"), ("write-odsync", "D-odsync-data")])
+def test_a_synchronous_write_that_was_cut_short_promises_nothing(word: str, prop: str) -> None:
+    setup, operation, cut = "creat a; append a 8192", f"{word} a 0 8192", "a=w1:4096+w0:4096"
+    assert check(setup, operation, cut, started=1, returned=0) == ""
+    assert f"{operation} (operation 3) had returned, but a is" in check(setup, operation, cut, started=1, returned=1)
+    (workload,) = family(("cut", setup, operation))
+    tree = Tree([Entry(".", "dir"), entry_of(cut)])
+    before, after = (property_named(prop).judge(History(workload, 3, returned), tree) for returned in (2, 3))
+    assert (before.relevant, before.holds, after.relevant, after.holds) == (False, True, True, False)

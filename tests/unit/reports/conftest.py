@@ -10,6 +10,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.model import Verdict, pattern
+from postcrash.properties.promises import Clause, Said
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Cell, Finding, finding_id, recording_id, state_id
 
@@ -17,6 +18,7 @@ WORKLOAD = "creat A\nappend A 4096\n---\ncreat B\nwrite B 0 5000\nrename B A\nco
 MESSAGE = "rename B A (operation 5): A is 5000 bytes long; of its bytes, 0 to 5000 are zero"
 DISK_SECTORS = 4096
 
+PROMISED = Said(Clause("rule", "It is so.", "fs(5)"), None)
 Event = tuple[Any, ...]
 MakeCell = Callable[..., Cell]
 
@@ -130,5 +132,5 @@ def make_cell() -> MakeCell:
 
 
 def cell(target: str = "ext4-current", prop: str = "P1", verdict: Verdict = Verdict.HOLDS, **changes: Any) -> Cell:
-    made = Cell(target, prop, verdict, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache")
+    made = Cell(target, prop, verdict, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache", PROMISED)
     return replace(made, **changes)

@@ -58,7 +58,9 @@ def test_what_the_documentation_does_not_promise_is_said(crash: Crash) -> None:
     assert explanation is not None
     finding = replace(crash.finding, checker="foreign-bytes", target="ext3-writeback")
     text = mail(finding, explanation, target_named("ext3-writeback"), TOLD)
-    assert "does not promise it" in text
+    assert "does not promise it: Data may be written after" in text
+    assert "data=writeback" not in text_of(crash, checker="mounts")
+    assert "It is promised: A change, such as a rename, is whole" in text_of(crash, checker="mounts")
 
 
 def test_what_a_guest_said_cannot_move_the_cursor(crash: Crash) -> None:

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from postcrash.model import Verdict
+from postcrash.properties.promises import Said
 from postcrash.reports import page
 from postcrash.reports.matrix import Column, Matrix, counted
 from postcrash.reports.records import Cell
@@ -39,6 +40,15 @@ def matrix(make_cell: MakeCell) -> Matrix:
 def test_cells_have_a_verdict_for_each_kernel(matrix: Matrix) -> None:
     marks = {target: [place.mark for place in places] for target, places in matrix.rows}
     assert marks == {"xfs": ["✓?", "✓✗*"], "jfs": ["✓–", "?–"]}
+
+
+def test_what_nobody_promised_is_marked_once_for_all_kernels(make_cell: MakeCell) -> None:
+    said = Said(None, None)
+    old, new = make_cell("xfs", "P4", said=said), make_cell("xfs", "P4", VIOLATED, said=said)
+    columns = (Column("6.1", (old,), 1, 1, 1), Column("6.12", (new,), 1, 1, 1))
+    matrix = Matrix(columns, "cache", "", datetime.date.today())
+    assert [place.mark for _, places in matrix.rows for place in places] == ["✓✗°*"]
+    assert "<sup>°</sup>" in page.render(matrix.cells, [], matrix=matrix)
 
 
 def test_only_holds_and_violated_contradict_each_other(matrix: Matrix) -> None:

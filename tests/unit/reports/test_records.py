@@ -40,6 +40,9 @@ def test_a_cell_is_exactly_this_json(make_cell: Callable[..., Cell]) -> None:
         "reason": "why",
         "kernel": "UML 6.1.176",
         "model": "cache",
+        "promise": {"rule": "rule", "statement": "It is so.", "source": "fs(5)"},
+        "denial": None,
+        "standing": "broken",
     }
 
 
@@ -59,6 +62,8 @@ def test_a_cell_comes_back(make_cell: Callable[..., Cell]) -> None:
         ({"states": "9" * 5000}, "cell.states: expected a decimal number in quotes, found '9999"),
         ({"recoveries": True}, "cell.recoveries: expected an integer, found True"),
         ({"witness": 3}, "cell.witness: expected text, found 3"),
+        ({"standing": "provided"}, "cell.standing: expected kept, found 'provided'"),
+        ({"promise": {}}, "cell.said.promise: expected the fields rule, statement, source, found []"),
         ({"extra": 3}, "cell: expected the fields target, property"),
     ],
 )

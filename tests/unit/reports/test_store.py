@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from postcrash.model import Verdict
+from postcrash.properties.promises import Said
 from postcrash.reports.records import Cell
 from postcrash.reports.store import APPLICATION_ID, DATABASE, SCHEMA_VERSION, Store, StoreError
 
@@ -227,7 +228,7 @@ def test_a_file_that_lost_its_end_is_refused(store: Store, folder: Path, crash: 
 )
 def test_damaged_values_are_refused(store: Store, folder: Path, crash: Any, table: str, value: str) -> None:
     store.put_finding(crash.finding)
-    store.put_cells([Cell("a", "b", Verdict.HOLDS, 1, 1, 1, 1, 1, None, "", "k", "m")])
+    store.put_cells([Cell("a", "b", Verdict.HOLDS, 1, 1, 1, 1, 1, None, "", "k", "m", Said(None, None))])
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute(f"UPDATE {table} SET value = ?", (value,))
     connection.commit()

@@ -8,6 +8,8 @@ from rich.console import Console
 
 from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.properties.promises import Clause, Said
+from postcrash.reports import page
 from postcrash.reports.grid import certificate, grids, mark, note, otherwise_published
 from postcrash.reports.published import published
 from postcrash.reports.records import Cell
@@ -126,8 +128,8 @@ def test_notes(cells: list[Cell]) -> None:
     assert [note(cell) for cell in cells] == [
         "",
         "4,096 recoveries were not enough",
-        "f-00000001: b is there, a is not",
-        "f-00000002: a is | long",
+        "f-00000001: b is there, a is not; broken: rule (fs(5))",
+        "f-00000002: a is | long; broken: rule (fs(5))",
         "its premise was never seen",
     ]
 
@@ -145,11 +147,34 @@ def test_the_terminal_table(cells: list[Cell]) -> None:
     assert "btrfs ✗ ✗† · ✓" in lines
     assert "† differs from HotDep'13, Table 1, or OSDI'14, Table 1:" in lines
     assert any(line.startswith("btrfs P2: published ✓ (Linux 3.2); the size is set") for line in lines)
-    assert "✗ btrfs P1 f-00000001: b is there, a is not" in lines
+    assert "✗ btrfs P1 f-00000001: b is there, a is not; broken: rule (fs(5))" in lines
     assert "? xfs P2-null 4,096 recoveries were not enough" in lines
     assert any(
         line.startswith("5 cells cover 5,902,958,103,587,056,517,120 crash states with 70 rec") for line in lines
     )
+
+
+def test_what_nobody_promised_is_marked(make_cell: MakeCell) -> None:
+    silent, denied = Said(None, None), Said(None, Clause("no", "It is not so.", "fs(8)"))
+    cells = [
+        make_cell("btrfs", "P1", HOLDS, said=silent),
+        make_cell("btrfs", "P3", VIOLATED, said=denied),
+        make_cell("btrfs", "P4", UNDECIDED, said=silent),
+        make_cell("btrfs", "P5", VIOLATED),
+    ]
+    assert [mark(cell) for cell in cells] == ["✓°†", "✗°", "?", "✗†"]
+    assert "btrfs ✓°† ✗° ? ✗†" in [" ".join(line.split()) for line in printed(cells).splitlines()]
+    assert "° not promised: ✓ kept, ✗ broken, ✓° provided, ✗° not provided" in printed(cells)
+    markdown = to_markdown(cells)
+    assert "| btrfs | ✓°† | ✗° | ? | ✗† |" in markdown
+    assert [line.split(" | ")[3] for line in markdown.splitlines() if line.startswith("| btrfs | P")] == [
+        *("provided", "not provided: no (fs(8))", "", "broken: rule (fs(5))")
+    ]
+    page_ = page.render(cells, [])
+    assert 'class="holds unpromised" title="provided | crash states' in page_
+    assert 'class="violated unpromised" title="not provided: no (fs(8)): It is not so. | crash states' in page_
+    assert 'class="violated" title="broken: rule (fs(5)): It is so. | crash states' in page_
+    assert page_.count("<sup>°</sup>") == 2
 
 
 def test_hostile_text_is_shown_as_it_is(make_cell: MakeCell) -> None:
@@ -169,7 +194,8 @@ def test_markdown(cells: list[Cell]) -> None:
         "| btrfs | ✗ | ✗† | · | ✓ |",
     ]
     assert any(line.startswith("- btrfs P2: published ✓ (Linux 3.2); the size is set") for line in lines)
-    assert ("| btrfs | P2 | ✗ | 1,180,591,620,717,411,303,424 | 14 | 9 | 12 | 3 | f-00000002: a is \\| long |") in lines
+    row = "| btrfs | P2 | ✗ | broken: rule (fs(5)) | 1,180,591,620,717,411,303,424 | 14 | 9 | 12 | 3 |"
+    assert f"{row} f-00000002: a is \\| long; broken: rule (fs(5)) |" in lines
 
 
 def test_markdown_shows_hostile_text_as_it_is(make_cell: MakeCell) -> None:

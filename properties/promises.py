@@ -1,0 +1,98 @@
+"""What documents promise of crashes: the rules of `promises.toml`, and what they say of a verdict.
+
+A verdict is evidence of what a file system does. Its standing says whether anybody promised it: docs/promises.md.
+"""
+
+import fnmatch
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import pydantic
+
+from postcrash.model import Verdict, worst
+from postcrash.targets import Rule, Target
+
+_schema = pydantic.TypeAdapter(dict[str, Rule])
+RULES: Mapping[str, Rule] = _schema.validate_python(
+    tomllib.loads(Path(__file__).with_name("promises.toml").read_text(encoding="utf-8"))
+)
+"""By their names, in the order in which they are asked."""
+
+
+class Standing(Enum):
+    """What a decided verdict means beside what was promised."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    PROVIDED = "provided"
+    NOT_PROVIDED = "not provided"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A rule as results cite it."""
+
+    rule: str
+    statement: str
+    source: str
+
+    @property
+    def cited(self) -> str:
+        """For people: the statement and where it stands."""
+        return f"{self.statement.removesuffix('.')} ({self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What documents say of one judge on one target: a promise, that there is none (`denial`), or nothing."""
+
+    promise: Clause | None
+    denial: Clause | None
+
+    def standing(self, verdict: Verdict) -> Standing | None:
+        """That of a verdict on this; None if it is undecided."""
+        if verdict is Verdict.UNDECIDED:
+            return None
+        if self.promise:
+            return Standing.KEPT if verdict is Verdict.HOLDS else Standing.BROKEN
+        return Standing.PROVIDED if verdict is Verdict.HOLDS else Standing.NOT_PROVIDED
+
+
+def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Said:
+    """What `rules` and the target's own say of the property or checker `judge`, on a drive of the device `model`.
+
+    A denial takes back whatever other rules promise; of several, the first is cited.
+    """
+    speaking = [
+        (Clause(name, rule.statement, rule.source), rule)
+        for name, rule in {**rules, **target.rules}.items()
+        if rule.names(judge) and rule.speaks_of(target.fstype, target.words, model)
+    ]
+    denial = next((clause for clause, rule in speaking if rule.denies), None)
+    promise = next((clause for clause, rule in speaking if rule.promises), None)
+    return Said(None if denial else promise, denial)
+
+
+def standing_text(about: Said, verdict: Verdict) -> str:
+    """In words, with the rule: `broken: sync (sync(2), NOTES)`, `not provided`; empty if it is undecided."""
+    standing, clause = about.standing(verdict), about.promise or about.denial
+    if standing is None:
+        return ""
+    return f"{standing.value}: {clause.rule} ({clause.source})" if clause else standing.value
+
+
+def verdict_on_promises(judged: Iterable[tuple[Verdict, Said]]) -> Verdict:
+    """The worst verdict on what was promised; UNDECIDED if nothing was, as then nothing was asked."""
+    return worst([verdict for verdict, about in judged if about.promise] or [Verdict.UNDECIDED])
+
+
+def unknown_names(rules: Mapping[str, Rule], known: Iterable[str]) -> Iterator[str]:
+    """What is wrong with the names in `rules`, for each that is none of the `known` properties and checkers."""
+    known = frozenset(known)
+    for name, rule in rules.items():
+        for pattern in (*rule.promises, *rule.denies):
+            if not fnmatch.filter(known, pattern):
+                yield f"rule {name}: no property or checker is called {pattern!r}"

@@ -1,0 +1,48 @@
+"""What a document promises of crashes, or gives up, as data."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Self
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
+Words = Annotated[tuple[Text, ...], Field(max_length=100)]
+Sentence = Annotated[Text, Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Rule:
+    """Something that a manual page, the kernel's documentation or a standard says of crashes.
+
+    `statement` is what it says, in a sentence; `source` where. It either `promises` properties and checkers or
+    `denies` them: names, or patterns of names as of fnmatch. The other fields say of what it speaks: of file systems of
+    one of `types`, that have one of `options` and none of `unless` (words of mount's and mkfs's options), on drives of
+    one of the device `models`. An empty field excludes nothing.
+    """
+
+    statement: Sentence
+    source: Sentence
+    promises: Words = ()
+    denies: Words = ()
+    types: Words = ()
+    options: Words = ()
+    unless: Words = ()
+    models: Words = ()
+
+    @model_validator(mode="after")
+    def _has_one_side(self) -> Self:
+        if bool(self.promises) == bool(self.denies):
+            raise ValueError("a rule has either promises or denies")
+        return self
+
+    def speaks_of(self, fstype: str, words: frozenset[str], model: str) -> bool:
+        """Whether it is about a file system of this type with these `words` on a drive of this device model."""
+        is_type = not self.types or fstype in self.types
+        is_model = not self.models or model.partition(":")[0] in self.models
+        has_option = not self.options or not words.isdisjoint(self.options)
+        return is_type and is_model and has_option and words.isdisjoint(self.unless)
+
+    def names(self, judge: str) -> bool:
+        """Whether it is about the property or checker called `judge`."""
+        return any(fnmatchcase(judge, pattern) for pattern in (*self.promises, *self.denies))
