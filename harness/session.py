@@ -131,7 +131,7 @@ class Session:
         self.require_programs(target, self.kernel, fsck=fsck)
 
     def require_programs(self, target: Target, kernel: Kernel, *, fsck: bool) -> None:
-        """Guests with `kernel` must have the programs that the target's recovery takes; fsck only if it is to be run."""
+        """Guests with `kernel` must have the programs that the target's recovery takes, fsck if it is to be run."""
         needed = [command[0] for command in (target.helper, target.repair, target.fsck if fsck else ()) if command]
         for program in needed:
             if not has_program(self._root(kernel), program):
