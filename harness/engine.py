@@ -33,11 +33,15 @@ class Uml:
 
 @dataclass(frozen=True, slots=True)
 class Qemu:
-    """Any kernel image. `virtual_time`: the guest's clock jumps ahead while it is idle; only without KVM."""
+    """Any kernel image. `virtual_time`: the guest's clock jumps ahead while it is idle; only without KVM.
+
+    `blklogwrites`: an empty file, where QEMU then logs what the guest writes to a disk that keeps nothing, its last.
+    """
 
     program: Path
     kvm: bool
     virtual_time: bool = False
+    blklogwrites: Path | None = None
     memory_mib: int = 256
     boot_timeout_s: float = 180.0
 
@@ -48,7 +52,9 @@ class Qemu:
 
     def to_wire(self) -> dict[str, Any]:
         """As in the request `boot`."""
-        return {"name": "qemu", "program": str(self.program), "kvm": self.kvm, "virtual_time": self.virtual_time}
+        log = str(self.blklogwrites) if self.blklogwrites else None
+        how = {"kvm": self.kvm, "virtual_time": self.virtual_time, "blklogwrites": log}
+        return {"name": "qemu", "program": str(self.program), **how}
 
 
 Engine = Uml | Qemu

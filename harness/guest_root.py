@@ -18,6 +18,7 @@ from postcrash.harness.modules import Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
+_MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
@@ -65,7 +66,7 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES, "log-writes": ("dm_log_writes",), "flakey": ("dm_flakey",)}
+    needs = {"boot": _BOOT_MODULES} | {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
     files: dict[Path, bytes] = {}

@@ -1,8 +1,9 @@
-"""Do two recorders of one run agree? Request by request: the crash disk, and a recorder above it.
+"""Do two recorders of one run agree? Request by request: one at the disk, and one above it.
 
 The recorder above sees requests as the file system made them. On their way down the kernel cuts writes to the test
 disk's limit of one block, and makes a FUA write, which virtio-blk does not carry, a write and a flush. The crash disk
-joins again what came together. `RULES` names every difference that this can make; any other is a disagreement.
+joins again what came together, and so does QEMU. `RULES` names every difference that this can make; any other is a
+disagreement. Rules that hold for one recorder only say so.
 
 Compared are the marks, every sector of every write with its data, the order of writes to one sector, discards, and for
 each flush and FUA write what it covers and between which marks it stands. Not compared is the order of writes to
@@ -13,26 +14,28 @@ import math
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from postcrash.recorders import blklogwrites
 from postcrash.recorders.trace import Request, Trace
 
 SECTOR_BYTES = 512
 RULES = {
-    "split": "the kernel cut a write to the test disk's limit of one block: the crash disk saw several requests",
-    "joined": "the crash disk joins writes that come together, each followed by the next sectors: it saw one request",
-    "FUA is a flush": "virtio-blk carries no FUA: the crash disk saw the write and, once that was completed, a flush",
+    "split": "the kernel cut a write to the test disk's limit of one block: the disk saw several requests",
+    "joined": "writes that come together, each followed by the next sectors, are joined: the disk saw one request",
+    "FUA is a flush": "virtio-blk carries no FUA: the disk saw the write and, once that was completed, a flush",
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
     "logged late": "dm-log-writes logs a FUA write at once, and an earlier write to its sectors when a flush covers it",
-    "behind the end": "the crash disk's recording ends before the target is unmounted",
+    "behind the end": "the recording of the crash disk, or of blktrace, ends before the target is unmounted",
+    "nothing to flush": "QEMU does not hand a flush on to blklogwrites where nothing was written since the last one",
 }
 
 
 @dataclass(slots=True)
 class Placed:
-    """A request of the recorder above, and when the crash disk saw it: positions in the crash disk's trace.
+    """A request of the recorder above, and when the disk saw it: positions in the disk's trace.
 
-    `parts` are the crash disk's requests over its sectors. A FUA write is completed when its flush is.
+    `parts` are the disk's requests over its sectors. A FUA write is completed when its flush is.
     """
 
     request: Request
@@ -51,7 +54,10 @@ class Agreement:
 
 
 def compare(disk: Trace, above: Trace) -> Agreement:
-    """Find each request of `above` in the crash disk's trace `disk`, and each of `disk` in `above`."""
+    """Find each request of `above` in the trace `disk` of a recorder at the disk, and each of `disk` in `above`.
+
+    Traces without marks are those of a whole run, unmounting included.
+    """
     result = Agreement()
     ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
     if ours != theirs:
@@ -61,6 +67,28 @@ def compare(disk: Trace, above: Trace) -> Agreement:
     _Flushes(disk, above, result, writes).place()
     result.explained = +result.explained
     return result
+
+
+def whole_run(above: Trace, agreement: Agreement) -> Trace:
+    """`above` without marks, and its writes in the order of submission, for a comparison with QEMU's log.
+
+    By its `agreement` with the crash disk, each write comes before the flushes that were submitted while it was under
+    way; dm-log-writes, which logs what a flush covers for certain, has it behind them.
+    """
+    submitted = {_position(placed.request): placed.submitted for placed in agreement.placed}
+    ordered: list[Request] = []
+    for request in above.requests:
+        place = len(ordered)
+        if request.kind == "write" and not request.fua and (own := submitted.get(_position(request))) is not None:
+            later = (n for n, each in enumerate(ordered) if each.kind == "flush" and _after(each, own, submitted))
+            place = next(later, place)
+        ordered.insert(place, request)
+    numbered = (replace(request, completed=number) for number, request in enumerate(ordered))
+    return Trace(above.recorder, tuple(numbered), ())
+
+
+def _after(flush: Request, write: int, submitted: dict[float, int]) -> bool:
+    return submitted.get(_position(flush), -1) > write
 
 
 class _Writes:
@@ -107,7 +135,7 @@ class _Writes:
         return Placed(request, min(_submitted(part) for part in parts), completed, parts)
 
     def _take(self, request: Request, key: "_Key") -> int | None:
-        """The crash disk's request for one sector of `request`."""
+        """The disk's request for one sector of `request`."""
         waiting = self._waiting[key]
         if not waiting:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
@@ -129,9 +157,9 @@ class _Writes:
         return ours is None or theirs is None or ours == theirs
 
     def _absent(self, absent: list[int], placed: dict[int, Placed]) -> None:
-        """What the crash disk did not see must come behind all that it saw."""
+        """What the disk did not see must come behind all that it saw."""
         last = max((number for number, found in placed.items() if not found.request.fua), default=-1)
-        last_mark = max((mark.position for mark in self._above.marks), default=-1)
+        last_mark = max((mark.position for mark in self._above.marks), default=math.inf)
         for number in absent:
             request = self._above.requests[number]
             if _position(request) >= last_mark and (request.fua or number > last):
@@ -145,18 +173,22 @@ class _Writes:
 
 
 class _Flushes:
-    """Finds for each flush of the trace above the crash disk's, and for each FUA write the flush that it became."""
+    """Finds for each flush of the trace above the disk's, and for each FUA write the flush that it became."""
 
     def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, Placed]) -> None:
         self._disk, self._above, self._result, self._writes = disk, above, result, writes
         self._flushes = [request for request in disk.requests if request.kind == "flush"]
         self._submissions = [_submitted(flush) for flush in self._flushes]
         self._next = 0
-        """The first of the crash disk's flushes that is not accounted for."""
+        """The first of the disk's flushes that is not accounted for."""
         self._completed = -1
-        """The crash disk had completed by then what the trace above has had completed so far."""
+        """The disk had completed by then what the trace above has had completed so far."""
         self._of_flushes: set[int] = set()
         """Those that belong to flushes of the trace above, not to FUA writes."""
+        self._is_dirty = False
+        """A write was completed since the last flush accounted for."""
+        self._needless = 0
+        """Flushes of the trace above since the last one accounted for that the disk need not have seen."""
 
     def place(self) -> None:
         """Go through the trace above: a flush counts when it is submitted, or else logged, a write when completed."""
@@ -176,18 +208,22 @@ class _Flushes:
                 self._flush(self._above.requests[number], span)
             else:
                 self._write(self._writes[number], span)
-        for flush in self._flushes[self._next :]:
-            self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
+        self._skip(len(self._flushes))
 
     def _flush(self, request: Request, span: "_Span") -> None:
         """The first flush from here on that was submitted after what this one covers was completed."""
+        if self._is_needless():
+            self._needless += 1
+            return
         place = max(self._next, bisect_right(self._submissions, self._completed))
         if place == len(self._flushes):
             self._missing(request, span)
             return
         first = last = self._account(request, place, span)
         self._of_flushes.add(place)
-        if request.fua and not request.sectors:
+        if request.fua and not request.sectors and self._is_needless():
+            self._needless += 1
+        elif request.fua and not request.sectors:
             if self._next == len(self._flushes):
                 self._missing(request, span)
                 return
@@ -199,6 +235,7 @@ class _Flushes:
 
     def _write(self, found: Placed, span: "_Span") -> None:
         self._result.placed.append(found)
+        self._is_dirty = True
         if found.request.fua and found.completed is not None:
             self._fua(found, found.completed, span)
         if found.completed is not None:
@@ -209,7 +246,7 @@ class _Flushes:
         place = bisect_right(self._submissions, written)
         found.completed = None
         if place == len(self._flushes):
-            self._missing(found.request, span)
+            self._missing(found.request, span, written)
             return
         found.completed = self._account(found.request, place, span).completed
         self._result.explained["FUA is a flush"] += 1
@@ -218,15 +255,35 @@ class _Flushes:
 
     def _account(self, request: Request, place: int, span: "_Span") -> Request:
         flush = self._flushes[place]
-        for skipped in self._flushes[self._next : place]:
-            self._disagree(f"{_shown(skipped)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
-        self._next = max(self._next, place + 1)
+        self._is_dirty = False
+        if place >= self._next:
+            self._skip(place)
+            self._next = place + 1
+        elif self._needless:
+            self._disagree(f"{_shown(request)}: its {_shown(flush)} comes too late for a flush before it")
         if not span.holds(flush):
             self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
         return flush
 
-    def _missing(self, request: Request, span: "_Span") -> None:
-        if span.end is None:
+    def _is_needless(self) -> bool:
+        """Whether QEMU may leave out a flush here: nothing was written since the last one, of a FUA write or its own.
+
+        bdrv_co_flush (block/io.c) counts the writes that a node has completed (write_gen) and remembers the count that
+        was flushed (flushed_gen). Where they are equal it does not call blklogwrites.
+        """
+        return self._disk.recorder == blklogwrites.NAME and not self._is_dirty
+
+    def _skip(self, place: int) -> None:
+        """Flushes before that place belong to nothing but those that were not needed."""
+        skipped = self._flushes[self._next : place]
+        for flush in skipped[self._needless :]:
+            self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
+        self._result.explained["nothing to flush"] += max(self._needless - len(skipped), 0)
+        self._needless = 0
+
+    def _missing(self, request: Request, span: "_Span", written: float = math.inf) -> None:
+        """The disk may see no flush behind its last mark, for a FUA write if that was `written` there too."""
+        if self._disk.marks and span.end is None and written > span.start:
             self._result.explained["behind the end"] += 1
         else:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} has no flush for it")
@@ -237,7 +294,7 @@ class _Flushes:
 
 @dataclass(slots=True)
 class _Span:
-    """Between two marks of the crash disk's trace; the last one has no end."""
+    """Between two marks of the disk's trace; the last one has no end."""
 
     start: int
     end: int | None
@@ -266,7 +323,7 @@ def _content(request: Request, key: _Key) -> bytes | None:
 
 
 def _submitted(request: Request) -> int:
-    """The position of a crash disk's request."""
+    """The position of a disk's request."""
     assert request.submitted is not None
     return request.submitted
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from postcrash.recorders.trace import Mark, Request, Trace
 
+NAME = "blktrace"
 BYTES_MAX = 64 << 20
 EVENTS_MAX = 1_000_000
 SECTOR_BYTES = 512
@@ -113,7 +114,7 @@ def read_blktrace(content: bytes, level: Level = "issued") -> Trace:
             matching.put_back(request)
         elif level == "issued" and event.what == _COMPLETE:
             matching.complete(request, position)
-    return Trace("blktrace", matching.requests(), tuple(marks))
+    return Trace(NAME, matching.requests(), tuple(marks))
 
 
 class _Matching:

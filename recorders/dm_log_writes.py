@@ -1,4 +1,4 @@
-"""Traces of Linux's dm-log-writes, and of QEMU's blklogwrites, which logs in the same format."""
+"""Traces of Linux's dm-log-writes."""
 
 import re
 import tempfile
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from postcrash._core import Recording, import_dm_log_writes, scan_dm_log_writes
 from postcrash.recorders import crash_disk
-from postcrash.recorders.trace import Mark, Trace
+from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "dm-log-writes"
 SECTOR_BYTES = 512
@@ -15,7 +15,7 @@ _MARK = re.compile(r"(started|returned):([0-9]{1,9})")
 """What the agent writes; every other mark is left out."""
 
 
-def trace(log: Path, disk_sectors: int, recorder: str = NAME) -> Trace:
+def trace(log: Path, disk_sectors: int) -> Trace:
     """What the log of a disk with `disk_sectors` (512 B) holds. Positions are places in the log.
 
     The kernel logs a write when a flush that covers it is submitted, a FUA write, a flush or a mark at once: what was
@@ -27,16 +27,24 @@ def trace(log: Path, disk_sectors: int, recorder: str = NAME) -> Trace:
     for place, text in summary["marks"]:
         if found := _MARK.fullmatch(text):
             marks.append(Mark("started" if found[1] == "started" else "returned", int(found[2]), place))
+    fua_flushes = set(summary["fua_flushes"])
+    logged = []
+    for request in requests(log, disk_sectors):
+        fua = request.fua or (request.kind == "flush" and request.submitted in fua_flushes)
+        logged.append(replace(request, fua=fua, submitted=None))
+    return Trace(NAME, tuple(logged), tuple(marks))
+
+
+def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
+    """The requests of a log, by their places: each is submitted there and completed at once. Errors as of `trace`."""
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
         out = Path(folder) / "log.pcr"
         import_dm_log_writes(log, disk_sectors, out, "{}")
-        imported = crash_disk.trace(Recording(out))
-    requests = []
-    fua_flushes = set(summary["fua_flushes"])
-    for request in imported.requests:
-        # Zeros in a large write are read as write-zeroes, which dm-log-writes does not let through.
-        if request.kind == "write-zeroes":
-            request = replace(request, kind="write", data=bytes(request.sectors * SECTOR_BYTES))
-        fua = request.fua or (request.kind == "flush" and request.submitted in fua_flushes)
-        requests.append(replace(request, fua=fua, submitted=None))
-    return Trace(recorder, tuple(requests), tuple(marks))
+        found = crash_disk.trace(Recording(out)).requests
+    # Zeros in a large write are read as write-zeroes, which such a log has as a write.
+    return tuple(
+        replace(request, kind="write", data=bytes(request.sectors * SECTOR_BYTES))
+        if request.kind == "write-zeroes"
+        else request
+        for request in found
+    )

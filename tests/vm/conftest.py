@@ -1,19 +1,27 @@
 """Guests for tests: real kernels, real file systems."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.debian import IMAGE, Suite
+from postcrash.harness.engine import Qemu
 from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import find_kernel
+from postcrash.harness.kernel import Kernel, find_kernel, kernel_at
+from postcrash.harness.kernels import Stock
 from postcrash.harness.machine import Event, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
+from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload
 from postcrash.targets import Target, base_image, target_named
+
+SUITE = "bookworm"
+SERIES = "6.1."
+"""Debian's user-mode Linux of that suite is of the same series."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,43 @@ def machine(settings: MachineSettings) -> Iterator[Machine]:
     """One guest for all tests that do not harm it."""
     with Machine(settings, 0) as booted:
         yield booted
+
+
+@pytest.fixture(scope="session")
+def image() -> Kernel:
+    """Debian's kernel image, fetched where it is not there."""
+    stock = Stock(cache_folder())
+    found = [kernel for kernel in stock.images() if kernel.version.startswith(SERIES)]
+    if not found:
+        with Suite(SUITE, cache_folder()).unpacked(IMAGE) as parts:
+            found = [stock.add(f"{SUITE}-test", parts)]
+    return kernel_at(found[-1].path, found[-1].modules, cache_folder())
+
+
+@pytest.fixture(scope="session")
+def qemu_settings(image: Kernel) -> MachineSettings:
+    """How QEMU guests are started."""
+    return settings_for(image, guest_root(image, cache_folder()))
+
+
+@pytest.fixture(scope="session")
+def qemu_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where blklogwrites logs in the guest `qemu`."""
+    return tmp_path_factory.mktemp("qemu") / "log"
+
+
+@pytest.fixture(scope="session")
+def qemu(qemu_settings: MachineSettings, qemu_log: Path) -> Iterator[Machine]:
+    """One QEMU guest for all tests that do not harm it, on which every recorder can watch."""
+    with Machine(with_all_recorders(qemu_settings, qemu_log), 0) as booted:
+        yield booted
+
+
+def with_all_recorders(settings: MachineSettings, log: Path) -> MachineSettings:
+    """For guests of QEMU, whose blklogwrites logs to `log`."""
+    assert isinstance(settings.engine, Qemu)
+    log.touch()
+    return replace(settings, log_disk=True, engine=replace(settings.engine, blklogwrites=log))
 
 
 Record = Callable[..., Recorded]

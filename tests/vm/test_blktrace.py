@@ -10,11 +10,12 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.machine import Machine
 from postcrash.harness.places import cache_folder
 from postcrash.model import WorkloadBuilder
+from postcrash.recorders import crash_disk
 from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Trace
 from postcrash.targets import base_image, target_named
 
-from .test_engines import image, qemu, qemu_settings  # noqa: F401
+from .test_recorders_agree import is_commit
 
 SECTORS = 8
 """Of a block, the largest request that the test disk takes."""
@@ -63,7 +64,7 @@ def blocks(sector: int, sectors: int) -> Iterator[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", ["ext4-current", "btrfs", "xfs"])
-def test_blktrace_sees_what_the_crash_disk_sees(qemu: Machine, tmp_path: Path, name: str) -> None:  # noqa: F811
+def test_blktrace_sees_what_the_crash_disk_sees(qemu: Machine, tmp_path: Path, name: str) -> None:
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
     out, traced = tmp_path / "recording.pcr", tmp_path / "trace"
@@ -73,8 +74,14 @@ def test_blktrace_sees_what_the_crash_disk_sees(qemu: Machine, tmp_path: Path, n
     assert seen == recorded
     assert sum(step[0] == "write" for step in seen) > 10 and seen.count(("flush",)) > 3
     assert sum(step[0] == "returned" for step in seen) == len(WORKLOAD.operations)
-    asked = read_blktrace(content, "queued").requests
-    assert any(request.fua for request in asked), "the driver gets no FUA, but file systems ask for it"
+    queued = read_blktrace(content, "queued")
+    asked = queued.requests
+    mounted = queued.marks[0].position
+    places = {request.sector for request in crash_disk.trace(Recording(out)).requests if is_commit(request)}
+    writes = [request for request in asked if request.kind == "write" and (request.submitted or 0) > mounted]
+    commits = [request for request in writes if request.sector in places]
+    assert len(commits) > 2
+    assert {(request.preflush, request.fua) for request in commits} == {(name != "btrfs", True)}
     written = [step for step in seen if step[0] == "write"]
     assert sum(request.sectors for request in asked if request.kind == "write") == sum(
         sectors for *_, sectors in written

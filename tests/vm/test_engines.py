@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.debian import IMAGE, Suite
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.initramfs import initramfs
-from postcrash.harness.kernel import Kernel, in_virtual_time, kernel_at
-from postcrash.harness.kernels import Stock
+from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.machine import Budget, Event, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
@@ -25,10 +23,6 @@ from postcrash.targets import base_image, target_named
 
 from .conftest import Recorded, explored, intervals_of, trees_of
 from .test_cli import ROOT, one_line, postcrash
-
-SUITE = "bookworm"
-SERIES = "6.1."
-"""Debian's user-mode Linux of that suite is of the same series."""
 
 BUDGET = Budget(120, 300)
 RECOVERIES_MAX = 60
@@ -58,30 +52,6 @@ WORKLOADS = [
     .build("contents")
     .with_tail(),
 ]
-
-
-@pytest.fixture(scope="module")
-def image() -> Kernel:
-    """Debian's kernel image, fetched where it is not there."""
-    stock = Stock(cache_folder())
-    found = [kernel for kernel in stock.images() if kernel.version.startswith(SERIES)]
-    if not found:
-        with Suite(SUITE, cache_folder()).unpacked(IMAGE) as parts:
-            found = [stock.add(f"{SUITE}-test", parts)]
-    return kernel_at(found[-1].path, found[-1].modules, cache_folder())
-
-
-@pytest.fixture(scope="module")
-def qemu_settings(image: Kernel) -> MachineSettings:
-    """How QEMU guests are started."""
-    return settings_for(image, guest_root(image, cache_folder()))
-
-
-@pytest.fixture(scope="module")
-def qemu(qemu_settings: MachineSettings) -> Iterator[Machine]:
-    """One QEMU guest for all tests that do not harm it."""
-    with Machine(qemu_settings, 0) as booted:
-        yield booted
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@
 mod bench;
 mod blktrace;
 mod commit;
+mod device_mapper;
 mod extents;
 mod fsck;
 mod kernel_log;
@@ -31,6 +32,8 @@ const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";
 /// Where dm-log-writes logs; only in guests that record with it.
 const LOG_DISK: &str = "/dev/vdc";
+/// What QEMU logs is written to; only in guests that record with that too.
+const QEMU_DISK: &str = "/dev/vdd";
 /// The modules that the disks need.
 const BOOT_MODULES: &str = "boot";
 

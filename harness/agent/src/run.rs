@@ -20,7 +20,7 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     // SAFETY: plain number; workloads give modes exactly.
     unsafe { libc::umask(0) };
     let log = run.log_writes.then(LogWrites::create).transpose()?;
-    let device = log.as_ref().map_or(TEST_DISK, |log| &log.device);
+    let device = log.as_ref().map_or(TEST_DISK, LogWrites::device);
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let result = mounted(device, &mut Marks { mailbox, trace, log: log.as_ref() }, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);

@@ -1,7 +1,7 @@
 //! QEMU: any kernel image, with KVM or without. The guest's root is an initramfs.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use serde::Deserialize;
@@ -19,6 +19,7 @@ const TCG_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;
 const KVM_RUN: u64 = 0xae80;
+const SECTOR_BYTES: u64 = 512;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +30,9 @@ pub struct Qemu {
     /// The guest's clock jumps ahead while its CPU is idle, so that sleeping costs nothing. Only with TCG.
     #[serde(default)]
     virtual_time: bool,
+    /// A file where blklogwrites logs what is written to a disk of QEMU's own, the guest's last, which keeps nothing.
+    #[serde(default)]
+    blklogwrites: Option<PathBuf>,
 }
 
 impl Qemu {
@@ -54,16 +58,24 @@ impl Qemu {
             .arg(&config.root)
             .args(["-append", &format!("console=ttyS0 {KERNEL_ARGUMENTS} {FAST}")]);
         for (number, path) in config.sockets().enumerate() {
-            let path = path.display().to_string().replace(',', ",,");
+            let path = escaped(&path);
             process
                 .args(["-chardev", &format!("socket,id=disk{number},path={path}")])
                 .args(["-device", &format!("vhost-user-blk-pci,chardev=disk{number},num-queues=1")]);
         }
         if let Some(plain) = &config.plain_disk {
-            let path = plain.display().to_string().replace(',', ",,");
+            let path = escaped(plain);
             process
                 .args(["-drive", &format!("id=plain,if=none,format=raw,file={path}")])
                 .args(["-device", "virtio-blk-pci,drive=plain"]);
+        }
+        if let Some(log) = &self.blklogwrites {
+            let disk =
+                format!("file.driver=null-co,file.read-zeroes=on,file.size={}", config.disk_sectors * SECTOR_BYTES);
+            let log = format!("log.driver=file,log.filename={},log-super-update-interval=1", escaped(log));
+            process
+                .args(["-blockdev", &format!("driver=blklogwrites,node-name=logged,discard=unmap,{disk},{log}")])
+                .args(["-device", "virtio-blk-pci,drive=logged"]);
         }
         if self.virtual_time {
             process.args(["-icount", "shift=4,sleep=off"]);
@@ -80,6 +92,11 @@ impl Qemu {
         };
         Ok(Sleep::watching(threads))
     }
+}
+
+/// A path within an option of QEMU.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 /// The thread that runs the guest's CPU: `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
-from postcrash.recorders import crash_disk, dm_log_writes
-from postcrash.recorders.agreement import Agreement, compare
+from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
+from postcrash.recorders.agreement import Agreement, compare, whole_run
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import Trace
 
@@ -178,3 +178,103 @@ def test_a_fua_write_may_be_logged_before_an_earlier_one(tmp_path: Path) -> None
     agreement = compared(tmp_path, below, above)
     assert agreement.disagreements == []
     assert agreement.explained["logged late"] == 1
+
+
+def write(id: int, sector: int, fua: bool = False) -> list[Event]:
+    return [("write", id, sector, block("abcdefgh"[id % 8]), fua, False), ("complete", id)]
+
+
+def flush(id: int) -> list[Event]:
+    return [("flush", id), ("complete", id)]
+
+
+def with_qemu(folder: Path, below: list[list[Event]], above: list[list[Event]]) -> Agreement:
+    """QEMU's log, which has no marks, and that of dm-log-writes."""
+    export_dm_log_writes(recording(folder, "below.pcr", numbered(below)), folder / "qemu", [])
+    return compare(blklogwrites.trace(folder / "qemu", DISK_SECTORS), log_of(folder, numbered(above)))
+
+
+def numbered(steps: list[list[Event]]) -> list[Event]:
+    """One list of events, with the ids of requests from 0 in their order."""
+    return [("durable",), *((event[0], id, *event[2:]) for id, events in enumerate(steps) for event in events)]
+
+
+A, B = write(0, 0), write(1, 16)
+A_FUA, B_FUA = write(0, 0, fua=True), write(1, 16, fua=True)
+F = flush(9)
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "left_out"),
+    [
+        ([A, F, B, F], [A, F, B, F], 0),
+        ([A, F, B, F], [F, A, F, F, F, B, F, F], 4),
+        ([A, F], [A_FUA, F], 1),
+        ([A, F, F], [A, F, F, F], 1),
+        ([A, B, F], [A, B, F, F], 1),
+    ],
+)
+def test_qemu_leaves_out_a_flush_that_has_nothing_to_flush(tmp_path: Path, below, above, left_out) -> None:
+    agreement = with_qemu(tmp_path, below, above)
+    assert agreement.disagreements == []
+    assert agreement.explained["nothing to flush"] == left_out
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "reason"),
+    [
+        ([A, F, B], [A, F, B, F], "blklogwrites has no flush for it"),
+        ([A, B, F], [A, F, B, F], "blklogwrites has no flush for it"),
+        ([A, B, F], [A, F, F, B, F], "blklogwrites has no flush for it"),
+        ([A], [A_FUA], "blklogwrites has no flush for it"),
+        ([A, B, F], [A_FUA, B, F], "blklogwrites has no flush for it"),
+        ([A, B, F], [A_FUA, F, B_FUA], "comes too late for a flush before it"),
+        ([A, F, F, B, F], [A, F, B, F], "belongs to nothing in dm-log-writes"),
+        ([A, F, B, F, F], [A, F, F, B, F], "belongs to nothing in dm-log-writes"),
+        ([A, F], [A, F, B], "is not in blklogwrites"),
+        ([A, F, B], [A, F], "is not in dm-log-writes"),
+    ],
+)
+def test_a_flush_or_write_that_qemu_may_not_leave_out(tmp_path: Path, below, above, reason) -> None:
+    found = with_qemu(tmp_path, below, above).disagreements
+    assert any(reason in text for text in found), found
+
+
+def test_the_flush_of_a_fua_write_within_an_operation_is_not_behind_the_end(tmp_path: Path) -> None:
+    start, end = [("durable",), ("started", 0)], [("returned", 0, 0)]
+    assert compared(tmp_path, [*start, *end, *A], [*start, *end, *A_FUA]).disagreements == []
+    (found,) = compared(tmp_path, [*start, *A, *end], [*start, *end, *A_FUA]).disagreements
+    assert "crash-disk has no flush for it" in found
+
+
+def test_only_qemu_may_leave_out_a_flush(tmp_path: Path) -> None:
+    below, above = numbered([A, F]), numbered([A, F, F])
+    (found,) = compared(tmp_path, below, above).disagreements
+    assert "crash-disk has no flush for it" in found
+
+
+def test_the_log_of_one_run_is_cut_out_of_qemus(tmp_path: Path) -> None:
+    log, other, out = tmp_path / "log", tmp_path / "other", tmp_path / "out"
+    first, second = (
+        recording(tmp_path, f"{sector}.pcr", [("durable",), *numbered([write(0, sector), F])[1:]]) for sector in (0, 16)
+    )
+    export_dm_log_writes(first, log, [])
+    export_dm_log_writes(second, other, [])
+    start = blklogwrites.Position.end_of(log)
+    head, tail = log.read_bytes(), other.read_bytes()
+    entries = int.from_bytes(head[16:24], "little") + int.from_bytes(tail[16:24], "little")
+    log.write_bytes(head[:16] + entries.to_bytes(8, "little") + head[24:] + tail[512:])
+    start.cut(log, out)
+    assert blklogwrites.trace(out, DISK_SECTORS) == blklogwrites.trace(other, DISK_SECTORS)
+    assert len(blklogwrites.trace(log, DISK_SECTORS).requests) == 4
+
+
+@pytest.mark.parametrize(("disk", "disagreements"), [([A, B, F, F], 0), ([A, F, B, F], 1)])
+def test_a_write_under_way_at_a_flush_is_covered_by_it_in_qemus_log(tmp_path: Path, disk, disagreements) -> None:
+    """By the crash disk: was the write submitted before the flush that dm-log-writes has before it?"""
+    above = log_of(tmp_path, numbered([A, F, B, F]))
+    seen = compare(crash_disk.trace(recording(tmp_path, "disk.pcr", numbered(disk))), above)
+    assert seen.disagreements == []
+    export_dm_log_writes(recording(tmp_path, "below.pcr", numbered([A, B, F])), tmp_path / "qemu", [])
+    found = compare(blklogwrites.trace(tmp_path / "qemu", DISK_SECTORS), whole_run(above, seen)).disagreements
+    assert len(found) == disagreements

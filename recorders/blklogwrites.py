@@ -1,0 +1,49 @@
+"""Traces of QEMU's blklogwrites, which logs in the format of dm-log-writes: one log for as long as QEMU runs."""
+
+import struct
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from postcrash.recorders import dm_log_writes
+from postcrash.recorders.trace import Trace
+
+NAME = "blklogwrites"
+_SUPERBLOCK = struct.Struct("<QQQI")
+_SUPERBLOCK_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The end of a log that grows: how many entries and bytes it has."""
+
+    entries: int
+    size: int
+
+    @classmethod
+    def end_of(cls, log: Path) -> Self:
+        """Where `log` ends now; the superblock comes with the first entry. OSError if it cannot be read."""
+        with log.open("rb") as file:
+            superblock = file.read(_SUPERBLOCK.size)
+        if not superblock:
+            return cls(0, _SUPERBLOCK_BYTES)
+        return cls(_SUPERBLOCK.unpack(superblock)[2], log.stat().st_size)
+
+    def cut(self, log: Path, out: Path) -> None:
+        """Write what `log` has got behind this position to `out`, as a log. OSError if that cannot be done."""
+        with log.open("rb") as file:
+            magic, version, entries, sector_bytes = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
+            file.seek(self.size)
+            behind = file.read()
+        superblock = _SUPERBLOCK.pack(magic, version, entries - self.entries, sector_bytes)
+        out.write_bytes(superblock.ljust(_SUPERBLOCK_BYTES, b"\0") + behind)
+
+
+def trace(log: Path, disk_sectors: int) -> Trace:
+    """What the log of a disk with `disk_sectors` (512 B) holds.
+
+    QEMU logs a request when it is submitted and does not tell when it is completed: both are its place in the log. It
+    never sets FUA and has no marks. Errors as of `scan_dm_log_writes`.
+    """
+    found = dm_log_writes.requests(log, disk_sectors)
+    return Trace(NAME, tuple(replace(request, completed=request.submitted) for request in found), ())
