@@ -143,6 +143,7 @@ def _to_json(result: Examination, target: Target) -> dict[str, object]:
         "states_within_recovery": str(result.covered_within),
         "states_within_recovery_total": str(result.states_within),
         "recoveries": result.recoveries,
+        "remembered": result.remembered,
         "outcomes": result.outcomes,
         "recording": result.recording,
         "device": result.device,
@@ -154,7 +155,7 @@ def _to_json(result: Examination, target: Target) -> dict[str, object]:
 
 
 def _interval(certificate: dict[str, Any]) -> dict[str, object]:
-    kept = ("index", "states", "covered", "recoveries", "reached", "left_out")
+    kept = ("index", "states", "covered", "recoveries", "remembered", "reached", "left_out")
     return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
@@ -193,7 +194,7 @@ def _print(plan: Plan, result: Examination) -> None:
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.model}: "
         f"{states} in {result.intervals} crash interval{'s' * (result.intervals != 1)}, {in_recovery}"
-        f"each recovered for {kinds}: {result.recoveries} recoveries, {result.outcomes} outcomes, "
-        f"{result.rechecks} run again",
+        f"each recovered for {kinds}: {result.recoveries} recoveries, {result.remembered} remembered, "
+        f"{result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,
     )
