@@ -78,7 +78,7 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     machine.record(base.path, target.mount_wire(), workload, recording, {})
     started = time.monotonic()
     recover = target.recover_wire(walk=True, fsck=False)
-    *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120))
+    *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120), memo=False)
     intervals = [event for event in events if event["event"] == "interval"]
     largest = max(interval["components"] for interval in intervals)
     states = sum(int(interval["covered"]) for interval in intervals)

@@ -106,19 +106,21 @@ def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, f
     numbers = selection.numbers()
     out = session.store_folder / "bench.pcr"
     TimedMachine.clock = Clock()
-    recoveries = 0
+    recoveries = remembered = 0
     with TimedMachine(session.settings, 0) as machine:
         started = time.perf_counter()
         for number in numbers:
             workload = selection.space[number].with_tail()
             result = examine(machine, replace(plan, workload=workload, judges=judges), out, lambda _: None)
             recoveries += result.recoveries
+            remembered += result.remembered
         seconds = time.perf_counter() - started
     ms = 1000 / len(numbers)
     record, judging = TimedMachine.clock.seconds * ms, judged.seconds * ms
     return {
         "workloads/s, one guest": len(numbers) / seconds,
         "recoveries/workload": recoveries / len(numbers),
+        "remembered/workload": remembered / len(numbers),
         "ms/workload": seconds * ms,
         "ms recording": record,
         "ms judging": judging,
@@ -141,7 +143,7 @@ def whole_hunt(session: Session, plan: Plan, selection: Selection) -> dict[str, 
 
 
 def main() -> None:
-    """Run every measurement and print one table."""
+    """Run every measurement and print them, target by target."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=300, help="workloads of two operations")
     parser.add_argument("--target", action="append", help="only this one; can be repeated")
@@ -157,10 +159,11 @@ def main() -> None:
                 alone = Selection(selection.space, sample=min(100, sample or 100))
                 found = {**one_guest(session, plan, alone), **whole_hunt(session, plan, selection)}
                 figures[f"{name}, {length} operation{'s' * (length > 1)}"] = found
-    table = Table("measurement", *figures)
-    for figure in dict.fromkeys(figure for values in figures.values() for figure in values):
-        table.add_row(figure, *(f"{values[figure]:.1f}" for values in figures.values()))
-    Console().print(table)
+    for title, values in figures.items():
+        table = Table(box=None, show_header=False, title=title, title_justify="left")
+        for figure, value in values.items():
+            table.add_row(figure, f"{value:.1f}")
+        Console().print(table)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -107,7 +107,7 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
         recover = target.recover_wire(walk=True, fsck=False)
         intervals = in_flight_max = 0
         complete = True
-        for event in machine.explore(Source(path, base.path, "cache"), recover, BUDGET):
+        for event in machine.explore(Source(path, base.path, "cache"), recover, BUDGET, memo=False):
             if event["event"] == "interval":
                 intervals += 1
                 in_flight_max = max(in_flight_max, event["pieces"])

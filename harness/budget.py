@@ -49,7 +49,7 @@ class Budget:
         return cls(recoveries, seconds)
 
     def share(self, recoveries: int, seconds: float, parts: int) -> "Budget":
-        """One of `parts` equal shares of what is left when `recoveries` have been run and `seconds` have passed."""
+        """One of `parts` equal shares of what is left when `recoveries` were run or remembered in `seconds`."""
         return replace(
             self,
             recoveries=None if self.recoveries is None else -(-max(self.recoveries - recoveries, 0) // parts),

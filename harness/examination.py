@@ -77,6 +77,10 @@ class Witness:
         return replace(self, choices=choices, lost=tuple(interval.lost(choices)), torn=interval.torn(choices))
 
 
+COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals")
+"""What an examination counts, but for crash states."""
+
+
 @dataclass(slots=True)
 class Extent:
     """How far one kind of recovery got: crash states of all intervals, and those within recoveries."""
@@ -104,7 +108,7 @@ class Examination:
     """The result of a plan: counts over all crash intervals, a ruling for each judge.
 
     A crash state counts once, however many kinds of recovery it was put through; where kinds got less far than others,
-    the least counts. `recoveries`, `rechecks` and `outcomes` are sums.
+    the least counts. `recoveries`, `remembered`, `rechecks` and `outcomes` are sums.
     """
 
     recording: str = ""
@@ -116,6 +120,8 @@ class Examination:
     states: int = 0
     covered: int = 0
     recoveries: int = 0
+    remembered: int = 0
+    """Recoveries that were not run, because one had read the same bytes before."""
     rechecks: int = 0
     outcomes: int = 0
     intervals: int = 0
@@ -136,6 +142,7 @@ class Examination:
         """Count in what a crash interval took."""
         self.outcomes += 0 if within_recovery else len(event["outcomes"])
         self.recoveries += event["recoveries"]
+        self.remembered += event["remembered"]
         self.rechecks += event["rechecks"]
 
     def reached(self, extents: Sequence[Extent]) -> None:
@@ -159,7 +166,7 @@ class Examination:
             name: {"verdict": ruling.verdict.name, "relevant": ruling.relevant, "reason": ruling.reason}
             for name, ruling in self.rulings.items()
         }
-        counts = {name: getattr(self, name) for name in ("recoveries", "rechecks", "outcomes", "intervals")}
+        counts = {name: getattr(self, name) for name in COUNTS}
         return {
             **counts,
             **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
@@ -187,7 +194,7 @@ class Examination:
             notes=list(obj["notes"]),
             findings=[finding(known) for known in obj["findings"]],
             certificates=list(obj["certificates"]),
-            **{name: obj[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
+            **{name: obj[name] for name in COUNTS},
         )
         for name, ruling in obj["rulings"].items():
             examination.rulings[name] = Ruling(Verdict[ruling["verdict"]], ruling["relevant"], ruling["reason"])

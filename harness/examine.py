@@ -123,7 +123,7 @@ class _Examiner:
             self._extents.append(Extent())
             before = self._result.recoveries
             depth = self._depth(recover)
-            share = plan.how.budget.share(before, seconds, len(plan.recoveries) - number)
+            share = plan.how.budget.share(before + self._result.remembered, seconds, len(plan.recoveries) - number)
             for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
                 self._event(event, recover, before)
             seconds += event["seconds"]
@@ -288,12 +288,15 @@ class _Examiner:
             place = Place(recording, source.base, base, source.model)
             judge = self._judge_within(name, crashed.settled(witness.choices), witness)
             ruling = Ruling()
-            for event in self._machine.explore(source, recover, self._plan.how.budget, intervals=[witness.interval]):
+            again = self._machine.explore(
+                *(source, recover, self._plan.how.budget), memo=False, intervals=[witness.interval]
+            )
+            for event in again:
                 for outcome in event.get("outcomes", ()):
                     found = _witness(event["index"], outcome, history, recover, None)
                     self._judge(judge, history, found, ruling, place)
-            again = ruling.witnesses.get(message)
-            shown = again and self._shown_again(judge, message, again, source)
+            seen = ruling.witnesses.get(message)
+            shown = seen and self._shown_again(judge, message, seen, source)
             if not shown:
                 out.unlink()
                 return False
@@ -364,7 +367,7 @@ def _witness(
 
 def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
     """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
-    counts = ("index", "started", "returned", "states", "covered", "recoveries", "left_out", "reached")
+    counts = ("index", "started", "returned", "states", "covered", "recoveries", "remembered", "left_out", "reached")
     certificate = {"recover": recover, **{name: event[name] for name in counts}}
     if crashed := Crashed.of(event):
         return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_recordings, tool_digest
 from postcrash.harness.causes import Cause, cause_of, without_numbers
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination import Examination
+from postcrash.harness.examination import COUNTS, Examination
 from postcrash.harness.examine import Plan
 from postcrash.harness.places import quick_folder
 from postcrash.model import Verdict, Workload
@@ -34,7 +34,7 @@ NAMES_MAX = 20
 BATCH_MAX = 256
 BATCH_SECONDS = 2.0
 """Results are put into the store together: at most so many, and at most so late."""
-_COUNTS = ("states", "covered", "states_within", "covered_within", "recoveries", "rechecks", "outcomes", "intervals")
+_COUNTS = ("states", "covered", "states_within", "covered_within", *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):

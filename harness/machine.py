@@ -181,12 +181,14 @@ class Machine:
         recheck_share: float = 0.02,
         seed: int = 1,
         brute_force: bool = False,
+        memo: bool = True,
         intervals: list[int] | None = None,
         depth: int = 1,
     ) -> Iterator[Event]:
         """Explore every crash interval; `seed` is that of random states and of what is run again.
 
-        With `depth` 2 also those of the recovery of each crash state are explored.
+        With `memo`, a state is not run if its recovery would read what an earlier one in this machine has read; brute
+        force runs all. With `depth` 2 also those of the recovery of each crash state are explored.
 
         Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end. An
         interval of a recovery comes before that of the state which was recovered, and names it in `within`.
@@ -203,6 +205,7 @@ class Machine:
             recheck_share=recheck_share,
             seed=seed,
             brute_force=brute_force,
+            memo=memo and not brute_force,
             intervals=intervals,
             depth=depth,
         )

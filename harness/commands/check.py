@@ -148,6 +148,7 @@ def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
         "states_within_recovery": str(result.covered_within),
         "states_within_recovery_total": str(result.states_within),
         "recoveries": result.recoveries,
+        "remembered": result.remembered,
         "outcomes": result.outcomes,
         "recording": result.recording,
         "device": result.device,
@@ -159,7 +160,7 @@ def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
 
 
 def _interval(certificate: dict[str, Any]) -> dict[str, object]:
-    kept = ("index", "states", "covered", "recoveries", "reached", "left_out")
+    kept = ("index", "states", "covered", "recoveries", "remembered", "reached", "left_out")
     return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
@@ -196,7 +197,7 @@ def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
         f"{states} in {result.intervals} crash interval{'s' * (result.intervals != 1)}, {in_recovery}"
-        f"each recovered for {kinds}: {result.recoveries} recoveries, {result.outcomes} outcomes, "
-        f"{result.rechecks} run again",
+        f"each recovered for {kinds}: {result.recoveries} recoveries, {result.remembered} remembered, "
+        f"{result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,
     )

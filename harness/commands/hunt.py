@@ -11,6 +11,7 @@ from postcrash.checkers import CHECKERS
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
 from postcrash.harness.errors import NothingSelectedError
+from postcrash.harness.examination import COUNTS
 from postcrash.harness.examine import Plan
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.groups import Story, kinds_lost, stories
@@ -180,7 +181,7 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         "states_total": str(counts["states"]),
         "states_within_recovery": str(counts["covered_within"]),
         "states_within_recovery_total": str(counts["states_within"]),
-        **{name: counts[name] for name in ("recoveries", "rechecks", "outcomes", "intervals")},
+        **{name: counts[name] for name in COUNTS},
         "seconds": round(seconds, 1),
         "notes": hunted.notes,
         "on_promises": _on_promises(plan, hunted).name.lower(),
@@ -260,6 +261,7 @@ def _came_to(plan: Plan, hunted: Hunted, seconds: float) -> str:
         f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
         f"{hunted.run} workloads, {count_text(counts['covered'])} of {count_text(counts['states'])} crash states in "
         f"{counts['intervals']} crash intervals, {within}{counts['recoveries']} recoveries, "
-        f"{counts['outcomes']} outcomes, {counts['rechecks']} run again; {seconds:.0f} s, "
+        f"{counts['remembered']} remembered, {counts['outcomes']} outcomes, "
+        f"{counts['rechecks']} run again; {seconds:.0f} s, "
         f"{hunted.run / seconds:.1f} workloads/s, {counts['recoveries'] / seconds:.0f} recoveries/s"
     )

@@ -484,4 +484,14 @@ FAULTS = [
         "Some(_) if sectors > 0 && sector <= disk_sectors => Ok(()),",
         "recording",
     ),
+    Fault("the memo looks at first bytes only", "memo.rs", "blake3::hash(bytes)", "blake3::hash(&bytes[..1])", "memo"),
+    Fault(
+        "the memo takes what was not read for what was read",
+        "memo.rs",
+        "contents.remove(place).map_or(Edge::Unread(at), |content| Edge::Content(at, content))",
+        "match contents.remove(place) {\n                _ => Edge::Unread(at),\n            }",
+        "memo",
+    ),
+    Fault("the memo mixes requests up", "memo.rs", "*self.roots.get(request)?", "*self.roots.values().next()?", "memo"),
+    Fault("the memo decides too much", "memo.rs", "disk.awaited(place).then_some(place)", "Some(place)", "memo"),
 ]

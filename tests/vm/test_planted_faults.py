@@ -79,6 +79,12 @@ FAULTS = [
         "        let before = self.executions.last().map_or(choices.clone(), |last| last.0.clone());\n"
         "        self.executions.push((before, number));",
     ),
+    Fault(
+        "what is remembered leaves out some of what was read",
+        "memo.rs",
+        "if self.known.insert(place) {",
+        "if self.reads.len() < 8 && self.known.insert(place) {",
+    ),
 ]
 
 

@@ -2,7 +2,8 @@
 //!
 //! [`recording`] is the log of one run, [`device`] the rules of the drive, [`interval`] cuts the log into crash
 //! intervals, [`component`] into independent choices of content, [`view`] reads the disk of one crash
-//! state, [`explore`] has the states chosen lazily, and [`walk`] says in which order. No sockets, no guests: those live in the crash disk.
+//! state, [`explore`] has the states chosen lazily, [`walk`] says in which order, and [`memo`] knows what was answered before.
+//! No sockets, no guests: those live in the crash disk.
 
 pub mod component;
 pub mod device;
@@ -10,6 +11,7 @@ pub mod explore;
 mod history;
 pub mod interval;
 pub mod mapped;
+pub mod memo;
 pub mod recording;
 pub mod view;
 pub mod walk;

@@ -4,32 +4,40 @@ use std::time::Instant;
 
 use crate::control::Explore;
 
-/// Recoveries and seconds; what has no maximum is not limited.
+/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run count too: what is covered
+/// with a budget does not depend on what is remembered.
 pub struct Budget {
     recoveries_max: Option<u64>,
     seconds_max: Option<f64>,
     recoveries: u64,
+    remembered: u64,
     started: Instant,
 }
 
 /// What may have been spent when a share of the budget is.
 pub struct Share {
-    recoveries: u64,
+    executions: u64,
     seconds: f64,
 }
 
 impl Budget {
     pub fn new(job: &Explore) -> Budget {
         let (recoveries_max, seconds_max) = (job.recoveries_max, job.seconds_max);
-        Budget { recoveries_max, seconds_max, recoveries: 0, started: Instant::now() }
+        Budget { recoveries_max, seconds_max, recoveries: 0, remembered: 0, started: Instant::now() }
     }
 
-    pub fn count(&mut self) {
-        self.recoveries += 1;
+    /// An execution was run, or was `remembered`.
+    pub fn count(&mut self, remembered: bool) {
+        *(if remembered { &mut self.remembered } else { &mut self.recoveries }) += 1;
     }
 
+    /// How many were run.
     pub fn recoveries(&self) -> u64 {
         self.recoveries
+    }
+
+    pub fn executions(&self) -> u64 {
+        self.recoveries + self.remembered
     }
 
     pub fn seconds(&self) -> f64 {
@@ -39,28 +47,28 @@ impl Budget {
     /// All of it.
     pub fn whole(&self) -> Share {
         Share {
-            recoveries: self.recoveries_max.unwrap_or(u64::MAX),
+            executions: self.recoveries_max.unwrap_or(u64::MAX),
             seconds: self.seconds_max.unwrap_or(f64::INFINITY),
         }
     }
 
     /// One of `parts` equal shares of what is left of a share: at least one recovery, if there is one left.
     pub fn part(&self, of: &Share, parts: usize) -> Share {
-        let (recoveries, seconds) = (self.recoveries, self.seconds());
+        let (executions, seconds) = (self.executions(), self.seconds());
         Share {
-            recoveries: recoveries + of.recoveries.saturating_sub(recoveries).div_ceil(parts as u64),
+            executions: executions + of.executions.saturating_sub(executions).div_ceil(parts as u64),
             seconds: seconds + (of.seconds - seconds) / parts as f64,
         }
     }
 
     /// Whether there is something left of a share.
     pub fn has(&self, share: &Share) -> bool {
-        self.recoveries < share.recoveries && self.seconds() < share.seconds
+        self.executions() < share.executions && self.seconds() < share.seconds
     }
 
     /// What of a share is spent, if anything is.
     pub fn spent(&self, share: &Share) -> Option<&'static str> {
-        if self.recoveries >= share.recoveries {
+        if self.executions() >= share.executions {
             return Some("the recoveries of the budget are spent");
         }
         (self.seconds() >= share.seconds).then_some("the time of the budget is spent")
@@ -73,7 +81,7 @@ mod tests {
 
     fn budget(recoveries_max: u64, seconds_max: f64) -> Budget {
         let (recoveries_max, seconds_max) = (Some(recoveries_max), Some(seconds_max));
-        Budget { recoveries_max, seconds_max, recoveries: 0, started: Instant::now() }
+        Budget { recoveries_max, seconds_max, recoveries: 0, remembered: 0, started: Instant::now() }
     }
 
     /// Spend shares: each part wants so many recoveries, again and again until it has them; returns what each got.
@@ -89,7 +97,7 @@ mod tests {
                 let share = budget.part(&whole, waiting);
                 waiting -= 1;
                 while *got < want && budget.has(&share) {
-                    budget.count();
+                    budget.count(*got % 2 == 1);
                     *got += 1;
                 }
             }
@@ -112,8 +120,7 @@ mod tests {
         assert_eq!(told(budget(0, 60.0)), "the recoveries of the budget are spent");
         assert_eq!(told(budget(1, 0.0)), "the time of the budget is spent");
         assert_eq!(told(budget(1, 60.0)), "");
-        let unlimited =
-            Budget { recoveries_max: None, seconds_max: None, recoveries: 1 << 40, started: Instant::now() };
+        let unlimited = Budget { recoveries_max: None, seconds_max: None, recoveries: 1 << 40, ..budget(0, 0.0) };
         assert!(unlimited.has(&unlimited.part(&unlimited.whole(), 1000)));
         assert_eq!(told(unlimited), "");
     }

@@ -7,12 +7,42 @@
 
 use std::collections::HashMap;
 
+use postcrash_core::explore::Explorer;
 use postcrash_core::view::Space;
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::pattern::{segments, TAGS};
 use serde_json::{json, Value};
 
 use crate::overlay::Overlay;
+
+/// The agent's `report` with the contents of its files, which lie in `space` and, over it, in `overlay`. What they depend
+/// on in a way that no choice can tell is decided.
+pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer, report: &[u8]) -> Vec<u8> {
+    let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
+    loop {
+        let chosen = explorer.choices().into_iter().collect();
+        let mut resolved = observation.clone();
+        match (Resolver { space, overlay, chosen }).resolve(&mut resolved) {
+            Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
+            Err(Entangled(component)) => {
+                explorer.choose(component, &|| space.component(component).options());
+            }
+        };
+    }
+}
+
+/// Places of the disk that the contents of a report's files are looked up in: first byte and end.
+pub fn looked_up(report: &[u8]) -> Vec<(u64, u64)> {
+    let observation: Value = serde_json::from_slice(report).unwrap_or_default();
+    let tree = observation.get("tree").and_then(Value::as_array).into_iter().flatten();
+    let all = tree.filter_map(|entry| entry.get("extents")).flat_map(extents);
+    all.map(|(_, physical, length)| (physical, physical.saturating_add(length))).collect()
+}
+
+/// Where a file's bytes lie: offset in the file, place on the disk, length.
+fn extents(reported: &Value) -> Vec<(u64, u64, u64)> {
+    serde_json::from_value(reported.clone()).unwrap_or_default()
+}
 
 /// File bytes from one place.
 enum Run {
@@ -26,25 +56,24 @@ enum Run {
 }
 
 /// Contents depend on this component together with others: it must be decided.
-pub struct Entangled(pub u32);
+struct Entangled(u32);
 
 /// A crash state as a guest left it: what was decided, and what the guest wrote.
-pub struct Resolver<'a> {
-    pub space: Space<'a>,
-    pub overlay: &'a Overlay,
+struct Resolver<'a> {
+    space: Space<'a>,
+    overlay: &'a Overlay,
     /// Version of each component that was decided.
-    pub chosen: HashMap<u32, u32>,
+    chosen: HashMap<u32, u32>,
 }
 
 impl Resolver<'_> {
     /// Put segments in place of the extents of every file of an observation.
-    pub fn resolve(&self, observation: &mut Value) -> Result<(), Entangled> {
+    fn resolve(&self, observation: &mut Value) -> Result<(), Entangled> {
         let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return Ok(()) };
         for entry in tree.iter_mut().filter_map(Value::as_object_mut) {
             let size = entry.get("size").and_then(Value::as_u64).unwrap_or(0);
             if let Some(extents) = entry.remove("extents") {
-                let extents: Vec<(u64, u64, u64)> = serde_json::from_value(extents).unwrap_or_default();
-                entry.insert("segments".into(), self.file(&extents, size)?.into());
+                entry.insert("segments".into(), self.file(&self::extents(&extents), size)?.into());
             }
         }
         Ok(())

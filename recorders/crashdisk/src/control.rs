@@ -76,6 +76,8 @@ pub struct Explore {
     /// Run every content instead of walking lazily.
     #[serde(default)]
     pub brute_force: bool,
+    /// Do not run what need not be run: a state whose recovery would read what one before it has read.
+    pub memo: bool,
     /// Only these crash intervals; all when absent.
     #[serde(default)]
     pub intervals: Option<Vec<u32>>,
@@ -88,7 +90,8 @@ pub struct Outcome {
     pub observation: serde_json::Value,
     /// Crash states that lead to it, decimal.
     pub states: String,
-    pub recoveries: u64,
+    /// Executions that led to it, run or remembered.
+    pub executions: u64,
     /// The state with the fewest losses that leads to it: (component, version).
     pub choices: Vec<(u32, u32)>,
     /// Pieces that it lost.
@@ -122,6 +125,8 @@ pub struct IntervalReport {
     /// Different disk contents, decimal.
     pub contents: String,
     pub recoveries: u64,
+    /// Executions that need not be run.
+    pub remembered: u64,
     pub rechecks: u64,
     pub outcomes: Vec<Outcome>,
     /// Every execution: its choices, and the number of its outcome. A state that agrees with the choices has that outcome.

@@ -3,21 +3,27 @@
 use std::collections::HashMap;
 
 use postcrash_core::explore::Explorer;
+use postcrash_core::interval::Interval;
 use postcrash_core::recording::{RecordingError, RecordingWriter};
 use postcrash_core::view::{Base, Ground, Space};
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::Message;
-use serde_json::Value;
 
 use crate::block::{Kind, SPLIT_BYTES};
-use crate::contents::{Entangled, Resolver};
+use crate::contents::resolved;
+use crate::memo::Footprint;
 use crate::overlay::Overlay;
 use crate::random::Random;
 
 /// Id of requests that are not recorded.
 const UNRECORDED: u32 = u32::MAX;
 /// With so few choices, running them all is cheaper than waiting for the guest to fall asleep.
-pub const HELD_COMPONENTS_MIN: usize = 4;
+const HELD_COMPONENTS_MIN: usize = 4;
+
+/// Whether reads that would decide something are held back until the guest waits for them.
+pub fn holds_reads(interval: &Interval) -> bool {
+    interval.components.len() > HELD_COMPONENTS_MIN
+}
 
 /// A disk that serves one guest. Requests come in submission order.
 pub trait Disk {
@@ -233,30 +239,21 @@ pub struct StateDisk<'a> {
     hold: bool,
     /// Where the recovery is recorded, if it is.
     pub log: Option<Log>,
+    /// What was read of the crash state, where that is wanted.
+    pub footprint: Option<Footprint>,
     /// What the agent reported, contents resolved. What is read from then on has influenced nothing.
     pub report: Option<Vec<u8>>,
 }
 
 impl<'a> StateDisk<'a> {
-    pub fn new(space: Space<'a>, explorer: &'a mut dyn Explorer, log: Option<Log>) -> Self {
-        let hold = space.interval.components.len() > HELD_COMPONENTS_MIN;
-        StateDisk { space, explorer, overlay: Overlay::default(), hold, log, report: None }
-    }
-
-    /// The report with the contents of its files. What they depend on in a way that no choice can tell is decided.
-    fn resolved(&mut self, report: &[u8]) -> Vec<u8> {
-        let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
-        loop {
-            let chosen = self.explorer.choices().into_iter().collect();
-            let resolver = Resolver { space: self.space, overlay: &self.overlay, chosen };
-            let mut resolved = observation.clone();
-            match resolver.resolve(&mut resolved) {
-                Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
-                Err(Entangled(component)) => {
-                    self.explorer.choose(component, &|| self.space.component(component).options())
-                }
-            };
-        }
+    pub fn new(
+        space: Space<'a>,
+        explorer: &'a mut dyn Explorer,
+        log: Option<Log>,
+        footprint: Option<Footprint>,
+    ) -> Self {
+        let hold = holds_reads(space.interval);
+        StateDisk { space, explorer, overlay: Overlay::default(), hold, log, footprint, report: None }
     }
 }
 
@@ -271,7 +268,10 @@ impl Disk for StateDisk<'_> {
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
         if let Message::Done(report) = message {
-            self.report = Some(self.resolved(report));
+            if let Some(footprint) = &mut self.footprint {
+                footprint.answered(report, &self.overlay);
+            }
+            self.report = Some(resolved(self.space, &self.overlay, self.explorer, report));
         }
         self.log.as_mut().map_or(Ok(()), |log| log.message(message))
     }
@@ -283,13 +283,16 @@ impl Disk for StateDisk<'_> {
     }
 
     fn read(&mut self, sector: u64, out: &mut [u8]) {
-        let StateDisk { space, explorer, overlay, report, .. } = self;
+        let StateDisk { space, explorer, overlay, footprint, report, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
             space.read(s, chunk, &mut |component| match report {
                 None => explorer.choose(component, &|| space.component(component).options()),
                 Some(_) => explorer.chosen(component).unwrap_or(0),
             });
         });
+        if let (Some(footprint), None) = (footprint, report) {
+            footprint.read(sector, (out.len() / SECTOR_BYTES) as u64, overlay);
+        }
     }
 
     fn overlay(&mut self) -> &mut Overlay {

@@ -17,9 +17,10 @@ use sha2::{Digest, Sha256};
 use crate::budget::{Budget, Share};
 use crate::contents::settle;
 use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome, Reached};
-use crate::disk::{StateDisk, HELD_COMPONENTS_MIN};
+use crate::disk::{holds_reads, StateDisk};
 use crate::guest::{peak_memory_kib, GuestError};
 use crate::machine::Machine;
+use crate::memo::Footprint;
 use crate::random::Random;
 use crate::recovery::{self, Crashed};
 use crate::source::Source;
@@ -73,32 +74,47 @@ pub fn execute(
     explorer.next_execution();
     let mut trust = Trust::new(source, recover);
     let space = Space { content: cursor.content(), interval: &interval };
-    let (result, _) = run_state(machine, &mut trust, space, &mut explorer, None)?;
+    let (result, _) = run_state(machine, &mut trust, space, &mut explorer, Keep::Nothing)?;
     let (observation, casualty) = report(result);
     Event::Executed { observation, choices: explorer.choices(), casualty }.emit();
     Ok(())
 }
 
-/// Run one state; where the guest is lost, once more in a new one. With a file `scratch`, the recovery is recorded too,
-/// and returned unless guests were lost.
+/// What is kept of a recovery besides its result.
+#[derive(Clone, Copy)]
+enum Keep<'a> {
+    Nothing,
+    /// What it read and showed: it is remembered.
+    Footprint,
+    /// What it wrote: it is recorded in that file.
+    Recording(&'a Path),
+}
+
+/// Run one state; where the guest is lost, once more in a new one. A recording is returned unless guests were lost.
 fn run_state(
     machine: &mut Machine,
     trust: &mut Trust<'_>,
     space: Space<'_>,
     explorer: &mut dyn Explorer,
-    scratch: Option<&Path>,
+    keep: Keep<'_>,
 ) -> Result<(Result1, Option<Recording>), GuestError> {
+    let scratch = if let Keep::Recording(scratch) = keep { Some(scratch) } else { None };
     let command = Command::Recover(trust.recover.clone());
     let mut casualty = None;
     for _ in 0..2 {
         trust.establish(machine)?;
         trust.source.release_pages();
         let log = scratch.map(|scratch| recovery::begin(scratch, space)).transpose()?;
-        let mut disk = StateDisk::new(space, explorer, log);
+        let footprint = matches!(keep, Keep::Footprint).then(Footprint::default);
+        let mut disk = StateDisk::new(space, explorer, log, footprint);
         match machine.guest()?.run(&command, &mut disk) {
             Ok(bytes) => {
                 let report = disk.report.take().unwrap_or(bytes);
                 let recorded = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recorded(log, scratch));
+                // A state that has cost a guest is run each time.
+                if let Some(footprint) = disk.footprint.take().filter(|_| casualty.is_none()) {
+                    machine.recoveries.remember(trust.recover, space, explorer, footprint);
+                }
                 return Ok((Ok(report), recorded.transpose()?));
             }
             Err(GuestError::Lost { what, console }) => {
@@ -128,7 +144,7 @@ fn parse(bytes: &[u8]) -> Value {
 struct Tally {
     result: Result1,
     states: BigUint,
-    recoveries: u64,
+    executions: u64,
     choices: Vec<(u32, u32)>,
     lost: Vec<u32>,
 }
@@ -139,6 +155,7 @@ struct Exploration {
     tallies: Tallies,
     sample: Sample,
     recoveries: u64,
+    remembered: u64,
     /// Whether a first run is still to show which reads the guest waits for.
     cold: bool,
     /// What recoveries wrote, where crashes within them are wanted.
@@ -152,7 +169,8 @@ impl Exploration {
             tallies: Tallies::default(),
             sample: Sample::new(job, interval.index),
             recoveries: 0,
-            cold: interval.components.len() > HELD_COMPONENTS_MIN && !job.brute_force,
+            remembered: 0,
+            cold: holds_reads(interval) && !job.brute_force,
             recorded: Vec::new(),
         }
     }
@@ -227,12 +245,17 @@ impl Campaign<'_> {
         if space.interval.too_large.is_some() {
             return Ok(true);
         }
+        self.machine.recoveries.enter();
         let scratch = (within.is_none() && self.job.depth > 1).then(|| self.machine.scratch());
         while self.budget.has(share) {
+            let before = self.budget.recoveries();
             if std::mem::take(&mut exploration.cold) {
-                let _unjudged = self.run(&mut Fixed::new(Vec::new(), |_, _| 0), space, None)?;
+                // It reads what nobody waits for, so that it would have later ones decide too much: it is not remembered.
+                let _unjudged = self.run(&mut Fixed::new(Vec::new(), |_, _| 0), space, Keep::Nothing)?;
             } else if exploration.explorer.next_execution() {
-                let (result, recorded) = self.run(exploration.explorer.as_mut(), space, scratch.as_deref())?;
+                let remember = if self.job.memo { Keep::Footprint } else { Keep::Nothing };
+                let keep = scratch.as_deref().map_or(remember, Keep::Recording);
+                let (result, recorded) = self.run(exploration.explorer.as_mut(), space, keep)?;
                 let choices = exploration.explorer.choices();
                 if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
                     let (interval, observation) = (space.interval.index, parse(bytes));
@@ -244,23 +267,32 @@ impl Campaign<'_> {
             } else {
                 return Ok(true);
             }
-            exploration.recoveries += 1;
+            let run = self.budget.recoveries() - before;
+            exploration.recoveries += run;
+            exploration.remembered += 1 - run;
         }
         Ok(false)
     }
 
+    /// Run a state, or remember the recovery of one with which it agrees on all that is read.
     fn run(
         &mut self,
         explorer: &mut dyn Explorer,
         space: Space<'_>,
-        scratch: Option<&Path>,
+        keep: Keep<'_>,
     ) -> Result<(Result1, Option<Recording>), GuestError> {
-        let result = run_state(self.machine, &mut self.trust, space, explorer, scratch)?;
-        self.budget.count();
-        if self.budget.recoveries() % PROGRESS_EVERY == 0 {
+        let known = match keep {
+            Keep::Footprint => self.machine.recall(&self.job.recover, space, explorer),
+            Keep::Nothing | Keep::Recording(_) => None,
+        };
+        self.budget.count(known.is_some());
+        if self.budget.executions() % PROGRESS_EVERY == 0 {
             Event::Progress { recoveries: self.budget.recoveries() }.emit();
         }
-        Ok(result)
+        match known {
+            Some(bytes) => Ok((Ok(bytes), None)),
+            None => run_state(self.machine, &mut self.trust, space, explorer, keep),
+        }
     }
 
     /// Explore the crashes within the recoveries, run the sample again and report; `spent` is what the interval had to
@@ -286,6 +318,7 @@ impl Campaign<'_> {
         let why = || spent.unwrap_or("no more was asked for").into();
         let extent = Extent {
             recoveries: exploration.recoveries,
+            remembered: exploration.remembered,
             rechecks,
             left_out: (!whole).then(|| too_large.unwrap_or_else(why)),
             reached: reached.map(|reached| Reached::of(&reached, self.job.seed)),
@@ -301,7 +334,7 @@ impl Campaign<'_> {
         for (choices, first) in sample.kept.into_iter().rev() {
             let mut explorer = Fixed::new(choices.clone(), |_, versions| random.below(u64::from(versions)) as u32);
             explorer.next_execution();
-            let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, None)?;
+            let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, Keep::Nothing)?;
             let (mut first, mut second) = (parse(&first), report(second).0);
             // One may have settled what the other left open: compare under the choices of both.
             settle(&mut first, &explorer.choices().into_iter().collect());
@@ -338,6 +371,7 @@ impl Sample {
 /// How much of an interval was looked at.
 struct Extent {
     recoveries: u64,
+    remembered: u64,
     rechecks: u64,
     left_out: Option<String>,
     reached: Option<Reached>,
@@ -365,11 +399,11 @@ impl Tallies {
         self.executions.push((choices.clone(), number));
         match self.all.get_mut(number) {
             None => {
-                self.all.push(Tally { result, states, recoveries: 1, choices, lost });
+                self.all.push(Tally { result, states, executions: 1, choices, lost });
             }
             Some(known) => {
                 known.states += states;
-                known.recoveries += 1;
+                known.executions += 1;
                 let simplicity = |lost: &Vec<u32>| (lost.len(), space.interval.torn(lost), lost.clone());
                 if lost.len() <= known.lost.len() && simplicity(&lost) < simplicity(&known.lost) {
                     (known.choices, known.lost) = (choices, lost);
@@ -382,8 +416,8 @@ impl Tallies {
         let interval = space.interval;
         let outcome = |tally: Tally| {
             let (observation, casualty) = report(tally.result);
-            let (states, recoveries) = (tally.states.to_string(), tally.recoveries);
-            Outcome { observation, states, recoveries, choices: tally.choices, lost: tally.lost, casualty }
+            let (states, executions) = (tally.states.to_string(), tally.executions);
+            Outcome { observation, states, executions, choices: tally.choices, lost: tally.lost, casualty }
         };
         IntervalReport {
             index: interval.index,
@@ -397,6 +431,7 @@ impl Tallies {
             covered: self.covered.to_string(),
             contents: interval.contents().to_string(),
             recoveries: extent.recoveries,
+            remembered: extent.remembered,
             rechecks: extent.rechecks,
             outcomes: self.all.into_iter().map(outcome).collect(),
             executions: self.executions,

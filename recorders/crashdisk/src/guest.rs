@@ -165,6 +165,11 @@ impl Guest {
         }
     }
 
+    /// Whether it waits for reads at that sector, as far as was seen.
+    pub fn awaits(&self, sector: u64) -> bool {
+        self.held.awaits(sector)
+    }
+
     /// Peak resident memory of the guest's main process in KiB.
     pub fn memory_kib(&self) -> io::Result<u64> {
         peak_memory_kib(self.process.id())

@@ -35,10 +35,15 @@ impl HeldReads {
         self.answered = None;
     }
 
+    /// Whether the guest waits for a read that starts at that sector, as far as was seen.
+    pub fn awaits(&self, sector: u64) -> bool {
+        !self.unawaited.contains(&sector)
+    }
+
     /// The read that the guest is most likely to stand still for.
     pub fn next(&mut self) -> Option<Request> {
         self.unawaited.extend(self.answered.take());
-        let awaited = |request: &Request| !start(request).is_some_and(|sector| self.unawaited.contains(&sector));
+        let awaited = |request: &Request| start(request).is_none_or(|sector| self.awaits(sector));
         let position = self.reads.iter().position(awaited).unwrap_or(0);
         let request = self.reads.remove(position)?;
         self.answered = start(&request);

@@ -2,19 +2,26 @@
 
 use std::path::PathBuf;
 
-use crate::disk::EmptyDisk;
+use postcrash_core::explore::Explorer;
+use postcrash_core::view::Space;
+use postcrash_wire::Recover;
+
+use crate::disk::{holds_reads, EmptyDisk};
 use crate::guest::{Guest, GuestConfig, GuestError};
+use crate::memo::Recoveries;
 
 pub struct Machine {
     config: GuestConfig,
     guest: Guest,
     generation: u32,
+    /// What its guests have recovered.
+    pub recoveries: Recoveries,
 }
 
 impl Machine {
     pub fn boot(config: GuestConfig) -> Result<Machine, GuestError> {
         let guest = Guest::boot(&config, &mut EmptyDisk::default())?;
-        Ok(Machine { config, guest, generation: 0 })
+        Ok(Machine { config, guest, generation: 0, recoveries: Recoveries::default() })
     }
 
     /// A guest that waits for a command.
@@ -24,6 +31,12 @@ impl Machine {
             self.generation += 1;
         }
         Ok(&mut self.guest)
+    }
+
+    /// What a guest would report of the state of `space` that `explorer` is at, if that is known.
+    pub fn recall(&mut self, recover: &Recover, space: Space<'_>, explorer: &mut dyn Explorer) -> Option<Vec<u8>> {
+        let awaited = |sector| !holds_reads(space.interval) || self.guest.awaits(sector);
+        self.recoveries.recall(recover, space, explorer, &awaited)
     }
 
     /// A file of this machine's own, for a recording that is not kept.

@@ -12,6 +12,7 @@ mod held;
 mod log_disk;
 mod machine;
 mod mailbox;
+mod memo;
 mod memory;
 mod overlay;
 mod poll;

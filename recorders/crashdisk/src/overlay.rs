@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use postcrash_core::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
+#[derive(Clone)]
 struct Patch {
     data: Box<[u8; BLOCK_BYTES]>,
     /// One bit for each sector that has been written.
@@ -32,6 +33,17 @@ impl Overlay {
         for s in sector..sector.saturating_add(sectors) {
             self.write(s, &[0; SECTOR_BYTES]);
         }
+    }
+
+    /// The blocks of it that `wanted` holds for, by number.
+    pub fn part(&self, wanted: impl Fn(u64) -> bool) -> Overlay {
+        let blocks = self.blocks.iter().filter(|(&block, _)| wanted(block));
+        Overlay { blocks: blocks.map(|(&block, patch)| (block, patch.clone())).collect() }
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.blocks.len() * (BLOCK_BYTES + size_of::<(u64, Patch)>())
     }
 
     /// Whether the guest has written this sector.

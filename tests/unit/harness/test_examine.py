@@ -27,14 +27,14 @@ def observation(*entries: dict[str, Any]) -> dict[str, Any]:
 def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any]:
     """An `interval` event with an outcome for each run: its choices, and what it showed or None for a lost guest."""
     outcomes = [
-        {"observation": shown, "states": "1", "recoveries": 1, "choices": choices, "lost": []}
+        {"observation": shown, "states": "1", "executions": 1, "choices": choices, "lost": []}
         | ({} if shown else {"casualty": {"what": "the guest hangs", "console": ""}})
         for choices, shown in runs
     ]
     executions = [(choices, number) for number, (choices, _) in enumerate(runs)]
     return {
         **{"event": "interval", "index": 0, "started": 1, "returned": 0, "states": "2", "covered": "2"},
-        **{"recoveries": len(runs), "rechecks": 0, "left_out": None, "reached": None},
+        **{"recoveries": len(runs), "remembered": 0, "rechecks": 0, "left_out": None, "reached": None},
         **{"outcomes": outcomes, "executions": executions, **fields},
     }
 

@@ -1,0 +1,130 @@
+//! What recoveries answered, found again by what they read.
+//!
+//! A recovery is a function of what it reads. So a disk that holds the same bytes in all places that a recovery read
+//! has the same answer, whatever it holds elsewhere. The recoveries that were run are kept as a trie: in each node stands
+//! the place that is read next, and each content that was found there leads on, as does not having read it at all (read-ahead
+//! that nobody waited for), until a leaf gives the answer. In which order the places stand does not matter for truth.
+
+use std::collections::HashMap;
+
+/// Sectors that are read together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub sector: u64,
+    pub sectors: u64,
+}
+
+/// Stands for the bytes of a place: 128 bits of BLAKE3, since recordings may be hostile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 16]);
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Digest {
+        let hash = blake3::hash(bytes);
+        Digest(hash.as_bytes()[..16].try_into().expect("it has 32 bytes"))
+    }
+}
+
+/// A disk that is being chosen.
+pub trait Disk {
+    /// What stands there, if that is settled.
+    fn content(&mut self, place: Place) -> Option<Digest>;
+    /// Whether a recovery would have to know what stands in a place that is not settled.
+    fn awaited(&self, place: Place) -> bool;
+    /// Settle what stands there.
+    fn decide(&mut self, place: Place);
+}
+
+enum Node<A> {
+    Read(Place),
+    Answer(A),
+}
+
+/// How a node is come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Edge {
+    /// That content was read in the place of a node.
+    Content(usize, Digest),
+    /// The place of a node was not read.
+    Unread(usize),
+}
+
+/// Answers `A` to requests. Once they take more than a limit, all are forgotten.
+pub struct Memo<A> {
+    /// The first node of each request.
+    roots: HashMap<Vec<u8>, usize>,
+    nodes: Vec<Node<A>>,
+    edges: HashMap<Edge, usize>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl<A> Memo<A> {
+    /// A memo that may take about so many bytes.
+    pub fn new(bytes_max: usize) -> Memo<A> {
+        Memo { roots: HashMap::new(), nodes: Vec::new(), edges: HashMap::new(), bytes: 0, bytes_max }
+    }
+
+    /// The answer to `request` on a disk, if it is known. Nothing is decided but places where recoveries that had read the
+    /// same until then read on.
+    pub fn find(&self, request: &[u8], disk: &mut impl Disk) -> Option<&A> {
+        let root = *self.roots.get(request)?;
+        let mut settled = HashMap::new();
+        loop {
+            let mut open = None;
+            let mut ahead = vec![root];
+            while let Some(at) = ahead.pop() {
+                let place = match &self.nodes[at] {
+                    Node::Answer(answer) => return Some(answer),
+                    Node::Read(place) => *place,
+                };
+                ahead.extend(self.edges.get(&Edge::Unread(at)));
+                let known = settled.get(&place).copied().or_else(|| disk.content(place));
+                match known {
+                    Some(content) => {
+                        settled.insert(place, content);
+                        ahead.extend(self.edges.get(&Edge::Content(at, content)));
+                    }
+                    None => open = open.or_else(|| disk.awaited(place).then_some(place)),
+                }
+            }
+            disk.decide(open?);
+        }
+    }
+
+    /// Keep an `answer` that takes so many `bytes`, and all that was read for it.
+    pub fn keep(&mut self, request: &[u8], reads: &[(Place, Digest)], answer: A, bytes: usize) {
+        if self.bytes > self.bytes_max {
+            *self = Memo::new(self.bytes_max);
+        }
+        let mut contents: HashMap<Place, Digest> = reads.iter().copied().collect();
+        let mut edge = None;
+        let mut next = self.roots.get(request).copied();
+        while let Some(at) = next {
+            let Node::Read(place) = &self.nodes[at] else { return };
+            let step = contents.remove(place).map_or(Edge::Unread(at), |content| Edge::Content(at, content));
+            edge = Some(step);
+            next = self.edges.get(&step).copied();
+        }
+        let before = self.nodes.len();
+        for (place, _) in reads {
+            let Some(content) = contents.remove(place) else { continue };
+            let at = self.add(request, edge, Node::Read(*place));
+            edge = Some(Edge::Content(at, content));
+        }
+        self.add(request, edge, Node::Answer(answer));
+        let node = size_of::<Node<A>>() + 2 * size_of::<(Edge, usize)>();
+        self.bytes += bytes + (self.nodes.len() - before) * node;
+    }
+
+    /// Add a node at the end of an edge, or as the request's first.
+    fn add(&mut self, request: &[u8], edge: Option<Edge>, node: Node<A>) -> usize {
+        let at = self.nodes.len();
+        self.nodes.push(node);
+        match edge {
+            Some(edge) => self.edges.insert(edge, at),
+            None => self.roots.insert(request.to_vec(), at),
+        };
+        at
+    }
+}

@@ -1,0 +1,62 @@
+"""Recoveries that are remembered instead of run: the same outcomes with the same crash states, on real file systems."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from postcrash.harness.hunt import Selection
+from postcrash.harness.machine import Event, Machine
+from postcrash.model import WorkloadBuilder
+from postcrash.workloads import GRAMMARS, Space
+
+from .conftest import Record, explored, intervals_of
+
+TARGETS = ("ext4-current", "ext4-journal", "btrfs", "xfs")
+WORKLOADS = 5
+OVERWRITE = (
+    WorkloadBuilder()
+    .creat("A")
+    .write("A", 0, 12288)
+    .begin()
+    .write("A", 0, 4096)
+    .write("A", 8192, 4096)
+    .fsync("A")
+    .write("A", 4096, 4096)
+    .sync()
+    .build("overwrite")
+)
+
+
+def outcomes(interval: Event) -> Counter[str]:
+    """Crash states by observation."""
+    shown = Counter[str]()
+    for outcome in interval["outcomes"]:
+        shown[json.dumps(outcome["observation"], sort_keys=True)] += int(outcome["states"])
+    return shown
+
+
+def run(interval: Event) -> int:
+    """Executions of an interval, run or remembered, that are counted in outcomes."""
+    assert len(interval["executions"]) == sum(outcome["executions"] for outcome in interval["outcomes"])
+    return len(interval["executions"])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_memo_changes_nothing_but_how_many_recoveries_are_run(machine: Machine, record: Record, target: str) -> None:
+    selection = Selection(Space(GRAMMARS["ace"], 2), sample=WORKLOADS, seed=3)
+    workloads = [selection.space[number].with_tail() for number in selection.numbers()]
+    remembered = 0
+    for workload in [OVERWRITE, *workloads]:
+        recorded = record(target, workload)
+        for recover in (recorded.recover(), recorded.target.recover_wire(walk=True, fsck=False)):
+            plain = intervals_of(explored(machine, recorded, recover=recover, memo=False, recheck_share=0.0))
+            known = intervals_of(explored(machine, recorded, recover=recover, recheck_share=0.1))
+            for without, memo in zip(plain, known, strict=True):
+                assert (memo["index"], memo["states"]) == (without["index"], without["states"])
+                assert memo["covered"] == without["covered"] == without["states"]
+                assert outcomes(memo) == outcomes(without)
+                warm_ups = memo["recoveries"] + memo["remembered"] - run(memo)
+                assert warm_ups in (0, 1) and without["remembered"] == 0
+                remembered += memo["remembered"]
+    assert remembered > WORKLOADS
