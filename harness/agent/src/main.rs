@@ -7,6 +7,7 @@ mod blktrace;
 mod commit;
 mod extents;
 mod fsck;
+mod held;
 mod kernel_log;
 mod log_writes;
 mod mailbox;
