@@ -47,7 +47,7 @@ class Pasts:
         for tree in history.possible_trees(0):
             for link, inode in links(tree).items():
                 self._made[link].add(inode)
-            for entry in tree.values():
+            for entry in (*tree.values(), *tree.held.values()):
                 seen = Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments))
                 self._pasts[entry.inode].add(seen)
 

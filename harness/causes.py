@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from postcrash.model import parse_workload
-from postcrash.model.operation import Kind
+from postcrash.model.operation import HANDLE, PATHS
 from postcrash.reports.explained import ExplainedWrite
 from postcrash.reports.records import Finding
 
 _NUMBER = re.compile(r"(?<![\w])[0-9]+")
-_PATHS = (Kind.PATH, Kind.PATH_OR_ROOT)
 FILE_DATA = "file data"
 
 
@@ -46,10 +45,10 @@ def general(text: str, finding: Finding) -> str:
     """`text` without what differs from one workload to the next."""
     workload = parse_workload(finding.workload_text, finding.workload_name)
     paths = {
-        str(value)
+        str(value).removeprefix(HANDLE)
         for operation in workload.operations
         for argument, value in operation.arguments
-        if argument.kind in _PATHS and value != "."
+        if argument.kind in PATHS and value != "."
     }
     if paths:
         longest_first = sorted(paths, key=lambda path: (-len(path), path))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from postcrash.model import Operation, SimulationError, Workload, WorkloadError, parse_workload, simulate
-from postcrash.model.operation import Kind
+from postcrash.model.operation import HANDLE, PATHS, on_path
 
 Breaks = Callable[[Workload], bool]
 
@@ -27,7 +27,6 @@ SIMPLER_WORDS = {
     "exchange": "rename",
 }
 _NUMBERS = (0, 1, 512, 4096)
-_PATHS = (Kind.PATH, Kind.PATH_OR_ROOT)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -129,6 +128,8 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
         yield replace(operation, mode="none")
     if operation.value:
         yield replace(operation, value="")
+    if operation.is_held:
+        yield replace(operation, path=operation.path.removeprefix(HANDLE))
 
 
 def _smaller(number: int | None) -> list[int]:
@@ -153,9 +154,12 @@ def _renamed(operations: tuple[Operation, ...]) -> list[Operation | None]:
 
 
 def _paths(operation: Operation) -> list[str]:
-    return [str(value) for argument, value in operation.arguments if argument.kind in _PATHS]
+    """Handles go by the paths that they are named after."""
+    return [str(value).removeprefix(HANDLE) for argument, value in operation.arguments if argument.kind in PATHS]
 
 
 def _with_paths(operation: Operation, change: Callable[[str], str]) -> Operation:
-    changed = {argument.field: change(str(value)) for argument, value in operation.arguments if argument.kind in _PATHS}
+    """The operation with each of `_paths` changed."""
+    given = {argument.field: str(value) for argument, value in operation.arguments if argument.kind in PATHS}
+    changed = {field: on_path(change, text) for field, text in given.items()}
     return replace(operation, **changed)  # type: ignore[arg-type]

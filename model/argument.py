@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from postcrash.model.operation import Kind
+from postcrash.model.operation import HANDLE, Kind
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -74,6 +74,8 @@ def _path(text: str) -> str:
         raise ArgumentError("a path relative to the mount point")
     if any(component in ("", ".", "..") for component in components):
         raise ArgumentError("a path without empty, `.` or `..` components")
+    if text.startswith(HANDLE):
+        raise ArgumentError(f"a path that does not begin with {HANDLE}, as handles do")
     if components[0] == RESERVED:
         raise ArgumentError(f"a path other than {RESERVED}, which is reserved")
     if any(_byte_count(component) > COMPONENT_BYTES_MAX for component in components):
@@ -83,8 +85,18 @@ def _path(text: str) -> str:
     return _text("a path", PATH_BYTES_MAX)(text)
 
 
-def _path_or_root(text: str) -> str:
-    return text if text == ROOT else _path(text)
+def _file(text: str) -> str:
+    return _handle(text) if text.startswith(HANDLE) else _path(text)
+
+
+def _file_or_root(text: str) -> str:
+    return text if text == ROOT else _file(text)
+
+
+def _handle(text: str) -> str:
+    if not text.startswith(HANDLE):
+        raise ArgumentError(f"a handle, {HANDLE} and the path that was opened")
+    return HANDLE + _path(text.removeprefix(HANDLE))
 
 
 def _text(what: str, bytes_max: int, bytes_min: int = 1) -> Callable[[str], str]:
@@ -114,7 +126,9 @@ def _byte_count(text: str) -> int:
 
 _READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
     Kind.PATH: _path,
-    Kind.PATH_OR_ROOT: _path_or_root,
+    Kind.FILE: _file,
+    Kind.FILE_OR_ROOT: _file_or_root,
+    Kind.HANDLE: _handle,
     Kind.TARGET: _text("a target", PATH_BYTES_MAX),
     Kind.OFFSET: _bytes_between(0, OFFSET_MAX),
     Kind.SECTOR_OFFSET: _bytes_between(0, OFFSET_MAX, SECTOR_BYTES),

@@ -38,6 +38,14 @@ class WorkloadBuilder:
         """Make an empty file."""
         return self._add("creat", path)
 
+    def open(self, path: str) -> "WorkloadBuilder":
+        """Hold a file open; `@` and `path` is its handle, which operations on files take in place of a path."""
+        return self._add("open", path)
+
+    def close(self, handle: str) -> "WorkloadBuilder":
+        """Close a handle."""
+        return self._add("close", handle)
+
     def write(self, path: str, offset: int, length: int) -> "WorkloadBuilder":
         """Write through the page cache."""
         return self._add("write", path, offset, length)

@@ -1,6 +1,6 @@
 """The operations of the workload language: one table for parser, printer, builder, simulator and documentation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import MappingProxyType
@@ -8,12 +8,17 @@ from typing import Literal
 
 from postcrash.model.quoting import quote
 
+HANDLE = "@"
+"""Begins a handle: `@F` is the descriptor that `open F` made, whatever F is called by now."""
+
 
 class Kind(Enum):
     """What an argument may be; `argument.py` says how each is written and bounded."""
 
     PATH = auto()
-    PATH_OR_ROOT = auto()
+    FILE = auto()
+    FILE_OR_ROOT = auto()
+    HANDLE = auto()
     TARGET = auto()
     OFFSET = auto()
     SECTOR_OFFSET = auto()
@@ -24,6 +29,16 @@ class Kind(Enum):
     MODE = auto()
     XATTR_NAME = auto()
     XATTR_VALUE = auto()
+
+
+PATHS = (Kind.PATH, Kind.FILE, Kind.FILE_OR_ROOT, Kind.HANDLE)
+"""What names a file or directory, or the handle that is named after one."""
+
+
+def on_path(change: Callable[[str], str], text: str) -> str:
+    """`change` applied to a path, or to the path in a handle."""
+    path = text.removeprefix(HANDLE)
+    return text.removesuffix(path) + change(path)
 
 
 Field = Literal["path", "to", "offset", "length", "seconds", "mode", "name", "value"]
@@ -66,7 +81,9 @@ class Form:
 
 
 _DIRECTORY = Argument("D", "path", Kind.PATH)
-_FILE = Argument("F", "path", Kind.PATH)
+_NAMED = Argument("F", "path", Kind.PATH)
+_FILE = Argument("F", "path", Kind.FILE)
+_HELD = Argument("@F", "path", Kind.HANDLE)
 _FROM = Argument("A", "path", Kind.PATH)
 _TO = Argument("B", "to", Kind.PATH)
 _RANGE = (Argument("OFFSET", "offset", Kind.OFFSET), Argument("LENGTH", "length", Kind.LENGTH))
@@ -76,23 +93,25 @@ _SECONDS = Argument("SECONDS", "seconds", Kind.SECONDS)
 _MODE = Argument("MODE", "mode", Kind.MODE)
 _TARGET = Argument("TARGET", "to", Kind.TARGET)
 _NEW = Argument("PATH", "path", Kind.PATH)
-_ANY = Argument("PATH", "path", Kind.PATH_OR_ROOT)
+_ANY = Argument("PATH", "path", Kind.FILE_OR_ROOT)
 _NAME = Argument("NAME", "name", Kind.XATTR_NAME)
 _VALUE = Argument("VALUE", "value", Kind.XATTR_VALUE)
 
 _TABLE = (
     Form("mkdir", (_DIRECTORY,), "make a directory"),
     Form("rmdir", (_DIRECTORY,), "remove an empty directory"),
-    Form("creat", (_FILE,), "make an empty file; the name must be new"),
+    Form("creat", (_NAMED,), "make an empty file; the name must be new"),
+    Form("open", (_NAMED,), "hold a file open; from then on `@F` is its handle"),
+    Form("close", (_HELD,), "close a handle"),
     Form("write", (_FILE, *_RANGE), "write through the page cache", data=True),
     Form("append", (_FILE, _RANGE[1]), "write at the end of the file", data=True),
-    Form("dwrite", (_FILE, *_SECTORS), "write with O_DIRECT; multiples of 512", data=True),
+    Form("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512", data=True),
     Form("mmapwrite", (_FILE, *_RANGE), "store through a shared mapping; a shorter file grows first", data=True),
     Form("truncate", (_FILE, _SIZE), "set the size"),
     Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero or punch a range"),
     Form("link", (_FROM, _TO), "give A the second name B"),
     Form("symlink", (_TARGET, _NEW), "make a symbolic link at PATH; TARGET is not looked at"),
-    Form("unlink", (_FILE,), "remove a name of a file"),
+    Form("unlink", (_NAMED,), "remove a name of a file"),
     Form("rename", (_FROM, _TO), "rename, replacing B if it is there"),
     Form("exchange", (_FROM, _TO), "swap two names (RENAME_EXCHANGE)"),
     Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute"),
@@ -102,9 +121,9 @@ _TABLE = (
     Form("msync", (_FILE, *_RANGE), "msync the file, or pages of it, with MS_SYNC", persistence=True, optional=2),
     Form("sync", (), "sync everything", persistence=True),
     Form("syncfs", (), "sync this file system", persistence=True),
-    Form("write-osync", (_FILE, *_RANGE), "write with O_SYNC", data=True, persistence=True),
-    Form("write-odsync", (_FILE, *_RANGE), "write with O_DSYNC", data=True, persistence=True),
-    Form("dwrite-osync", (_FILE, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
+    Form("write-osync", (_NAMED, *_RANGE), "write with O_SYNC", data=True, persistence=True),
+    Form("write-odsync", (_NAMED, *_RANGE), "write with O_DSYNC", data=True, persistence=True),
+    Form("dwrite-osync", (_NAMED, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
@@ -142,6 +161,11 @@ class Operation:
     def form(self) -> Form:
         """The row of the table that describes this operation."""
         return FORMS[self.word]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it acts on the handle of an open file."""
+        return self.path.startswith(HANDLE)
 
     @property
     def arguments(self) -> Iterator[tuple[Argument, str | int]]:

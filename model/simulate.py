@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from postcrash.model.argument import OFFSET_MAX
-from postcrash.model.operation import Operation
+from postcrash.model.operation import HANDLE, Operation
 from postcrash.model.segments import ZERO, Segments, overwritten, resized, written
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
 from postcrash.model.workload import Workload
@@ -22,17 +22,21 @@ Changes = Mapping[str, Entry | None]
 
 
 class SimulationError(ValueError):
-    """An operation cannot succeed where it stands; `errno_name` says what the kernel would answer (`ENOENT`)."""
+    """An operation cannot succeed where it stands; `errno_name` says what the kernel would answer (`ENOENT`).
 
-    def __init__(self, operation: Operation, errno_name: str) -> None:
+    `reason` may say more.
+    """
+
+    def __init__(self, operation: Operation, errno_name: str, reason: str = "") -> None:
         place = f"line {operation.line}: " if operation.line else ""
-        super().__init__(f"{place}`{operation}` would fail with {errno_name}")
+        more = f": {reason}" if reason else ""
+        super().__init__(f"{place}`{operation}` would fail with {errno_name}{more}")
         self.operation = operation
         self.errno_name = errno_name
 
 
 class _Refused(Exception):
-    """The operation at hand fails with this errno name."""
+    """The operation at hand fails with this errno name, and perhaps for this reason."""
 
 
 def simulate(workload: Workload) -> list[Tree]:
@@ -46,7 +50,7 @@ def simulate(workload: Workload) -> list[Tree]:
         try:
             changes = _HANDLERS[operation.word](trees[-1], operation, inode)
         except _Refused as refusal:
-            raise SimulationError(operation, str(refusal)) from None
+            raise SimulationError(operation, *refusal.args) from None
         trees.append(trees[-1].changed(changes))
     return trees
 
@@ -66,11 +70,19 @@ def _check_parent(tree: Tree, path: str) -> None:
 
 
 def _existing(tree: Tree, path: str) -> Entry:
+    if path.startswith(HANDLE):
+        return _held(tree, path)
     _check_parent(tree, path)
     entry = tree.get(path)
     if entry is None:
         raise _Refused("ENOENT")
     return entry
+
+
+def _held(tree: Tree, handle: str) -> Entry:
+    if handle not in tree.held:
+        raise _Refused("EBADF", f"{handle} is not open")
+    return tree.held[handle]
 
 
 def _check_new(tree: Tree, path: str) -> None:
@@ -102,10 +114,15 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _every_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
-    """`entry`, a new state of an inode, under all of the inode's names."""
-    if tree[entry.path].nlink in (None, 1):
+    """`entry`, a new state of an inode, under all of the inode's names and handles."""
+    if tree[entry.path].nlink in (None, 1) and not tree.held:
         return {entry.path: entry}
-    return {path: replace(entry, path=path) for path in tree.names(entry.inode)}
+    return {name: replace(entry, path=name) for name in _names(tree, entry.inode)}
+
+
+def _names(tree: Tree, inode: int) -> list[str]:
+    """All paths and handles of an inode."""
+    return [*tree.names(inode), *(handle for handle, entry in tree.held.items() if entry.inode == inode)]
 
 
 def _without_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
@@ -152,7 +169,7 @@ def _link(tree: Tree, operation: Operation, _inode: int) -> Changes:
     if entry.nlink is None:
         raise _Refused("EPERM")
     linked = replace(entry, nlink=entry.nlink + 1)
-    return {path: replace(linked, path=path) for path in (*tree.names(entry.inode), operation.to)}
+    return {name: replace(linked, path=name) for name in (*_names(tree, entry.inode), operation.to)}
 
 
 def _unlink(tree: Tree, operation: Operation, _inode: int) -> Changes:
@@ -201,6 +218,20 @@ def _exchange(tree: Tree, operation: Operation, _inode: int) -> Changes:
     taken_first, put_second = _moved(tree, first, second)
     taken_second, put_first = _moved(tree, second, first)
     return {**taken_first, **taken_second, **put_first, **put_second}
+
+
+# Handles
+
+
+def _open(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    entry, handle = _file(tree, operation.path), HANDLE + operation.path
+    if handle in tree.held:
+        raise _Refused("EEXIST", f"{handle} is open already")
+    return {handle: replace(entry, path=handle)}
+
+
+def _close(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    return {_held(tree, operation.path).path: None}
 
 
 # Contents and attributes
@@ -284,6 +315,8 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "mkdir": _make("dir", DIRECTORY_MODE, None),
     "rmdir": _rmdir,
     "creat": _make("file", FILE_MODE, 1),
+    "open": _open,
+    "close": _close,
     "write": _write,
     "append": _append,
     "dwrite": _write,

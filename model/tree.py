@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from postcrash.model.choices import Choice
+from postcrash.model.operation import HANDLE
 from postcrash.model.segments import Segment, Segments
 
 EntryType = Literal["file", "dir", "symlink", "other"]
@@ -17,7 +18,7 @@ _DELTA_MAX = 64
 class Entry:
     """One name in a tree.
 
-    path      relative to the mount point; the root directory is `.`
+    path      relative to the mount point; the root directory is `.`; or the handle of an open file
     mode      permission bits
     nlink     number of hard links; None where it is not known (directories of simulated trees)
     inode     equal numbers in one tree are hard links of one inode
@@ -48,20 +49,27 @@ class Tree(Mapping[str, Entry]):
     """Entries by path: immutable, hashable, iterated with each directory before what it holds.
 
     A tree is a shared base and a small difference to it, so that a tree for each of 10,000 operations stays affordable.
+
+    held  of simulated trees: what open files are, by handle. Handles can be looked up as paths can (`tree["@F"]`), but
+          are not among the entries that are iterated, counted and compared: no one sees them after a crash
     """
 
-    __slots__ = ("_base", "_delta", "_length")
+    __slots__ = ("_base", "_delta", "_length", "held")
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._base: dict[str, Entry] = {entry.path: entry for entry in entries}
         self._delta: dict[str, Entry | None] = {}
         self._length = len(self._base)
+        self.held: Mapping[str, Entry] = {}
 
     def changed(self, changes: Mapping[str, Entry | None]) -> "Tree":
-        """The tree with the entries of `changes` put in; None takes the path out."""
+        """The tree with the entries of `changes` put in; None takes the path or handle out."""
         if not changes:
             return self
         tree = Tree()
+        handles = {name: entry for name, entry in changes.items() if name.startswith(HANDLE)}
+        changes = {path: entry for path, entry in changes.items() if path not in handles}
+        tree.held = {name: entry for name, entry in {**self.held, **handles}.items() if entry is not None}
         tree._base, tree._delta = self._base, {**self._delta, **changes}
         gained = sum(entry is not None for entry in changes.values())
         tree._length = len(self) + gained - sum(path in self for path in changes)
@@ -79,7 +87,7 @@ class Tree(Mapping[str, Entry]):
         return sorted(path for path in self.paths() if self[path].inode == inode)
 
     def __getitem__(self, path: str) -> Entry:
-        entry = self._delta[path] if path in self._delta else self._base[path]
+        entry = self._delta[path] if path in self._delta else self._base.get(path, self.held.get(path))
         if entry is None:
             raise KeyError(path)
         return entry

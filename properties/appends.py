@@ -37,7 +37,7 @@ def _sole_appends(workload: Workload, words: frozenset[str]) -> tuple[Append, ..
     return tuple(
         append
         for index in recorded
-        if workload.operations[index].word in words
+        if workload.operations[index].word in words and not workload.operations[index].is_held
         for append in _append_at(history, index)
         if not _is_changed_otherwise(history, append)
     )

@@ -25,8 +25,8 @@ CHANGING = NAMING | WRITING | {"exchange", "truncate", "fallocate", "setxattr", 
 
 
 def words(*wanted: str) -> Groups:
-    """Operations called so, each by itself."""
-    return lambda w: [(i,) for i in w.operations if w.operation(i).word in wanted]
+    """Operations called so, each by itself; none on a handle."""
+    return lambda w: [(i,) for i in w.operations if w.operation(i).word in wanted and not w.operation(i).is_held]
 
 
 def start(w: World, i: int) -> int:
@@ -256,7 +256,8 @@ def alone(w: World, i: int) -> bool:
 def lone_appends(w: World, wanted: set[str]) -> list[int]:
     """Appends to files that nothing else changes, those that have not begun included."""
     recorded = range(w.first, len(w.history.workload.operations))
-    return [i for i in recorded if w.operation(i).word in wanted and appends(w, i) and alone(w, i)]
+    named = [i for i in recorded if w.operation(i).word in wanted and not w.operation(i).is_held]
+    return [i for i in named if appends(w, i) and alone(w, i)]
 
 
 def shows(w: World, i: int, until: int) -> Formula:

@@ -23,14 +23,19 @@ ALL = (*DIRECTORY, *WRITING, "exchange", "truncate", "fallocate", "setxattr", "r
 
 
 def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:
-    """Each recorded operation called one of `words` for which `where` is true, by itself."""
+    """Each recorded operation called one of `words` for which `where` is true, by itself; none that acts on a handle.
+
+    What properties say of a file they say of its name.
+    """
 
     def select(workload: Workload) -> tuple[Group, ...]:
         trees = simulate(workload)
         return tuple(
             (index,)
             for index in range(len(workload.setup), len(workload.operations))
-            if workload.operations[index].word in words and where(workload.operations[index], trees[index])
+            if workload.operations[index].word in words
+            and not workload.operations[index].is_held
+            and where(workload.operations[index], trees[index])
         )
 
     return select

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 
 from postcrash.model import Operation, Tree
+from postcrash.model.operation import HANDLE
 from postcrash.model.segments import ZERO
 
 OTHER_FILE = ".other"
@@ -55,8 +56,15 @@ def byte_of(source: str) -> int:
 
 
 def quoted(path: str) -> str:
-    """A path, quoted for the shell; never taken for an option."""
+    """A path, quoted for the shell; never taken for an option. A handle is the path of the open descriptor."""
+    if path.startswith(HANDLE):
+        return f"/proc/self/fd/${_variable(path.removeprefix(HANDLE))}"
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
+
+
+def _variable(path: str) -> str:
+    """The variable with the descriptor of what was opened as `path`."""
+    return "held_" + re.sub(r"[^A-Za-z0-9]", lambda other: f"_{ord(other[0]):x}_", path)
 
 
 def commands(operation: Operation, before: Tree, fstype: str) -> list[str]:
@@ -136,6 +144,8 @@ _COMMANDS: dict[str, _Command] = {
     "mkdir": _one(lambda op: f"mkdir {quoted(op.path)}"),
     "rmdir": _one(lambda op: f"rmdir {quoted(op.path)}"),
     "creat": _one(lambda op: f": >{quoted(op.path)}"),
+    "open": _one(lambda op: f"exec {{{_variable(op.path)}}}<>{quoted(op.path)}"),
+    "close": _one(lambda op: f"exec {{{_variable(op.path.removeprefix(HANDLE))}}}>&-"),
     "write": _write(""),
     "append": _append,
     "dwrite": _write(" -d"),

@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass
 
 from postcrash.model import Operation, Tree, Workload
+from postcrash.model.operation import HANDLE
 from postcrash.reports.explained import ExplainedWrite
 from postcrash.reports.shell_operations import OTHER_FILE, STALE_BYTE, NoCommandError, commands
 from postcrash.reports.shell_parts import FILL, FLAKEY, HOLDS, REPLAY
@@ -116,6 +117,8 @@ def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut)
     ran = workload.operations[: cut.operations]
     last = len(ran) - 1 if isinstance(cut, Logged) and cut.is_inside else len(ran)
     needs_other = isinstance(cut, Logged) or any(operation.word == "commit" for operation in ran)
+    for part, name in ((ran[setup:last], "the set-up"), (ran[last:], "operations before the last")):
+        _refuse_handles(part, name)
     bodies = {
         "setup": [*([f": >{OTHER_FILE}"] if needs_other else []), *_lines(ran[:setup], trees, target)],
         "operations": _lines(ran[setup:last], trees[setup:], target),
@@ -123,6 +126,16 @@ def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut)
     if isinstance(cut, Logged):
         bodies["last_operation"] = _lines(ran[last:], trees[last:], target)
     return "\n".join(_function(name, body) for name, body in bodies.items())
+
+
+def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
+    """Parts of a script are shells of their own. Raises NoCommandError where one needs a handle of the part before."""
+    opened = set[str]()
+    for operation in operations:
+        if operation.word == "open":
+            opened.add(HANDLE + operation.path)
+        elif operation.is_held and operation.path not in opened:
+            raise NoCommandError(f"`{operation}` is about a file that {before} opened, in another shell")
 
 
 def _lines(operations: tuple[Operation, ...], trees: list[Tree], target: Target) -> list[str]:

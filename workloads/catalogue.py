@@ -15,6 +15,7 @@ _FILES = (*_FIRST, *_SECOND)
 _MODES = ("zero-range", "zero-range-keep-size", "punch-hole", "keep-size", "none")
 _RANGES = ("append", "overlap-unaligned", "overlap-extending")
 _ALIGNED = ("append", "overlap")
+_HELD = ("append", "overlap-unaligned")
 
 _ACE_TEMPLATES = (
     Template("creat", (_FIRST,)),
@@ -94,6 +95,9 @@ _FULL = Grammar(
         Template("osync", (_FIRST,), ranges=_RANGES),
         Template("store", (_FIRST,), ranges=_RANGES),
         Template("extend", (_FIRST,)),
+        Template("held-unlink", (_FIRST,), ranges=_HELD),
+        Template("held-creat", (_FIRST,), ranges=_HELD),
+        Template("held-rename", (_FIRST, (*_SECOND, "B/foo")), ranges=_HELD),
     ),
     points=(
         Point("fsync", "related"),

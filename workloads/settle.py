@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.operation import HANDLE
 from postcrash.workloads.grammar import ROOT, Call, Grammar, parent
 
 APPEND_BYTES = 32768
@@ -47,6 +48,7 @@ class _Settler:
         self._folders = {*grammar.folders, ROOT}
         self._nodes = {ROOT: _Node(is_folder=True)}
         self._builder = WorkloadBuilder()
+        self._held: set[str] = set()
 
     def workload(self, name: str, calls: Sequence[Call]) -> Workload:
         for call in calls:
@@ -238,6 +240,29 @@ class _Settler:
         node.size += HOLE_BYTES
         self._builder.truncate(path, node.size)
 
+    def held_unlink(self, call: Call) -> None:
+        self._held_across(call, self.unlink)
+
+    def held_creat(self, call: Call) -> None:
+        """The file's name is given to a new one."""
+        self._held_across(call, self.creat)
+
+    def held_rename(self, call: Call) -> None:
+        self._held_across(call, self.rename)
+
+    def _held_across(self, call: Call, act: "Callable[[Call], None]") -> None:
+        """The file is opened, its name taken away, and what is open is written to and made durable; it stays open."""
+        path = call.paths[0]
+        node, handle = self._need(path), HANDLE + path
+        offset, length = self._range(path, call.range)
+        if handle in self._held:
+            self._builder.close(handle)
+        self._held.add(handle)
+        self._builder.open(path)
+        act(call)
+        self._builder.write(handle, offset, length).fsync(handle)
+        node.size = max(node.size, offset + length)
+
     # Points
 
     def fsync(self, call: Call) -> None:
@@ -281,6 +306,9 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "dwrite": _Settler.dwrite,
     "mmapwrite": _Settler.mmapwrite,
     "extend": _Settler.extend,
+    "held-unlink": _Settler.held_unlink,
+    "held-creat": _Settler.held_creat,
+    "held-rename": _Settler.held_rename,
     "link": _Settler.link,
     "symlink": _Settler.symlink,
     "unlink": _Settler.unlink,

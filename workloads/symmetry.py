@@ -6,9 +6,8 @@ workloads is a reduction, which whoever leaves it out has to say.
 """
 
 from postcrash.model import Workload
-from postcrash.model.operation import Kind
+from postcrash.model.operation import PATHS, Kind, on_path
 
-_PATHS = (Kind.PATH, Kind.PATH_OR_ROOT, Kind.TARGET)
 ALIKE = (("foo", "bar"), ("A", "B"))
 """Names of which each can stand for any other one of its group, everywhere at once."""
 
@@ -16,12 +15,16 @@ ALIKE = (("foo", "bar"), ("A", "B"))
 def canonical(workload: Workload) -> str:
     """The same text for workloads that only such an exchange of names tells apart: names in the order of their use."""
     new: dict[str, str] = {}
+
+    def change(path: str) -> str:
+        return "/".join(_named(part, new) for part in path.split("/"))
+
     lines = []
     for operation in workload.operations:
         words = [operation.word]
         for argument, value in operation.arguments:
-            is_path = argument.kind in _PATHS
-            words.append("/".join(_named(part, new) for part in str(value).split("/")) if is_path else str(value))
+            is_path = argument.kind in (*PATHS, Kind.TARGET)
+            words.append(on_path(change, str(value)) if is_path else str(value))
         lines.append(" ".join(words))
     return "\n".join(lines)
 

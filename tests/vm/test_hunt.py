@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from postcrash._core import Recording, write_recording
 from postcrash.checkers import checker_named
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew
@@ -26,7 +27,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.records import Finding
 from postcrash.reports.store import Store
-from postcrash.targets import base_image, target_named
+from postcrash.targets import base_image, load_target, target_named
 from postcrash.workloads import Grammar, Space
 from postcrash.workloads.grammar import Point, Template
 
@@ -44,6 +45,7 @@ NAMES = Grammar(
     ),
     points=(Point("fsync", "related"), Point("sync", "everything")),
 )
+CREATIONS = replace(NAMES, name="creations", templates=NAMES.templates[:1])
 
 
 def report(result: subprocess.CompletedProcess[str], code: int) -> dict[str, Any]:
@@ -130,11 +132,11 @@ def plan() -> Plan:
 
 @pytest.fixture
 def hunted(store: Store, settings: MachineSettings) -> Hunt:
-    """Hunts through the space of `NAMES`."""
+    """Hunts through the workloads of one operation, by default of `NAMES`."""
 
-    def run(plan: Plan) -> Hunted:
+    def run(plan: Plan, grammar: Grammar = NAMES) -> Hunted:
         with TerminalProgress(None) as progress:
-            return hunt(Selection(Space(NAMES, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
+            return hunt(Selection(Space(grammar, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
 
     return run
 
@@ -146,8 +148,72 @@ def test_a_lying_drive_is_found(hunted: Hunt, plan: Plan, store: Store) -> None:
     assert any("sync" in story.shown.message and story.shown.lost for story in told)
 
 
+Smallest = Callable[[Hunted, Plan], set[str]]
+
+
+@pytest.fixture
+def smallest(store: Store, settings: MachineSettings) -> Smallest:
+    """The workloads of a hunt's groups, each minimized, with nothing left open."""
+
+    def run(found: Hunted, plan: Plan) -> set[str]:
+        def least(finding: Finding) -> Minimized:
+            workload = parse_workload(finding.workload_text, finding.workload_name)
+            with TerminalProgress(None) as progress:
+                return minimize(finding, replace(plan, workload=workload), settings, store, progress, fresh=True)
+
+        assert found.verdict is Verdict.VIOLATED
+        told = stories(found.groups.values(), store, least)
+        assert [story.note for story in told] == [""] * len(told)
+        return {story.shown.workload_text for story in told}
+
+    return run
+
+
+def test_a_mount_option_that_takes_flushes_away_is_found(
+    hunted: Hunt, plan: Plan, smallest: Smallest, tmp_path: Path
+) -> None:
+    """With `nobarrier` ext4 sends no flush, so that what fsync and sync promised is lost."""
+    file = tmp_path / "without-flushes.toml"
+    file.write_text('name = "without-flushes"\nlike = "ext4-current"\ntitle = "no flushes"\noptions = "nobarrier"\n')
+    target = load_target(file)
+    without = replace(plan, target=target, base=base_image(target, cache_folder() / "bases"))
+    assert smallest(hunted(without, CREATIONS), without) == {"creat a\ncommit\nsync\n"}
+
+
+def test_a_drive_that_drops_one_flush_is_found(
+    hunted: Hunt, plan: Plan, smallest: Smallest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last flush before `fsync .` returns; the recording is as if the drive had not been asked."""
+    honest = Machine.record
+
+    def record(machine: Machine, base: Path, mount: dict[str, Any], workload: Workload, out: Path, *more: Any) -> None:
+        honest(machine, base, mount, workload, out, *more)
+        for number, operation in enumerate(workload.operations):
+            if str(operation) == "fsync .":
+                drop_flush(out, number)
+
+    monkeypatch.setattr(Machine, "record", record)
+    assert smallest(hunted(plan, CREATIONS), plan) == {"creat a\nfsync .\ncommit\nsync\n"}
+
+
+def drop_flush(file: Path, operation: int) -> None:
+    """Take the last flush of an operation out of a recording."""
+    recording = Recording(file)
+    events = recording.events()
+    ends = events.index(("returned", operation, 0))
+    dropped = max((event[1] for event in events[:ends] if event[0] == "flush"), default=None)
+    written = [
+        (*event[:3], recording.data(number), *event[4:]) if event[0] == "write" else event
+        for number, event in enumerate(events)
+        if event not in (("flush", dropped), ("complete", dropped))
+    ]
+    copy = file.with_suffix(".dropped")
+    write_recording(copy, recording.disk_sectors, recording.metadata, written)
+    copy.replace(file)
+
+
 def test_an_fsync_that_does_nothing_is_found_and_made_small(
-    hunted: Hunt, plan: Plan, store: Store, settings: MachineSettings, monkeypatch: pytest.MonkeyPatch
+    hunted: Hunt, plan: Plan, smallest: Smallest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the workload says `fsync .`, which promises names, the guest is told to msync an empty file."""
     honest = Machine.record
@@ -159,14 +225,4 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
 
     assert hunted(plan).verdict is Verdict.HOLDS
     monkeypatch.setattr(Machine, "record", record)
-    found = hunted(plan)
-    assert found.verdict is Verdict.VIOLATED
-
-    def least(finding: Finding) -> Minimized:
-        workload = parse_workload(finding.workload_text, finding.workload_name)
-        with TerminalProgress(None) as progress:
-            return minimize(finding, replace(plan, workload=workload), settings, store, progress, fresh=True)
-
-    told = stories(found.groups.values(), store, least)
-    assert [story.note for story in told] == [""] * len(told)
-    assert "creat a\nfsync .\ncommit\nsync\n" in {story.shown.workload_text for story in told}
+    assert "creat a\nfsync .\ncommit\nsync\n" in smallest(hunted(plan), plan)

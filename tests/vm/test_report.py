@@ -68,6 +68,14 @@ exchange "B b" D
 setxattr A user.x "dark red"
 setxattr A user.empty ""
 removexattr A user.gone
+open h2
+rename h2 h3
+append @h2 7
+mmapwrite @h2 6 3
+setxattr @h2 user.held yes
+fsync @h2
+rename h3 h2
+close @h2
 write-osync A 20 20
 write-odsync A 40 20
 dwrite-osync A 512 512

@@ -8,6 +8,7 @@ mod commit;
 mod device_mapper;
 mod extents;
 mod fsck;
+mod held;
 mod kernel_log;
 mod log_writes;
 mod mailbox;

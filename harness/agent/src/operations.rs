@@ -7,8 +7,8 @@ use std::time::Duration;
 use postcrash_wire::{pattern, Operation};
 
 use crate::commit::commit;
+use crate::held::Held;
 use crate::sys::{check, cstr, open, AlignedBuffer};
-use crate::MOUNT_POINT;
 
 /// msync(2) wants a page's start.
 const PAGE_BYTES: u64 = 4096;
@@ -17,33 +17,29 @@ fn unsupported() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }
 
-fn inside(path: &str) -> String {
-    match path {
-        "." => MOUNT_POINT.into(),
-        path => format!("{MOUNT_POINT}/{path}"),
-    }
-}
-
 /// Do one operation. `commit` depends on the type of file system.
-pub fn perform(op: &Operation, fstype: &str) -> io::Result<()> {
+pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
-        "write" | "append" | "dwrite" | "write-osync" | "write-odsync" | "dwrite-osync" => write(op),
-        "mmapwrite" => mmapwrite(op),
-        "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op),
+        "open" => held.open(&op.path),
+        "close" => held.close(&op.path),
+        "write" | "append" | "dwrite" | "write-osync" | "write-odsync" | "dwrite-osync" => write(op, held),
+        "mmapwrite" => mmapwrite(op, held),
+        "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op, held),
         "commit" => commit(fstype),
         "sleep" => {
             std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
             Ok(())
         }
-        "truncate" | "fallocate" => resize(op),
-        "setxattr" | "removexattr" => xattr(op),
-        _ => name(op),
+        "truncate" | "fallocate" => resize(op, held),
+        "setxattr" | "removexattr" => xattr(op, held),
+        _ => name(op, held),
     }
 }
 
-fn name(op: &Operation) -> io::Result<()> {
-    let path = cstr(&inside(&op.path))?;
-    let to = if op.op == "symlink" { cstr(&op.to)? } else { cstr(&inside(&op.to))? };
+fn name(op: &Operation, held: &Held) -> io::Result<()> {
+    let file = held.path(&op.path)?;
+    let to = if op.op == "symlink" { cstr(&op.to)? } else { cstr(&held.path(&op.to)?)? };
+    let path = cstr(&file)?;
     let (path, to) = (path.as_ptr(), to.as_ptr());
     let here = libc::AT_FDCWD;
     // SAFETY: all pointers are C strings that live through the call.
@@ -51,7 +47,7 @@ fn name(op: &Operation) -> io::Result<()> {
         match op.op.as_str() {
             "mkdir" => libc::mkdir(path, 0o755),
             "rmdir" => libc::rmdir(path),
-            "creat" => return open(&inside(&op.path), libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map(|_| ()),
+            "creat" => return open(&file, libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map(|_| ()),
             "link" => libc::link(path, to),
             "symlink" => libc::symlink(to, path),
             "unlink" => libc::unlink(path),
@@ -73,7 +69,7 @@ fn size(file: &OwnedFd) -> io::Result<u64> {
     check(unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_END) }).map(|size| size as u64)
 }
 
-fn write(op: &Operation) -> io::Result<()> {
+fn write(op: &Operation, held: &Held) -> io::Result<()> {
     let flags = match op.op.as_str() {
         "dwrite" => libc::O_WRONLY | libc::O_DIRECT,
         "write-osync" => libc::O_WRONLY | libc::O_SYNC,
@@ -81,7 +77,7 @@ fn write(op: &Operation) -> io::Result<()> {
         "dwrite-osync" => libc::O_WRONLY | libc::O_DIRECT | libc::O_SYNC,
         _ => libc::O_WRONLY,
     };
-    let file = open(&inside(&op.path), flags)?;
+    let file = held.descriptor(&op.path, flags)?;
     let (offset, length) = range(op)?;
     let offset = if op.op == "append" { size(&file)? } else { offset };
     let mut buffer = AlignedBuffer::new(length);
@@ -112,8 +108,8 @@ fn with_mapping(file: &OwnedFd, length: usize, act: impl FnOnce(*mut u8) -> io::
     result
 }
 
-fn mmapwrite(op: &Operation) -> io::Result<()> {
-    let file = open(&inside(&op.path), libc::O_RDWR)?;
+fn mmapwrite(op: &Operation, held: &Held) -> io::Result<()> {
+    let file = held.descriptor(&op.path, libc::O_RDWR)?;
     let (offset, length) = range(op)?;
     let end = offset + length as u64;
     if size(&file)? < end {
@@ -129,7 +125,7 @@ fn mmapwrite(op: &Operation) -> io::Result<()> {
     })
 }
 
-fn persist(op: &Operation) -> io::Result<()> {
+fn persist(op: &Operation, held: &Held) -> io::Result<()> {
     if op.op == "sync" {
         // SAFETY: takes nothing.
         unsafe { libc::sync() };
@@ -137,7 +133,7 @@ fn persist(op: &Operation) -> io::Result<()> {
     }
     let path = if op.op == "syncfs" { "." } else { &op.path };
     let writable = matches!(op.op.as_str(), "msync");
-    let file = open(&inside(path), if writable { libc::O_RDWR } else { libc::O_RDONLY })?;
+    let file = held.descriptor(path, if writable { libc::O_RDWR } else { libc::O_RDONLY })?;
     let fd = file.as_raw_fd();
     // SAFETY: plain numbers, and a mapping of the file's whole length.
     let result = unsafe {
@@ -171,8 +167,8 @@ fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
     })
 }
 
-fn resize(op: &Operation) -> io::Result<()> {
-    let file = open(&inside(&op.path), libc::O_WRONLY)?;
+fn resize(op: &Operation, held: &Held) -> io::Result<()> {
+    let file = held.descriptor(&op.path, libc::O_WRONLY)?;
     let (offset, length) = range(op)?;
     if op.op == "truncate" {
         // SAFETY: plain numbers.
@@ -190,8 +186,8 @@ fn resize(op: &Operation) -> io::Result<()> {
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, length as i64) }).map(|_| ())
 }
 
-fn xattr(op: &Operation) -> io::Result<()> {
-    let (path, name, value) = (cstr(&inside(&op.path))?, cstr(&op.name)?, op.value.as_bytes());
+fn xattr(op: &Operation, held: &Held) -> io::Result<()> {
+    let (path, name, value) = (cstr(&held.path(&op.path)?)?, cstr(&op.name)?, op.value.as_bytes());
     // SAFETY: C strings, and a value with its length.
     let result = unsafe {
         match op.op.as_str() {

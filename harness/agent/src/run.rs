@@ -5,6 +5,7 @@ use std::io;
 use postcrash_wire::{Message, Operation, Run};
 
 use crate::blktrace::Blktrace;
+use crate::held::Held;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
@@ -66,26 +67,34 @@ impl Marks<'_> {
 
 fn mounted(device: &str, marks: &mut Marks, run: &Run) -> io::Result<()> {
     mount(device, &run.mount).map_err(|e| io::Error::new(e.kind(), format!("mount: {e}")))?;
-    let done = operations(marks, run).and_then(|()| marks.done());
+    let mut held = Held::default();
+    let done = operations(marks, &mut held, run).and_then(|()| marks.done());
+    drop(held);
     unmount()?;
     done
 }
 
-fn operations(marks: &mut Marks, run: &Run) -> io::Result<()> {
+fn operations(marks: &mut Marks, held: &mut Held, run: &Run) -> io::Result<()> {
     commit::prepare()?;
-    if !sequence(marks, &run.setup, 0, &run.mount.fstype)? {
+    if !sequence(marks, held, &run.setup, 0, &run.mount.fstype)? {
         return Ok(());
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
-    sequence(marks, &run.ops, run.setup.len() as u32, &run.mount.fstype).map(|_| ())
+    sequence(marks, held, &run.ops, run.setup.len() as u32, &run.mount.fstype).map(|_| ())
 }
 
-fn sequence(marks: &mut Marks, operations: &[Operation], first: u32, fstype: &str) -> io::Result<bool> {
+fn sequence(
+    marks: &mut Marks,
+    held: &mut Held,
+    operations: &[Operation],
+    first: u32,
+    fstype: &str,
+) -> io::Result<bool> {
     for (op, operation) in (first..).zip(operations) {
         marks.started(op)?;
-        let errno = perform(operation, fstype).err().map_or(0, |e| errno(&e)) as u32;
+        let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
         marks.returned(op, errno)?;
         if errno != 0 {
             return Ok(false);

@@ -19,12 +19,14 @@ from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import History, Observation, Operation, SimulationError, Tree, Workload, simulate
 
 PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
+HELD = ("write", "mmapwrite", "truncate", "fsync", "fdatasync", "msync")
+"""What is done through handles, too."""
 CONTENT = ("write", "mmapwrite", "write-osync", "write-odsync", "truncate")
 NAMES = ("creat", "mkdir", "unlink", "rmdir", "rename", "link", "exchange")
 
 WORDS = [
     *("creat", "creat", "mkdir", "unlink", "rmdir", "rename", "rename", "rename", "link", "exchange"),
-    *("write", "write", "mmapwrite", "write-osync", "write-odsync", "truncate"),
+    *("write", "write", "mmapwrite", "write-osync", "write-odsync", "truncate", "open", "close"),
     *("fsync", "fsync", "fsync", "fsync", "fdatasync", "msync", "sync"),
 ]
 
@@ -38,6 +40,9 @@ def some_operation(draw: st.DrawFn, tree: Tree, tag: int) -> Operation:
     targets = {"creat": new, "mkdir": new, "rmdir": directories, "fsync": [*files, *directories, "."]}
     if word in ("rename", "exchange"):
         targets[word] = files + directories
+    targets["close"] = [*tree.held]
+    if word in HELD and tree.held and draw(st.booleans()):
+        targets[word] = [*tree.held]
     path = draw(st.sampled_from(targets.get(word, files) or PATHS))
     if word in ("rename", "link", "exchange"):
         return Operation(word, path, draw(st.sampled_from(PATHS)))
@@ -212,7 +217,7 @@ def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Worklo
             remains.apply(index, None)
         elif data.draw(st.booleans(), f"keep `{operation}`"):
             remains.apply(index, data.draw(st.sampled_from([None, 1, 4096])))
-    observation = Observation(0, remains.tree)
+    observation = Observation(0, Tree(remains.tree.values()))
     assert Durability().check(history, observation) is None
     assert NeverWritten().check(history, observation) is None
 

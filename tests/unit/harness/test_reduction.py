@@ -46,6 +46,23 @@ def test_the_known_minimum_is_reached() -> None:
     assert found.to_text() == "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n"
 
 
+def orphan_is_written(candidate: Workload) -> bool:
+    """A file without a name is written to."""
+    trees = simulate(candidate)
+    return any(
+        operation.word in ("write", "append") and before[operation.path].nlink == 0
+        for operation, before in zip(candidate.operations, trees, strict=False)
+    )
+
+
+def test_handles_stay_where_they_are_needed_only() -> None:
+    setup = "mkdir d\ncreat d/x\ncreat d/y\nopen d/y\n"
+    text = f"{setup}---\nopen d/x\nappend @d/y 9\nunlink d/x\nwrite @d/x 8 9\nclose @d/x\n"
+    assert minimal(workload(text), orphan_is_written).to_text() == "creat a\n---\nopen a\nunlink a\nappend @a 1\n"
+    named = minimal(workload(text), lambda each: any(op.word in ("write", "append") for op in each.operations))
+    assert named.to_text() == "creat a\n---\nappend a 1\n"
+
+
 def test_no_subset_of_its_operations_fails() -> None:
     found = minimal(workload(NEEDLESS), replaces)
     count = len(found.operations)

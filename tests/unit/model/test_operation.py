@@ -7,9 +7,9 @@ from postcrash.model.operation import FORMS, Operation
 
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
-        "mkdir rmdir creat write append dwrite mmapwrite truncate fallocate link symlink unlink rename exchange "
-        "setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync writeback "
-        "commit sleep"
+        "mkdir rmdir creat open close write append dwrite mmapwrite truncate fallocate link symlink unlink rename "
+        "exchange setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync "
+        "writeback commit sleep"
     )
     assert " ".join(FORMS) == words
 
@@ -36,6 +36,8 @@ def test_classes_of_operations() -> None:
             "append F 5",
             {"op": "append", "path": "F", "length": 5, "tag": 254},
         ),
+        (Operation("open", "d/F"), "open d/F", {"op": "open", "path": "d/F"}),
+        (Operation("fsync", "@d/F"), "fsync @d/F", {"op": "fsync", "path": "@d/F"}),
         (Operation("truncate", "F", length=0), "truncate F 0", {"op": "truncate", "path": "F", "length": 0}),
         (
             Operation("fallocate", "F", mode="none", offset=1, length=2),

@@ -62,6 +62,11 @@ def run(lines: str) -> Tree:
         ("creat a; setxattr a user.b v; setxattr a user.a é", "a= user.a:c3a9 user.b:76"),
         ("creat a; setxattr a user.b v; setxattr a user.b w; link a c", "a= user.b:77, c= user.b:77"),
         ("mkdir d; setxattr d user.b v; removexattr d user.b", "d/"),
+        ("creat a; open a; rename a b; append @a 1; close @a", "b=0*1"),
+        ("creat a; open a; unlink a; creat a; append @a 1; append a 2", "a=1*2"),
+        ("creat a; open a; creat b; rename b a; append @a 1; fsync @a", "a="),
+        ("creat a; open a; link a b; append @a 1; unlink a", "b=0*1"),
+        ("creat a; open a; append a 1; unlink a; append @a 1; setxattr @a user.b v; truncate @a 5", ""),
         ("creat a; append a 1; fsync .; fsync a; fdatasync a; msync a; writeback a; commit; sync; syncfs", "a=0*1"),
     ],
 )
@@ -108,6 +113,8 @@ def test_effects(lines: str, shown: str) -> None:
         ("fdatasync a", "ENOENT"),
         ("mkdir a; msync a", "EISDIR"),
         ("mkdir a; writeback a", "EISDIR"),
+        ("open a", "ENOENT"),
+        ("mkdir a; open a", "EISDIR"),
     ],
 )
 def test_refusals(lines: str, errno_name: str) -> None:
@@ -117,6 +124,29 @@ def test_refusals(lines: str, errno_name: str) -> None:
     operation = caught.value.operation
     assert operation.line == lines.count(";") + 1
     assert str(caught.value) == f"line {operation.line}: `{operation}` would fail with {errno_name}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("creat a; write @a 0 1", "line 2: `write @a 0 1` would fail with EBADF: @a is not open"),
+        ("creat a; open a; close @a; fsync @a", "line 4: `fsync @a` would fail with EBADF: @a is not open"),
+        ("creat a; open a; close @a; close @a", "line 4: `close @a` would fail with EBADF: @a is not open"),
+        ("creat a; open a; rename a b; creat a; open a", "line 5: `open a` would fail with EEXIST: @a is open already"),
+    ],
+)
+def test_handles_that_are_not_open_or_are_already(lines: str, message: str) -> None:
+    with pytest.raises(SimulationError) as caught:
+        run(lines)
+    assert str(caught.value) == message
+
+
+def test_a_file_without_a_name_is_there_while_it_is_open() -> None:
+    workload = parse_workload("creat a\nlink a b\nopen a\nunlink a\nunlink b\nappend @a 9\nclose @a", "w")
+    trees = simulate(workload)
+    assert [(tree["@a"].nlink, tree["@a"].size) for tree in trees[3:-1]] == [(2, 0), (1, 0), (0, 0), (0, 9)]
+    assert "@a" not in trees[-1]
+    assert [list(tree) for tree in trees[5:]] == [["."]] * 3
 
 
 def test_every_operation_is_simulated() -> None:

@@ -12,13 +12,16 @@ from postcrash.model.operation import Kind
 from postcrash.model.quoting import quote
 
 COMPONENTS = st.text(st.characters(codec="utf-8").filter(str.isprintable), min_size=1, max_size=20).filter(
-    lambda text: "/" not in text and text not in (".", "..", ".postcrash")
+    lambda text: "/" not in text and not text.startswith("@") and text not in (".", "..", ".postcrash")
 )
 PATHS = st.lists(COMPONENTS, min_size=1, max_size=3).map("/".join)
+HANDLES = PATHS.map(lambda path: f"@{path}")
 SECTORS = st.integers(1, 100).map(lambda count: str(count * SECTOR_BYTES))
 ARGUMENTS = {
     Kind.PATH: PATHS,
-    Kind.PATH_OR_ROOT: PATHS | st.just("."),
+    Kind.FILE: PATHS | HANDLES,
+    Kind.FILE_OR_ROOT: PATHS | HANDLES | st.just("."),
+    Kind.HANDLE: HANDLES,
     Kind.TARGET: PATHS.map(lambda path: "/" + path),
     Kind.OFFSET: st.integers(0, 1 << 30).map(str),
     Kind.SECTOR_OFFSET: SECTORS,

@@ -7,7 +7,7 @@ import pytest
 from postcrash.model import FORMS, Operation, parse_workload, simulate
 from postcrash.reports.shell_operations import NoCommandError, byte_of, commands
 
-SETUP = "mkdir D; mkdir e; creat A; append A 5000; creat B; setxattr A user.x 1; link B C; "
+SETUP = "mkdir D; mkdir e; creat A; append A 5000; creat B; setxattr A user.x 1; link B C; creat D/x_y; open A; "
 
 EXPECTED = {
     "mkdir f": ["mkdir f"],
@@ -42,6 +42,10 @@ EXPECTED = {
     "msync A": ['xfs_io -c "mmap -rw 0 5000" -c "msync -s 0 5000" A'],
     "msync A 4100 10": ['xfs_io -c "mmap -rw 0 4110" -c "msync -s 4096 14" A'],
     "msync B": [":"],
+    "open D/x_y": ["exec {held_D_2f_x_5f_y}<>D/x_y"],
+    "close @A": ["exec {held_A}>&-"],
+    "append @A 4096": ['xfs_io -c "pwrite -q -S 0x62 -b 4096 5000 4096" /proc/self/fd/$held_A'],
+    "setxattr @A user.y abc": ["setfattr -n user.y -v abc /proc/self/fd/$held_A"],
     "sync": ["sync"],
     "syncfs": ["sync -f ."],
     "writeback A": ['xfs_io -c "sync_range -b -w -a 0 0" A'],

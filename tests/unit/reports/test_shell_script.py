@@ -46,6 +46,14 @@ def test_an_operation_in_progress_runs_behind_the_mark() -> None:
     assert "fsync" not in function(after, "last_operation") and "fsync" in function(after, "operations")
 
 
+def test_a_handle_does_not_reach_from_one_shell_to_the_next() -> None:
+    held = parse_workload("creat B\n---\nopen B\nrename B C\nwrite @B 0 9\nfsync @B\n", "held")
+    text = script("t", target_named("xfs"), held, simulate(held), TREE, Logged(5, 0, (), is_inside=False))
+    assert 'xfs_io -c "fsync" /proc/self/fd/$held_B' in function(text, "operations")
+    with pytest.raises(NoCommandError, match=r"`fsync @B` is about a file that operations before the last opened"):
+        script("t", target_named("xfs"), held, simulate(held), TREE, Logged(5, 0))
+
+
 def test_a_lost_range_is_named_once_with_what_it_is() -> None:
     cut = Logged(5, 1, (LOST, LOST))
     text = script("t", target_named("xfs"), WORKLOAD, simulate(WORKLOAD), TREE, cut)

@@ -1,12 +1,15 @@
 """How many workloads there are, and that each is one: numbered, different, able to run."""
 
 import random
+from pathlib import Path
 
 import pytest
 
 from postcrash.model import FORMS, simulate
 from postcrash.workloads import GRAMMARS, Space
 
+ROOT = Path(__file__).resolve().parents[3]
+FULL = {1: 1066, 2: 1_456_032}
 ACE = {1: 328, 2: 241_720, 3: 7_478_858}
 SPACES = [Space(grammar, length) for grammar in GRAMMARS.values() for length in (1, 2)]
 
@@ -14,6 +17,12 @@ SPACES = [Space(grammar, length) for grammar in GRAMMARS.values() for length in 
 @pytest.mark.parametrize(("length", "count"), ACE.items())
 def test_ace_has_as_many_as_its_paper_says(length: int, count: int) -> None:
     assert len(Space(GRAMMARS["ace"], length)) == count
+
+
+@pytest.mark.parametrize(("length", "count"), FULL.items())
+def test_full_has_as_many_as_its_documentation_says(length: int, count: int) -> None:
+    assert len(Space(GRAMMARS["full"], length)) == count
+    assert f" {count:,}; " in (ROOT / "docs/hunting.md").read_text(encoding="utf-8")
 
 
 def numbers(space: Space, count: int = 1500) -> list[int]:
