@@ -11,6 +11,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 VM_TESTS = ROOT / "tests/vm"

@@ -200,7 +200,7 @@ class Remains:
         return found if meant == here else None
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 @given(data=st.data(), workload=workloads())
 def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Workload) -> None:
     first, count = len(workload.setup), len(workload.operations)

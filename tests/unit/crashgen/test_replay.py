@@ -41,7 +41,7 @@ def test_a_replay_shows_the_crash_states_of_prefix(recorder: Recorder) -> None:
     out = recorder.folder / "exported"
     [model] = [model for model in MODELS if model.name == "prefix"]
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(model))
     def agree(log: Log) -> None:
         out.unlink(missing_ok=True)

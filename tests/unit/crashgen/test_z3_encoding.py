@@ -196,7 +196,7 @@ class Drive:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_the_core_finds_what_the_rules_allow(recorder: Recorder, model: Model) -> None:
-    @settings(max_examples=LOGS_PER_MODEL, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=LOGS_PER_MODEL, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(model))
     def agree(log: Log) -> None:
         played = Drive(log).contents()
@@ -217,7 +217,7 @@ WIDER = [("ordered", "cache"), ("cache", "cache:2048"), ("cache:2048", "torn"), 
 def test_a_model_has_every_state_of_a_narrower_one(narrow: str, wide: str) -> None:
     models = {model.name: model for model in MODELS}
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(models[wide]))
     def include(log: Log) -> None:
         for few, more in zip(Drive(Log(models[narrow], log.events)).contents(), Drive(log).contents(), strict=True):

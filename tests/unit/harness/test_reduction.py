@@ -102,7 +102,7 @@ def test_what_cannot_be_made_smaller_stays() -> None:
     assert minimal(only, lambda candidate: candidate == only) == only
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sets(st.integers(0, 11), min_size=1, max_size=5))
 def test_any_set_of_needed_operations_is_found(needed: set[int]) -> None:
     lines = [f"creat {chr(ord('a') + number)}" for number in range(12)]

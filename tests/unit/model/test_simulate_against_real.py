@@ -79,7 +79,7 @@ def real_refusal(root: Path, step: Step) -> str | None:
     return None
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(sorted(REAL)), NAMES, NAMES), max_size=25))
 def test_same_refusals_and_same_tree(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
     root = tmp_path_factory.mktemp("real")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from postcrash._core import (
@@ -157,7 +157,6 @@ def test_a_hostile_log_gets_one_clear_error(tmp_path: Path, content: bytes, reas
         scan_dm_log_writes(tmp_path / "absent", DISK_SECTORS)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_changed_logs_of_kernel_and_qemu_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -214,7 +213,6 @@ def numbered(drawn: list[Event]) -> list[Event]:
     return [(kind, ident, *rest) for ident, (kind, *rest) in enumerate(drawn)]
 
 
-@settings(deadline=None)
 @given(drawn=st.lists(requests_with(False), max_size=8))
 def test_export_and_import_keep_the_crash_states(tmp_path_factory: pytest.TempPathFactory, drawn: list[Event]) -> None:
     folder = tmp_path_factory.mktemp("kept")
@@ -234,7 +232,6 @@ def test_export_and_import_keep_the_crash_states(tmp_path_factory: pytest.TempPa
     ]
 
 
-@settings(deadline=None)
 @given(drawn=st.lists(requests_with(False, True), max_size=8), data=st.data())
 def test_replaying_an_export_gives_the_final_disk(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Event], data: st.DataObject
