@@ -77,11 +77,15 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
 
 
 def standing_text(about: Said, verdict: Verdict) -> str:
-    """In words, with the rule: `broken: sync (sync(2), NOTES)`, `not provided`; empty if it is undecided."""
+    """In words, with the rule, and its source where the promise matters: `kept: sync`, `broken: sync (sync(2), NOTES)`.
+
+    Without a rule `provided`, `not provided`; empty if it is undecided.
+    """
     standing, clause = about.standing(verdict), about.promise or about.denial
-    if standing is None:
-        return ""
-    return f"{standing.value}: {clause.rule} ({clause.source})" if clause else standing.value
+    if standing is None or clause is None:
+        return standing.value if standing else ""
+    source = f" ({clause.source})" if verdict is Verdict.VIOLATED else ""
+    return f"{standing.value}: {clause.rule}{source}"
 
 
 def verdict_on_promises(judged: Iterable[tuple[Verdict, Said]]) -> Verdict:

@@ -168,6 +168,7 @@ def test_the_four_standings() -> None:
     assert [promised.standing(verdict) for verdict in Verdict] == [Standing.KEPT, None, Standing.BROKEN]
     for about in (denied, silent):
         assert [about.standing(verdict) for verdict in Verdict] == [Standing.PROVIDED, None, Standing.NOT_PROVIDED]
+    assert standing_text(promised, HOLDS) == "kept: auto-da-alloc"
     assert standing_text(promised, VIOLATED).startswith("broken: auto-da-alloc (Linux, Documentation/")
     assert standing_text(denied, VIOLATED).startswith("not provided: noauto-da-alloc (Linux, Documentation/")
     assert (standing_text(silent, HOLDS), standing_text(silent, UNDECIDED)) == ("provided", "")
