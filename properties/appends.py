@@ -24,8 +24,8 @@ class Append:
 def sole_appends(history: History, words: Collection[str]) -> tuple[Append, ...]:
     """The recorded operations, among those called `words`, that append to a file which nothing else changes.
 
-    Nothing else: no recorded operation writes to the file, sets its size, or gives it another name, before or after.
-    What the set-up did to it is only its past.
+    Nothing else: no recorded operation writes to the file, sets its size, or gives it another name, before or after; and
+    its name is never another file's. What the set-up did to it is only its past.
     """
     return _sole_appends(history.workload, frozenset(words))
 
@@ -53,11 +53,12 @@ def _append_at(history: History, index: int) -> Iterator[Append]:
 
 def _is_changed_otherwise(history: History, append: Append) -> bool:
     inode = history.trees[append.index][append.path].inode
-    for tree in history.trees[append.index :]:
-        entry = tree.get(append.path)
-        if entry is None or entry.inode != inode or entry.nlink != 1:
-            return True
     recorded = range(len(history.workload.setup), len(history.workload.operations))
+    for number in (*recorded, recorded.stop):
+        entry = history.trees[number].get(append.path)
+        is_not_yet = entry is None and number < append.index
+        if not is_not_yet and (entry is None or entry.inode != inode or entry.nlink != 1):
+            return True
     return any(index != append.index and _changes(history, index, inode) for index in recorded)
 
 

@@ -45,6 +45,8 @@ ROWS = [
     (("", "creat a; append a 10; rename a b"), "a=stale:10", True, True, False),
     (("", "creat a; append a 10; link a b"), "a=stale:10 b=stale:10", True, True, False),
     (("", "creat a; mmapwrite a 0 10"), "a=stale:10", True, True, False),
+    (("creat a; append a 20", "unlink a; creat a; append a 10"), "a=w0:20", True, True, False),
+    (("creat a; append a 20", "creat b; rename b a; append a 10"), "a=w0:20", True, True, False),
     (("creat a; append a 10", "write a 5 10"), "a=stale:15", True, True, False),
     # All that append by write()
     (("creat a; append a 10", "write a 10 10"), "a=w0:10+stale:10", False, False, True),
