@@ -24,8 +24,8 @@ class Append:
 def sole_appends(history: History, words: Collection[str]) -> tuple[Append, ...]:
     """The recorded operations, among those called `words`, that append to a file which nothing else changes.
 
-    Nothing else: no recorded operation writes to the file, sets its size, or gives it another name, before or after; and
-    its name is never another file's. What the set-up did to it is only its past.
+    Nothing else: no recorded operation writes to the file, sets its size, or gives it another name, before or after,
+    and its name was never another file's. What the set-up did to it is only its past.
     """
     return _sole_appends(history.workload, frozenset(words))
 
