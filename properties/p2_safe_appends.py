@@ -23,8 +23,8 @@ class _Appends(ABC):
     source = "HotDep'13, section 2 (P2)"
     exclusions: tuple[str, ...] = (
         "A file that is missing, or no longer than before the append (durability is another matter).",
-        "A file that a recorded operation also writes, truncates, preallocates, links, renames or removes, or whose name "
-        "was another file's: the paper says no other write() or truncate(), the others are ours.",
+        "A file that a recorded operation also writes, truncates, preallocates, links, renames or removes, or whose "
+        "name was another file's: the paper says no other write() or truncate(), the others are ours.",
         "Appends through a mapping: the paper says write().",
     )
 
