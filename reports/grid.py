@@ -147,7 +147,7 @@ def published_notes(grid: Grid) -> list[str]:
 
 
 def _published_note(cell: Cell, said: Verdict) -> str:
-    why = why_otherwise(cell.target, cell.property) if cell.verdict is Verdict.VIOLATED else ""
+    why = why_otherwise(cell.target, cell.property)
     return f"{cell.target} {cell.property}: published {said.symbol} ({published_for(cell.property)})" + (
         f"; {why}" if why else ""
     )

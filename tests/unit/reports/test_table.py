@@ -1,7 +1,9 @@
 """The table as terminal text, Markdown and JSON, and its footnotes."""
 
 import io
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,7 +13,7 @@ from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.properties.promises import Clause, Said
 from postcrash.reports import page
 from postcrash.reports.grid import certificate, grids, mark, note, otherwise_published
-from postcrash.reports.published import published
+from postcrash.reports.published import published, why_otherwise
 from postcrash.reports.records import Cell
 from postcrash.reports.table import LEGEND, print_table, to_json, to_markdown
 
@@ -94,6 +96,13 @@ def test_the_published_table_of_osdi14() -> None:
     assert published("xfs-wsync", "O-append-any") is None
     assert published("btrfs", "O-append-any") is None
     assert all(published("ext2", name) is not None for name in rows)
+
+
+def test_every_difference_in_the_stored_table_is_explained() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs/catalogue.md").read_text()
+    differ = re.findall(r"^- (\S+) (\S+): published . \((?:OSDI'14|Linux 3.2)\)(.*)$", text, re.MULTILINE)
+    assert differ
+    assert [(target, prop) for target, prop, why in differ if why != f"; {why_otherwise(target, prop)}"] == []
 
 
 def test_many_properties_stand_in_rows(make_cell: MakeCell) -> None:
