@@ -146,7 +146,8 @@ def test_nothing_holds_where_something_was_left_out(limited: tuple[Path, dict]) 
     assert report["judges"]["durability"]["verdict"] == "violated"
     assert report["recoveries"] <= 60
     assert {judge["verdict"] for judge in report["judges"].values()} <= {"violated", "undecided"}
-    reason = report["judges"]["never-written"]["reason"]
+    assert report["judges"]["never-written"]["reason"] == "a crash state does not mount (errno 5)"
+    reason = report["judges"]["fsck"]["reason"]
     for expected in ("crash interval 0: ", " crash states: all within ", "of nothing kept", "random ones (seed 1)"):
         assert expected in reason
     for interval in report["intervals"]:

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::memory::GuestMemory;
-use crate::vhost::invalid;
+use crate::memory::{invalid, GuestMemory};
 use crate::virtqueue::{Buffer, Chain};
 
 const SECTOR_BYTES: usize = 512;

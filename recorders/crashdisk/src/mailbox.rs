@@ -5,7 +5,8 @@ use std::io;
 use postcrash_wire::{frame, Command, Message};
 
 use crate::block::{Kind, Request, Status};
-use crate::vhost::{invalid, Connection};
+use crate::memory::invalid;
+use crate::vhost::Connection;
 
 /// Sector where frames start.
 const START: u64 = frame::START_BYTES / 512;

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::vhost::invalid;
-
 const PAGE_BYTES: u64 = 4096;
 
 /// One stretch of guest memory.
@@ -100,6 +98,11 @@ impl GuestMemory {
 }
 
 /// Guest memory for tests.
+/// The error of a guest that breaks the protocol.
+pub fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
 #[cfg(test)]
 pub mod fake {
     use super::{GuestMemory, Region};

@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::memory::{GuestMemory, Region};
+use crate::memory::{invalid, GuestMemory, Region};
 use crate::virtqueue::{RingAddresses, Virtqueue};
 
 const VERSION: u32 = 1;
@@ -242,10 +242,6 @@ fn u32_at(payload: &[u8], at: usize) -> io::Result<u32> {
 fn u64_at(payload: &[u8], at: usize) -> io::Result<u64> {
     let bytes = payload.get(at..at + 8).ok_or_else(|| invalid("vhost-user payload is too short".into()))?;
     Ok(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
-}
-
-pub fn invalid(reason: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{fence, AtomicU16, Ordering};
 
-use crate::memory::GuestMemory;
-use crate::vhost::invalid;
+use crate::memory::{invalid, GuestMemory};
 
 const SIZE_MAX: u32 = 1024;
 const DESC_NEXT: u16 = 1;
