@@ -70,11 +70,17 @@ def test_each_is_found_where_it_is_given_up(
 
 
 def test_no_false_alarm_where_the_budget_ends(tmp_path: Path) -> None:
-    result = postcrash(
-        tmp_path, "check", EXAMPLE, "--target", CHECKSUMMED_LOG, *GENERAL, "--budget", "60", "--json", "-"
-    )
+    names = [checker.name for checker in CHECKERS if checker.name != "fsck"]
+    asked = [argument for name in names for argument in ("--judge", name)]
+    result = postcrash(tmp_path, "check", EXAMPLE, "--target", CHECKSUMMED_LOG, *asked, "--budget", "60", "--json", "-")
     assert result.returncode == 6, result.stderr or result.stdout
     assert json.loads(result.stdout)["findings"] == []
+
+
+def test_no_fsck_is_asked_for_where_there_is_none(tmp_path: Path) -> None:
+    result = postcrash(tmp_path, "check", EXAMPLE, "--target", CHECKSUMMED_LOG, "--judge", "fsck")
+    assert (result.returncode, result.stdout) == (4, "")
+    assert "fsck: the target nilfs2 names no program that it could run" in result.stderr
 
 
 @pytest.mark.parametrize("target", sorted(UNSAFE))
