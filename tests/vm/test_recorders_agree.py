@@ -199,24 +199,21 @@ def undecidable(disk: Trace, above: Trace) -> set[str]:
     """Faults that a comparison cannot notice.
 
     Where the disk lacks the last plain write of all, the log does not tell that it was not made while unmounting. For
-    QEMU's log, a flush beside another flush or behind a FUA write may be there or not, and two FUA writes in a row may
-    share a flush.
+    QEMU's log, a flush beside another flush or behind a FUA write may be there or not.
     """
     agreement = compare(disk, above)
     if disk.marks:
         plain = [each for each in agreement.placed if each.request.kind == "write" and not each.request.fua]
         return {f"write {disk.requests.index(part)} at {part.sector} dropped" for part in plain[-1].parts}
-    pairs = zip([None, *above.requests], above.requests, [*above.requests[1:], None], strict=False)
-    needless = {
-        f"flush {number} at 0 dropped"
-        for number, (before, request, behind) in enumerate(pairs)
-        if request.kind == "flush"
-        and (before is None or before.fua or "flush" in (before.kind, behind.kind if behind else ""))
-    }
     fua = {part for each in agreement.placed if each.request.fua for part in each.parts}
-    around = zip(disk.requests, disk.requests[1:], disk.requests[2:], strict=False)
-    shared = (n for n, (before, _, behind) in enumerate(around, 1) if before in fua and behind in fua)
-    return needless | {f"flush {number} at 0 dropped" for number in shared}
+    needless = set()
+    for requests in (above.requests, disk.requests):
+        pairs = zip([None, *requests], requests, [*requests[1:], None], strict=False)
+        for number, (before, request, behind) in enumerate(pairs):
+            is_behind_fua = before is None or before.fua or before in fua
+            if request.kind == "flush" and (is_behind_fua or "flush" in (before.kind, behind.kind if behind else "")):
+                needless.add(f"flush {number} at 0 dropped")
+    return needless
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
