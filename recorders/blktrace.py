@@ -1,8 +1,12 @@
 """Traces of the kernel's blktrace, as requests.
 
-The format is `struct blk_io_trace` of include/uapi/linux/blktrace_api.h: 48 bytes for each event, then `pdu_len` bytes
-that belong to it. Every CPU has a file of its own, in which its events are numbered, notifications aside. A trace shows
-no data, and write-zeroes as a write; all else of a request is there, also PREFLUSH and FUA as they were asked for.
+The format is that of include/uapi/linux/blktrace_api.h: `struct blk_io_trace` of 48 bytes for each event, or from Linux
+6.19 on `struct blk_io_trace2` of 64, then `pdu_len` bytes that belong to it. Every CPU has a file of its own, in which
+its events are numbered, notifications aside. A trace shows no data, and the older format write-zeroes as a write; all
+else of a request is there, also PREFLUSH and FUA as they were asked for.
+
+A kernel that has the newer format leaves every event with FUA out of the older one: `__blk_add_trace` drops, as no
+event of version 1, what is greater than the highest flag of that version, which is FUA.
 """
 
 import struct
@@ -22,14 +26,14 @@ MESSAGE = "postcrash"
 
 Level = Literal["queued", "issued"]
 
-_EVENT = struct.Struct("<IIQQIIIIIHH")
 _MAGIC = 0x65617400
-_VERSION = 7
+_EVENTS = {7: struct.Struct("<IIQQIIIIIHH"), 8: struct.Struct("<IIQQIIQIIHH12x")}
+"""By version of the format. Action and process have changed places."""
 _QUEUE, _REQUEUE, _INSERT, _ISSUE, _COMPLETE = 1, 5, 6, 7, 8
 _ACTION = 0xFF
 _CGROUP = 1 << 8
 _CGROUP_BYTES = 8
-_WRITE, _FLUSH, _NOTIFY, _DISCARD, _FUA = (1 << (16 + bit) for bit in (1, 2, 10, 13, 15))
+_WRITE, _FLUSH, _NOTIFY, _DISCARD, _FUA, _WRITE_ZEROES = (1 << (16 + bit) for bit in (1, 2, 10, 13, 15, 22))
 _NOTE_MESSAGE = 2
 
 
@@ -68,29 +72,33 @@ def _events(content: bytes) -> Iterator[Event]:
         count += 1
         if count > EVENTS_MAX:
             raise BlktraceError(f"byte {at}: more than {EVENTS_MAX} events")
-        if len(content) - at < _EVENT.size:
-            raise BlktraceError(f"byte {at}: an event of {_EVENT.size} bytes is cut off")
-        magic, sequence, time, sector, size, action, _, _, cpu, _, extra = _EVENT.unpack_from(content, at)
-        _check_magic(magic, at)
+        version, form = _format(content, at)
+        if len(content) - at < form.size:
+            raise BlktraceError(f"byte {at}: an event of {form.size} bytes is cut off")
+        _, sequence, time, sector, size, action, process, _, cpu, _, extra = form.unpack_from(content, at)
+        if version == 8:
+            action = process
         if not action & _NOTIFY:
             if latest.get(cpu, 0) >= sequence:
                 raise BlktraceError(f"byte {at}: event {sequence} of CPU {cpu} stands behind event {latest[cpu]}")
             latest[cpu] = sequence
-        start = at + _EVENT.size + (_CGROUP_BYTES if action & _CGROUP else 0)
-        at += _EVENT.size + extra
+        start = at + form.size + (_CGROUP_BYTES if action & _CGROUP else 0)
+        at += form.size + extra
         if at > len(content):
             raise BlktraceError(f"byte {at - extra}: {extra} bytes of an event are cut off")
         yield Event(time, cpu, sector, size, action, content[start:at])
 
 
-def _check_magic(magic: int, at: int) -> None:
+def _format(content: bytes, at: int) -> tuple[int, struct.Struct]:
+    """The version of the event that begins there, and its form."""
+    magic = int.from_bytes(content[at : at + 4], "little")
     if magic & ~0xFF == _MAGIC:
-        if magic & 0xFF != _VERSION:
-            raise BlktraceError(f"byte {at}: version {magic & 0xFF} of the format; version {_VERSION} is read")
-    elif int.from_bytes(magic.to_bytes(4, "little"), "big") & ~0xFF == _MAGIC:
+        if form := _EVENTS.get(magic & 0xFF):
+            return magic & 0xFF, form
+        raise BlktraceError(f"byte {at}: version {magic & 0xFF} of the format; versions 7 and 8 are read")
+    if int.from_bytes(content[at : at + 4], "big") & ~0xFF == _MAGIC:
         raise BlktraceError(f"byte {at}: a trace of a machine with the other byte order")
-    else:
-        raise BlktraceError(f"byte {at}: not a trace of blktrace: {magic:#x} where an event should begin")
+    raise BlktraceError(f"byte {at}: not a trace of blktrace: {magic:#x} where an event should begin")
 
 
 def read_blktrace(content: bytes, level: Level = "issued") -> Trace:
@@ -158,9 +166,11 @@ def _key(request: Request) -> tuple[str, int, int]:
 def _request(event: Event, position: int) -> Request | None:
     flags = event.action
     sector, sectors = event.sector, event.size // SECTOR_BYTES
-    kind: Literal["write", "flush", "discard"]
+    kind: Literal["write", "flush", "discard", "write-zeroes"]
     if flags & _DISCARD:
         kind = "discard"
+    elif flags & _WRITE_ZEROES:
+        kind = "write-zeroes"
     elif flags & _FLUSH and not event.size:
         kind, sector = "flush", 0
     elif flags & _WRITE and event.size:

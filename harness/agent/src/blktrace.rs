@@ -25,8 +25,24 @@ struct Setup {
     pid: u32,
 }
 
+/// `struct blk_user_trace_setup2`, since Linux 6.19: for a trace in the newer format. Such a kernel leaves requests with
+/// FUA out of one in the older format (recorders/blktrace.py).
+#[repr(C)]
+struct Setup2 {
+    name: [u8; 64],
+    act_mask: u64,
+    buf_size: u32,
+    buf_nr: u32,
+    start_lba: u64,
+    end_lba: u64,
+    pid: u32,
+    flags: u32,
+    reserved: [u64; 11],
+}
+
 /// `_IOWR(0x12, 115, struct blk_user_trace_setup)`, and `_IO(0x12, 116)` and so on; include/uapi/linux/fs.h.
 const BLKTRACESETUP: libc::c_ulong = 0xc000_1273 | (size_of::<Setup>() as libc::c_ulong) << 16;
+const BLKTRACESETUP2: libc::c_ulong = 0xc000_128e | (size_of::<Setup2>() as libc::c_ulong) << 16;
 const BLKTRACESTART: libc::c_ulong = 0x1274;
 const BLKTRACESTOP: libc::c_ulong = 0x1275;
 const BLKTRACETEARDOWN: libc::c_ulong = 0x1276;
@@ -46,23 +62,11 @@ impl Blktrace {
             _ => failed("debugfs", &e),
         })?;
         let disk = File::open(device)?;
-        let mut setup = Setup {
-            name: [0; 32],
-            act_mask: 0,
-            buf_size: BUFFER_BYTES,
-            buf_nr: BUFFERS,
-            start_lba: 0,
-            end_lba: 0,
-            pid: 0,
-        };
-        // SAFETY: the structure that the call takes, which lives through it.
-        let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP, &raw mut setup) };
-        check(result).map_err(|e| match errno(&e) {
+        let name = set_up(&disk).map_err(|e| match errno(&e) {
             libc::ENOTTY => io::Error::other("this kernel has no blktrace (CONFIG_BLK_DEV_IO_TRACE)"),
             _ => failed("setting up", &e),
         })?;
-        let name = setup.name.split(|&byte| byte == 0).next().unwrap_or_default();
-        let files = format!("{DEBUG}/block/{}", String::from_utf8_lossy(name));
+        let files = format!("{DEBUG}/block/{name}");
         let messages = OpenOptions::new().write(true).open(format!("{files}/msg")).map_err(|e| failed("msg", &e))?;
         let trace = Blktrace { disk, files, messages };
         trace.control(BLKTRACESTART)?;
@@ -106,6 +110,29 @@ impl Drop for Blktrace {
         let _ = self.control(BLKTRACESTOP);
         let _ = self.control(BLKTRACETEARDOWN);
     }
+}
+
+/// Set up tracing, in the newer format where the kernel has it: the name of the trace's folder.
+fn set_up(disk: &File) -> io::Result<String> {
+    let (buf_size, buf_nr) = (BUFFER_BYTES, BUFFERS);
+    let (act_mask, start_lba, end_lba, pid, flags, reserved) = (0, 0, 0, 0, 0, [0; 11]);
+    let mut newer = Setup2 { name: [0; 64], act_mask, buf_size, buf_nr, start_lba, end_lba, pid, flags, reserved };
+    // SAFETY: the structure that the call takes, which lives through it.
+    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP2, &raw mut newer) };
+    match check(result) {
+        Ok(_) => return Ok(text(&newer.name)),
+        Err(error) if errno(&error) != libc::ENOTTY => return Err(error),
+        Err(_) => (),
+    }
+    let mut older = Setup { name: [0; 32], act_mask: 0, buf_size, buf_nr, start_lba, end_lba, pid };
+    // SAFETY: likewise.
+    check(unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP, &raw mut older) })?;
+    Ok(text(&older.name))
+}
+
+/// What stands before the first zero.
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned()
 }
 
 fn failed(what: &str, error: &io::Error) -> io::Error {

@@ -11,7 +11,9 @@ from postcrash.recorders.blktrace import BlktraceError, read_blktrace, read_even
 
 MAGIC = 0x65617407
 QUEUE, REQUEUE, INSERT, ISSUE, COMPLETE, SPLIT = 1, 5, 6, 7, 8, 13
-READ, WRITE, FLUSH, SYNC, NOTIFY, META, DISCARD, FUA = (1 << (16 + bit) for bit in (0, 1, 2, 3, 10, 12, 13, 15))
+READ, WRITE, FLUSH, SYNC, NOTIFY, META, DISCARD, FUA, ZEROES = (
+    1 << (16 + bit) for bit in (0, 1, 2, 3, 10, 12, 13, 15, 22)
+)
 PROCESS, MESSAGE = 0, 2
 CGROUP = 1 << 8
 
@@ -43,6 +45,13 @@ class Log:
         self.content += struct.pack(self.order + "IIQQIIIIIHH", *fields) + extra
         return self
 
+    def add2(self, time: int, action: int, sector: int = 0, size: int = 0, extra: bytes = b"") -> "Log":
+        """An event of the format that Linux has since 6.19."""
+        self.sequence += not action & NOTIFY
+        fields = MAGIC + 1, self.sequence, time, sector, size, 7, action, 0xFD00000, self.cpu, 0, len(extra)
+        self.content += struct.pack("<IIQQIIQIIHH12x", *fields) + extra
+        return self
+
 
 def shown(content: bytes, level: str = "issued") -> Iterator[tuple[object, ...]]:
     for request in read_blktrace(content, level).requests:  # type: ignore[arg-type]
@@ -63,6 +72,17 @@ def test_what_was_asked_for_and_what_the_driver_got() -> None:
         ("write", 72, 8, "", 5, 6),
         ("discard", 0, 2048, "", 8, None),
     ]
+
+
+def test_the_newer_format_tells_write_zeroes_from_writes() -> None:
+    log = Log().add2(1, QUEUE | WRITE | FUA, 64, 8192).add2(2, NOTIFY | MESSAGE, extra=b"postcrash started 1")
+    log.add2(3, QUEUE | WRITE | ZEROES | SYNC, 8, 4096, b"x" * 3).add2(4, QUEUE | WRITE, 8, 4096)
+    assert list(shown(log.content, "queued")) == [
+        ("write", 64, 16, "A", 0, None),
+        ("write-zeroes", 8, 8, "", 2, None),
+        ("write", 8, 8, "", 3, None),
+    ]
+    assert [mark.position for mark in read_blktrace(log.content).marks] == [1]
 
 
 def test_a_request_that_goes_back_to_the_queue_counts_once() -> None:
@@ -116,7 +136,11 @@ GOOD = Log().add(1, ISSUE | WRITE, 8, 512, b"x" * 5).add(2, COMPLETE | WRITE, 8,
     [
         (b"junk" * 12, "byte 0: not a trace of blktrace: 0x6b6e756a where an event should begin"),
         (Log(order=">").add(1, ISSUE | WRITE).content, "byte 0: a trace of a machine with the other byte order"),
-        (Log().add(1, ISSUE | WRITE, magic=MAGIC + 1).content, "byte 0: version 8 of the format; version 7 is read"),
+        (
+            Log().add(1, ISSUE | WRITE, magic=MAGIC - 1).content,
+            "byte 0: version 6 of the format; versions 7 and 8 are read",
+        ),
+        (Log().add(1, ISSUE | WRITE, magic=MAGIC + 1).content, "byte 0: an event of 64 bytes is cut off"),
         (GOOD[:-1], "byte 53: an event of 48 bytes is cut off"),
         (GOOD[:50], "byte 48: 5 bytes of an event are cut off"),
         (GOOD + GOOD, "byte 101: event 1 of CPU 0 stands behind event 2"),
@@ -132,7 +156,8 @@ def test_what_is_no_trace_is_refused(content: bytes, expected: str) -> None:
 def test_damaged_traces_are_read_or_refused() -> None:
     log = Log()
     for number in range(20):
-        log.add(number, random.Random(number).choice([ISSUE, COMPLETE]) | WRITE, 8, 512, bytes(number))
+        add = log.add if number % 3 else log.add2
+        add(number, random.Random(number).choice([ISSUE, COMPLETE]) | WRITE, 8, 512, bytes(number))
     refused = 0
     for seed in range(2000):
         source = random.Random(seed)
