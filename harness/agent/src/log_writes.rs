@@ -1,5 +1,6 @@
 //! The test disk under dm-log-writes; where QEMU logs too, with a mirror between them.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -43,8 +44,13 @@ impl LogWrites {
     }
 
     /// Undo the mappings, which brings all that was seen into the log.
+    ///
+    /// Removal puts what no flush has covered before all that still waits for its turn (`log_writes_dtr` of
+    /// drivers/md/dm-log-writes.c); so a flush comes first.
     pub fn remove(self) -> io::Result<()> {
+        let flushed = File::open(&self.logged.device).and_then(|device| device.sync_all());
         self.logged.remove()?;
+        flushed?;
         self.mirror.map_or(Ok(()), Mapping::remove)
     }
 }
