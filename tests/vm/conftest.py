@@ -16,12 +16,20 @@ from postcrash.harness.kernels import Stock
 from postcrash.harness.machine import Event, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
-from postcrash.model import Observation, Tree, Workload
+from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 
 SUITE = "bookworm"
 SERIES = "6.1."
 """Debian's user-mode Linux of that suite is of the same series."""
+
+
+def overwriting() -> WorkloadBuilder:
+    """A file of three blocks whose first is written again; the test goes on from there."""
+    return WorkloadBuilder().creat("A").write("A", 0, 12288).begin().write("A", 0, 4096)
+
+
+OVERWRITE = overwriting().write("A", 8192, 4096).append("A", 8192).fsync("A").sync().build("overwrite")
 
 
 @dataclass(frozen=True)

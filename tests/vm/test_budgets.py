@@ -11,23 +11,10 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.machine import Event, Machine
 from postcrash.model import WorkloadBuilder
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import OVERWRITE, Record, Recorded, explored, intervals_of
 from .test_cli import EXAMPLE, postcrash
 
 BLOCKS_MAX = 10
-
-OVERWRITE = (
-    WorkloadBuilder()
-    .creat("A")
-    .write("A", 0, 12288)
-    .begin()
-    .write("A", 0, 4096)
-    .write("A", 8192, 4096)
-    .append("A", 8192)
-    .fsync("A")
-    .sync()
-    .build("overwrite")
-)
 
 CHAIN = WorkloadBuilder().creat("before").begin()
 for _name in ("first", "second", "third", "fourth", "fifth", "sixth"):

@@ -11,7 +11,7 @@ from postcrash.harness.machine import Event, Machine
 from postcrash.model import WorkloadBuilder, load_workload
 from postcrash.targets import target_named
 
-from .conftest import Record, explored, intervals_of
+from .conftest import OVERWRITE, Record, explored, intervals_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS_MAX = 10
@@ -37,16 +37,7 @@ WORKLOADS = [
     .fsync("B")
     .sync()
     .build("two-appends"),
-    WorkloadBuilder()
-    .creat("A")
-    .write("A", 0, 12288)
-    .begin()
-    .write("A", 0, 4096)
-    .write("A", 8192, 4096)
-    .append("A", 8192)
-    .fsync("A")
-    .sync()
-    .build("overwrite"),
+    OVERWRITE,
 ]
 
 

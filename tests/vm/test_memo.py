@@ -7,25 +7,13 @@ import pytest
 
 from postcrash.harness.hunt import Selection
 from postcrash.harness.machine import Event, Machine
-from postcrash.model import WorkloadBuilder
 from postcrash.workloads import GRAMMARS, Space
 
-from .conftest import Record, explored, intervals_of
+from .conftest import Record, explored, intervals_of, overwriting
 
 TARGETS = ("ext4-current", "ext4-journal", "btrfs", "xfs")
 WORKLOADS = 5
-OVERWRITE = (
-    WorkloadBuilder()
-    .creat("A")
-    .write("A", 0, 12288)
-    .begin()
-    .write("A", 0, 4096)
-    .write("A", 8192, 4096)
-    .fsync("A")
-    .write("A", 4096, 4096)
-    .sync()
-    .build("overwrite")
-)
+OVERWRITE = overwriting().write("A", 8192, 4096).fsync("A").write("A", 4096, 4096).sync().build("overwrite")
 
 
 def outcomes(interval: Event) -> Counter[str]:

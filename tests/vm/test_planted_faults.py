@@ -16,18 +16,13 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.certify import certify
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.machine import Event, Machine, MachineSettings
-from postcrash.model import WorkloadBuilder
 
-from .conftest import Record, Recorded, intervals_of
+from .conftest import Record, Recorded, intervals_of, overwriting
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
 OVERWRITE = (
-    WorkloadBuilder()
-    .creat("A")
-    .write("A", 0, 12288)
-    .begin()
-    .write("A", 0, 4096)
+    overwriting()
     .fdatasync("A")  # an interval that differs from the next one in plain data only
     .write("A", 8192, 4096)
     .fsync("A")
