@@ -27,7 +27,7 @@ RULES = {
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
     "logged late": "dm-log-writes logs a FUA write at once, and an earlier write to its sectors when a flush covers it",
     "behind the end": "the recording of the crash disk, or of blktrace, ends before the target is unmounted",
-    "nothing to flush": "QEMU does not hand a flush on to blklogwrites where nothing was written since the last one",
+    "nothing to flush": "QEMU hands a flush on to blklogwrites only where a write was completed since the last one",
 }
 
 
@@ -70,25 +70,30 @@ def compare(disk: Trace, above: Trace) -> Agreement:
 
 
 def whole_run(above: Trace, agreement: Agreement) -> Trace:
-    """`above` without marks, and its writes in the order of submission, for a comparison with QEMU's log.
+    """`above` without marks, for a comparison with QEMU's log, which has writes in the order of their submission.
 
     By its `agreement` with the crash disk, each write comes before the flushes that were submitted while it was under
-    way; dm-log-writes, which logs what a flush covers for certain, has it behind them.
+    way; dm-log-writes, which logs what a flush covers for certain, has it behind them. Such a write has no completion
+    here: whether it was completed before the flush on QEMU's disk too is not known.
     """
-    submitted = {_position(placed.request): placed.submitted for placed in agreement.placed}
+    placed = {_position(found.request): found for found in agreement.placed}
+    flushes = [found for found in agreement.placed if found.request.kind == "flush" or found.request.fua]
     ordered: list[Request] = []
     for request in above.requests:
         place = len(ordered)
-        if request.kind == "write" and not request.fua and (own := submitted.get(_position(request))) is not None:
-            later = (n for n, each in enumerate(ordered) if each.kind == "flush" and _after(each, own, submitted))
-            place = next(later, place)
+        own = placed.get(_position(request))
+        if own and request.kind == "write" and not request.fua:
+            behind = {_position(each.request) for each in flushes if each.submitted > own.submitted}
+            place = next((n for n, each in enumerate(ordered) if _position(each) in behind), place)
+            if place < len(ordered) or any(_overlap(own, each) for each in flushes):
+                request = replace(request, completed=None)
         ordered.insert(place, request)
-    numbered = (replace(request, completed=number) for number, request in enumerate(ordered))
-    return Trace(above.recorder, tuple(numbered), ())
+    return Trace(above.recorder, tuple(ordered), ())
 
 
-def _after(flush: Request, write: int, submitted: dict[float, int]) -> bool:
-    return submitted.get(_position(flush), -1) > write
+def _overlap(one: Placed, other: Placed) -> bool:
+    ends = (math.inf if each.completed is None else each.completed for each in (one, other))
+    return all(start < end for start, end in zip((other.submitted, one.submitted), ends, strict=True))
 
 
 class _Writes:
@@ -162,7 +167,7 @@ class _Writes:
         last_mark = max((mark.position for mark in self._above.marks), default=math.inf)
         for number in absent:
             request = self._above.requests[number]
-            if _position(request) >= last_mark and (request.fua or number > last):
+            if self._disk.marks and _position(request) >= last_mark and (request.fua or number > last):
                 self._result.explained["behind the end"] += 1
             else:
                 self._disagree(f"{_shown(request)} of {self._above.recorder} is not in {self._disk.recorder}")
@@ -186,7 +191,7 @@ class _Flushes:
         self._of_flushes: set[int] = set()
         """Those that belong to flushes of the trace above, not to FUA writes."""
         self._is_dirty = False
-        """A write was completed since the last flush accounted for."""
+        """A write was certainly completed since the last flush accounted for."""
         self._needless = 0
         """Flushes of the trace above since the last one accounted for that the disk need not have seen."""
 
@@ -235,7 +240,9 @@ class _Flushes:
 
     def _write(self, found: Placed, span: "_Span") -> None:
         self._result.placed.append(found)
-        self._is_dirty = True
+        if found.request.completed is not None:
+            self._is_dirty = True
+            self._close(found)
         if found.request.fua and found.completed is not None:
             self._fua(found, found.completed, span)
         if found.completed is not None:
@@ -259,14 +266,22 @@ class _Flushes:
         if place >= self._next:
             self._skip(place)
             self._next = place + 1
-        elif self._needless:
-            self._disagree(f"{_shown(request)}: its {_shown(flush)} comes too late for a flush before it")
         if not span.holds(flush):
             self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
         return flush
 
+    def _close(self, found: Placed) -> None:
+        """In QEMU's log, flushes that were completed before this write was submitted stand before it."""
+        if self._disk.recorder != blklogwrites.NAME:
+            return
+        place = bisect_right(self._submissions, found.submitted)
+        if place < self._next:
+            self._disagree(f"{_shown(found.request)}: {_shown(self._flushes[self._next - 1])} before it comes too late")
+        self._skip(max(place, self._next))
+        self._next = max(place, self._next)
+
     def _is_needless(self) -> bool:
-        """Whether QEMU may leave out a flush here: nothing was written since the last one, of a FUA write or its own.
+        """Whether QEMU may leave out a flush here: no write was certainly completed since the last one.
 
         bdrv_co_flush (block/io.c) counts the writes that a node has completed (write_gen) and remembers the count that
         was flushed (flushed_gen). Where they are equal it does not call blklogwrites.
