@@ -10,6 +10,9 @@ from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description,
 CLONES = frozenset({"clone", "clone3", "fork", "vfork"})
 """Calls that start a thread or a process, whose number they return."""
 
+CLOSING = frozenset({"close", "close_range", "dup2", "dup3", "execve", "execveat", "munmap", "mremap"})
+"""Calls after which nothing may have a file open any more."""
+
 
 def shared_by(arguments: str) -> frozenset[str]:
     """The flags of a call in `CLONES`, from its text."""

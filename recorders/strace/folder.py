@@ -23,6 +23,7 @@ class Node:
     names     the directories that hold it, with its name there; the first is the oldest
     size      bytes, of a file
     target    of a symbolic link
+    handle    of a file that lost its last name while it was open
     """
 
     type: Literal["dir", "file", "symlink"]
@@ -30,6 +31,7 @@ class Node:
     names: dict[tuple["Node", str], None] = field(default_factory=dict)
     size: int = 0
     target: str = ""
+    handle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

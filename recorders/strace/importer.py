@@ -90,7 +90,7 @@ class _Reading:
         self._run = run
         self._directory = directory
         self._births = _births(file)
-        self._threads: dict[int, Process] = {}
+        self._threads = run.threads
         self._entered: dict[int, Call] = {}
         self.overlaps = 0
 
@@ -100,6 +100,7 @@ class _Reading:
         if call.word == "ended":
             self._end(call.thread)
             del self._threads[call.thread]
+            self._release(call)
         elif call.word == "entered":
             process.enter(call)
             self._entered[call.thread] = call
@@ -109,11 +110,19 @@ class _Reading:
             self._entered.pop(call.thread, None)
             self._return(call, process)
             process.entered = None
+            if call.name in descriptors.CLOSING:
+                self._release(call)
 
     def finish(self) -> None:
         """Report the calls that never returned."""
         for thread in list(self._entered):
             self._end(thread)
+
+    def _release(self, call: Call) -> None:
+        try:
+            self._run.release(Source(call.line, call.name or "exit"))
+        except NotMappedError as error:
+            self._run.leave_out(call.line, call.name or "exit", str(error))
 
     def _end(self, thread: int) -> None:
         call = self._entered.pop(thread, None)

@@ -42,6 +42,7 @@ def _unlink(context: Context, place: Place | None) -> None:
         return
     if place.existing().type == "dir" or place.directory is None:
         raise NotMappedError(f"{shown(place.name)} is a directory, as far as the trace tells")
+    context.hold(place.existing())
     context.emit("unlink", full_name(context, place))
     context.run.folder.remove(place.directory, place.name)
 
@@ -106,6 +107,8 @@ def _replace(context: Context, source: Place, target: Place) -> None:
         raise NotMappedError(f"{shown(target.name)} is of another type, as far as the trace tells")
     if replaced is not None and replaced is not node and replaced.children:
         raise NotMappedError(f"{shown(target.name)} is no empty directory, as far as the trace tells")
+    if replaced is not None and replaced is not node:
+        context.hold(replaced)
     context.emit("rename", full_name(context, source), full_name(context, target))
     if replaced is node:
         return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from postcrash.model import FORMS, WorkloadError
 from postcrash.model.argument import OFFSET_MAX
+from postcrash.model.operation import HANDLE
 from postcrash.model.quoting import quote
 from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
 from postcrash.recorders.strace.arguments import descriptor, path
@@ -97,6 +98,13 @@ class Process:
         numbers = map(int, _NUMBERS.findall(call.arguments[:_HEAD_CHARACTERS]))
         self.entered = {number: self.described(number) for number in numbers}
 
+    def has_open(self, node: Node) -> bool:
+        """Whether a descriptor, a mapping or the call that is under way refers to the file."""
+        known = [slot.description for slot in self.slots.values()]
+        known += [mapping.description for mapping in self.mappings.values()]
+        known += filter(None, (self.entered or {}).values())
+        return any(description.node is node for description in known)
+
     def described(self, number: int) -> Description | None:
         """What a descriptor is now."""
         slot = self.slots.get(number)
@@ -114,9 +122,11 @@ class Process:
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """The folder's tree, the workload so far, and the call that is looked at."""
+    """The folder's tree, the threads that there are, the files held by handle, and the workload so far."""
 
     folder: Folder
+    threads: dict[int, Process] = field(default_factory=dict)
+    held: dict[str, Node] = field(default_factory=dict)
     setup: list[str] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
@@ -143,6 +153,28 @@ class Run:
         else:
             self.setup.append(line)
 
+    def is_open(self, node: Node) -> bool:
+        """Whether any thread has the file open."""
+        return any(process.has_open(node) for process in self.threads.values())
+
+    def hold(self, source: Source, node: Node) -> None:
+        """If the file is open, hold it so: its last name is about to go. A handle is free once that file is closed."""
+        path = self.folder.path_of(node)
+        if path is None or len(node.names) > 1 or node.type != "file" or not self.is_open(node):
+            return
+        if HANDLE + path not in self.held:
+            self.emit(source, "open", path)
+            node.handle = HANDLE + path
+            self.held[node.handle] = node
+
+    def release(self, source: Source) -> None:
+        """Close the handles of files that nothing has open any more. Raises `NotMappedError`."""
+        for handle, node in list(self.held.items()):
+            if not self.is_open(node):
+                del self.held[handle]
+                node.handle = ""
+                self.emit(source, "close", handle)
+
     def leave_out(self, line: int, call: str, reason: str) -> None:
         """Report what is not mapped."""
         self.not_mapped.append(NotMapped(line, call, reason))
@@ -166,6 +198,10 @@ class Context:
     def emit(self, word: str, *arguments: str | int, payload: bytes | None = None) -> None:
         """Add an operation. Raises `NotMappedError`."""
         self.run.emit(Source(self.call.line, self.call.name, payload), word, *arguments)
+
+    def hold(self, node: Node) -> None:
+        """The file is about to lose a name, which may be its last. Raises `NotMappedError`."""
+        self.run.hold(Source(self.call.line, self.call.name), node)
 
     def leave_out(self, reason: str) -> None:
         """Report a part of the call that is not mapped."""
@@ -195,9 +231,9 @@ class Context:
         return entered[named.number] if named.number in entered else self.process.described(named.number)
 
     def path_of(self, node: Node) -> str:
-        """A path of an inode. Raises `NotMappedError` if it has none."""
-        path = self.run.folder.path_of(node)
-        if path is None:
+        """A path of an inode, or its handle. Raises `NotMappedError` if it has none."""
+        path = self.run.folder.path_of(node) or node.handle
+        if not path:
             raise NotMappedError("the file has no name (any more)")
         return path
 

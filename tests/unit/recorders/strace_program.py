@@ -178,3 +178,6 @@ if __name__ == "__main__":
     program = Program(folder, seed)
     for _ in range(steps):
         program.step()
+    for descriptor in program.open:
+        with contextlib.suppress(OSError):
+            os.fstat(descriptor)  # which shows its size in the trace

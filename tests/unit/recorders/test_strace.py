@@ -153,12 +153,51 @@ def test_what_has_no_counterpart_is_reported_with_its_line(file: Path, line: str
         assert reason in found[0]
 
 
-def test_a_file_without_a_name_is_followed_no_further(file: Path) -> None:
-    lines = ['unlink("/r/f") = 0', 'write(3</r/f>(deleted), "x", 1) = 1', "fsync(3</r/f>(deleted)) = 0"]
-    assert not_mapped(file, OPEN, *lines) == [
-        "line 3: write: the file has no name (any more)",
-        "line 4: fsync: the file has no name (any more)",
-    ]
+UNLINK = 'unlink("/r/f") = 0'
+WRITE = 'write(3</r/f>(deleted), "x", 1) = 1'
+CLOSE = "close(3</r/f>(deleted)) = 0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([UNLINK, WRITE, "fsync(3</r/f>(deleted)) = 0"], ["open f", "unlink f", "write @f 0 1", "fsync @f"]),
+        ([UNLINK, WRITE, CLOSE], ["open f", "unlink f", "write @f 0 1", "close @f"]),
+        ([UNLINK, "dup(3</r/f>) = 4</r/f>", CLOSE, "dup2(0</t>, 4) = 4"], ["open f", "unlink f", "close @f"]),
+        (["fork() = 2", UNLINK, CLOSE, "2 +++ exited with 0 +++"], ["open f", "unlink f", "close @f"]),
+        (["fork() = 2", UNLINK, CLOSE, WRITE.replace("write", "2 write")], ["open f", "unlink f", "write @f 0 1"]),
+        (["close(3</r/f>) = 0", UNLINK], ["unlink f"]),
+        (['link("/r/f", "/r/g") = 0', UNLINK, 'write(3</r/g>, "x", 1) = 1'], ["link f g", "unlink f", "write g 0 1"]),
+        (
+            ['creat("/r/g", 0600) = 4</r/g>', 'rename("/r/g", "/r/f") = 0', WRITE, 'write(4</r/f>, "y", 1) = 1'],
+            ["creat g", "open f", "rename g f", "write @f 0 1", "write f 0 1"],
+        ),
+        (
+            [UNLINK, CLOSE, OPEN, UNLINK, "ftruncate(3</r/f>(deleted), 9) = 0"],
+            ["open f", "unlink f", "close @f", "creat f", "open f", "unlink f", "truncate @f 9"],
+        ),
+    ],
+)
+def test_a_file_that_loses_its_last_name_while_open_is_held(file: Path, lines: list[str], expected: list[str]) -> None:
+    assert operations(file, OPEN, *lines) == ["creat f", *expected]
+
+
+def test_a_handle_is_not_closed_while_another_thread_is_in_a_call(file: Path) -> None:
+    calls = ["clone(flags=CLONE_VM|CLONE_FILES|CLONE_THREAD, child_tidptr=0) = 2", UNLINK]
+    calls += ["2 fsync(3</r/f>(deleted) <unfinished ...>", CLOSE, "2 <... fsync resumed>) = 0", "2 close(9) = 0"]
+    assert operations(file, OPEN, *calls) == ["creat f", "open f", "unlink f", "fsync @f", "close @f"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([UNLINK, OPEN.replace("= 3", "= 4"), UNLINK, 'write(4</r/f>, "x", 1) = 1'], "the file has no name (any more)"),
+        (["fcntl(3</r/f>, F_SETFL, O_RDWR|O_DIRECT) = 0", UNLINK, 'write(3</r/f>, "x"..., 512) = 512'], "found '@f'"),
+    ],
+)
+def test_what_no_handle_can_do_is_reported(file: Path, lines: list[str], reason: str) -> None:
+    (found,) = not_mapped(file, OPEN, *lines)
+    assert reason in found
 
 
 def test_a_call_that_never_returns_is_reported(file: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from postcrash.model import Entry, Tree, simulate
 from postcrash.recorders.strace import Imported, import_strace, prepare
+from postcrash.recorders.strace.arguments import descriptor
 from postcrash.recorders.strace.reader import read_calls
 
 Trace = Callable[..., Path]
@@ -65,14 +66,38 @@ def assert_same_tree(root: Path, imported: Imported) -> int:
     return compared
 
 
+def nameless_sizes(trace: Path, root: Path) -> set[int]:
+    """The sizes of the files without a name that the program has open at its end, when it asks for them."""
+    sizes = set()
+    for call in read_calls(trace):
+        size = re.search(r">\(deleted\).*st_size=([0-9]+)", call.arguments)
+        opened = descriptor(call.split()[0]) if size and call.name == "newfstatat" else None
+        if size and opened and opened.path.startswith(str(root)):
+            sizes.add(int(size[1]))
+    return sizes
+
+
+def assert_same_held(trace: Path, root: Path, imported: Imported) -> int:
+    """Compare the files without a name that are open when the program exits; how many operations act on handles."""
+    trees, operations = simulate(imported.workload), imported.workload.operations
+    last = max(call.line for call in read_calls(trace))
+    exits = [number for number, source in enumerate(imported.sources) if source.line == last]
+    held = {trees[number].held[operations[number].path].size for number in exits}
+    assert held == nameless_sizes(trace, root)
+    return sum(operation.is_held for operation in operations)
+
+
 def test_random_programs(tmp_path: Path, trace: Trace) -> None:
-    compared = 0
+    compared = held = 0
     for seed in (3, 6, 9, 21):
         root = tmp_path / f"root{seed}"
         root.mkdir()
         output = trace(PROGRAM, root, str(seed), str(STEPS))
-        compared += assert_same_tree(root, imported(output, root))
+        result = imported(output, root)
+        compared += assert_same_tree(root, result)
+        held += assert_same_held(output, root, result)
     assert compared > 50_000
+    assert held > 20
 
 
 def test_what_stood_there_before_becomes_the_set_up(tmp_path: Path, trace: Trace) -> None:
