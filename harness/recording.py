@@ -12,7 +12,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.model import Workload
 from postcrash.recorders import crash_disk, dm_log_writes
-from postcrash.recorders.agreement import compare
+from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
 
 CRASH_DISK, DM_LOG_WRITES = crash_disk.NAME, dm_log_writes.NAME
@@ -53,7 +53,8 @@ def record(
         machine.record(base, mount, workload, below, metadata, held, log=log)
         seen = Recording(below)
         try:
-            agreement = compare(crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors))
+            above, is_stable = dm_log_writes.trace(log, seen.disk_sectors), mount["fstype"] not in UNSTABLE
+            agreement = compare(crash_disk.trace(seen), above, is_stable=is_stable)
             _refuse(workload, agreement.disagreements)
             write_recording(out, seen.disk_sectors, json.dumps(metadata), events_with_fua(seen, agreement))
         except (OSError, ValueError) as error:

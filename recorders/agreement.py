@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from postcrash.recorders import blklogwrites
 from postcrash.recorders.trace import Request, Trace
@@ -26,9 +27,13 @@ RULES = {
     "FUA is a flush": "virtio-blk carries no FUA: the disk saw the write and, once that was completed, a flush",
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
     "logged late": "dm-log-writes logs a FUA write at once, and an earlier write to its sectors when a flush covers it",
+    "changed on the way": "the file system changed a write's buffer while it was under way, and wrote it once more",
     "behind the end": "the recording of the crash disk, or of blktrace, ends before the target is unmounted",
     "nothing to flush": "QEMU hands a flush on to blklogwrites only where a write was completed since the last one",
 }
+
+UNSTABLE = frozenset({"exfat", "ext2", "jfs", "minix", "vfat"})
+"""File systems that change a buffer also while it is being written: they do not wait for it, and keep no copy."""
 
 
 @dataclass(slots=True)
@@ -53,17 +58,18 @@ class Agreement:
     disagreements: list[str] = field(default_factory=list)
 
 
-def compare(disk: Trace, above: Trace) -> Agreement:
+def compare(disk: Trace, above: Trace, *, is_stable: bool = True) -> Agreement:
     """Find each request of `above` in the trace `disk` of a recorder at the disk, and each of `disk` in `above`.
 
-    Traces without marks are those of a whole run, unmounting included.
+    Traces without marks are those of a whole run, unmounting included. `is_stable` is False for a file system of
+    `UNSTABLE`: then a write has the data that the disk saw, if each byte of that is its own or the next write's there.
     """
     result = Agreement()
     ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
     if ours != theirs:
         result.disagreements.append(f"marks: {disk.recorder} has {ours}, {above.recorder} {theirs}")
         return result
-    writes = _Writes(disk, above, result).place()
+    writes = _Writes(disk, above, result, is_stable).place()
     _Flushes(disk, above, result, writes).place()
     result.explained = +result.explained
     return result
@@ -74,18 +80,18 @@ def whole_run(above: Trace, agreement: Agreement) -> Trace:
 
     By its `agreement` with the crash disk, each write comes before the flushes that were submitted while it was under
     way; dm-log-writes, which logs what a flush covers for certain, has it behind them. Such a write has no completion
-    here: whether it was completed before the flush on QEMU's disk too is not known.
+    here, nor has one that the crash disk did not see: whether QEMU's disk had completed it by a flush is not known.
     """
     placed = {_position(found.request): found for found in agreement.placed}
     flushes = [found for found in agreement.placed if found.request.kind == "flush" or found.request.fua]
     ordered: list[Request] = []
     for request in above.requests:
         place = len(ordered)
-        own = placed.get(_position(request))
-        if own and request.kind == "write" and not request.fua:
-            behind = {_position(each.request) for each in flushes if each.submitted > own.submitted}
+        if request.kind == "write" and not request.fua:
+            own = placed.get(_position(request))
+            behind = {_position(each.request) for each in flushes if own and each.submitted > own.submitted}
             place = next((n for n, each in enumerate(ordered) if _position(each) in behind), place)
-            if place < len(ordered) or any(_overlap(own, each) for each in flushes):
+            if own is None or place < len(ordered) or any(_overlap(own, each) for each in flushes):
                 request = replace(request, completed=None)
         ordered.insert(place, request)
     return Trace(above.recorder, tuple(ordered), ())
@@ -99,14 +105,22 @@ def _overlap(one: Placed, other: Placed) -> bool:
 class _Writes:
     """Finds writes and discards by their sectors: the first not yet found with the same content."""
 
-    def __init__(self, disk: Trace, above: Trace, result: Agreement) -> None:
-        self._disk, self._above, self._result = disk, above, result
+    def __init__(self, disk: Trace, above: Trace, result: Agreement, is_stable: bool) -> None:
+        self._disk, self._above, self._result, self._is_stable = disk, above, result, is_stable
         self._waiting: dict[_Key, deque[int]] = defaultdict(deque)
+        """The disk's requests to each sector, by number, that are not found yet."""
+        self._coming: dict[_Key, deque[Request]] = defaultdict(deque)
+        """Those of the trace above, from the one on that is being found."""
         self._is_late = False
         """The request that is being found stands before an earlier one to its sectors."""
+        self._is_changed = False
+        """What the disk saw of it is on the way to what the next request to its sectors has."""
         for number, request in enumerate(disk.requests):
             for key in _keys(request):
                 self._waiting[key].append(number)
+        for request in above.requests:
+            for key in _keys(request):
+                self._coming[key].append(request)
 
     def place(self) -> dict[int, Placed]:
         """Each that is found, by its number in the trace above."""
@@ -118,6 +132,8 @@ class _Writes:
                 absent.append(number)
             elif keys:
                 placed[number] = self._found(request, keys)
+            for key in keys:
+                self._coming[key].popleft()
         self._absent(absent, placed)
         left = {numbers[0]: key for key, numbers in reversed(self._waiting.items()) if numbers}
         for number in sorted(left):
@@ -130,11 +146,14 @@ class _Writes:
             self._result.disagreements.append(text)
 
     def _found(self, request: Request, keys: list["_Key"]) -> Placed:
-        self._is_late = False
+        self._is_late = self._is_changed = False
         numbers = sorted({number for key in keys if (number := self._take(request, key)) is not None})
         parts = tuple(self._disk.requests[number] for number in numbers)
         self._result.explained["split"] += len(parts) > 1
         self._result.explained["logged late"] += self._is_late
+        if self._is_changed:
+            self._result.explained["changed on the way"] += 1
+            request = replace(request, data=_data(request, parts))
         ends = [part.completed for part in parts]
         completed = None if None in ends else max(end for end in ends if end is not None)
         return Placed(request, min(_submitted(part) for part in parts), completed, parts)
@@ -145,21 +164,30 @@ class _Writes:
         if not waiting:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
             return None
-        same = [place for place, number in enumerate(waiting) if self._same(request, number, key)]
-        if not same:
+        same = next((place for place, number in enumerate(waiting) if self._same(request, number, key)), None)
+        if same and request.fua:
+            self._is_late = True
+        elif same != 0 and not self._is_stable and self._is_on_the_way(waiting[0], key):
+            self._is_changed, same = True, 0
+        elif same:
+            self._disagree(f"{_shown(request)}: an earlier write to its sectors comes later")
+        elif same is None:
             self._disagree(f"{_shown(request)}: other data in {self._disk.recorder}")
-            return waiting.popleft()
-        if same[0] > 0:
-            self._is_late = request.fua
-            if not request.fua:
-                self._disagree(f"{_shown(request)}: an earlier write to its sectors comes later")
-        number = waiting[same[0]]
-        del waiting[same[0]]
+        number = waiting[same or 0]
+        del waiting[same or 0]
         return number
 
     def _same(self, request: Request, number: int, key: "_Key") -> bool:
         ours, theirs = _content(self._disk.requests[number], key), _content(request, key)
         return ours is None or theirs is None or ours == theirs
+
+    def _is_on_the_way(self, number: int, key: "_Key") -> bool:
+        """Whether each byte of the disk's request is that of the request that is being found, or of the next there."""
+        found = _content(self._disk.requests[number], key)
+        versions = [_content(request, key) for request in islice(self._coming[key], 2)]
+        if found is None or len(versions) < 2:
+            return False
+        return all(byte in known for byte, *known in zip(found, *filter(None, versions), strict=True))
 
     def _absent(self, absent: list[int], placed: dict[int, Placed]) -> None:
         """What the disk did not see must come behind all that it saw."""
@@ -240,9 +268,8 @@ class _Flushes:
 
     def _write(self, found: Placed, span: "_Span") -> None:
         self._result.placed.append(found)
-        if found.request.completed is not None:
+        if found.request.completed is not None and self._close(found):
             self._is_dirty = True
-            self._close(found)
         if found.request.fua and found.completed is not None:
             self._fua(found, found.completed, span)
         if found.completed is not None:
@@ -270,15 +297,23 @@ class _Flushes:
             self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
         return flush
 
-    def _close(self, found: Placed) -> None:
-        """In QEMU's log, flushes that were completed before this write was submitted stand before it."""
+    def _close(self, found: Placed) -> bool:
+        """In QEMU's log, a flush that was completed before this write was submitted stands before it.
+
+        That of a FUA write may stand behind it, as both are under way together at one disk and not at the other: then
+        it is not certain what covers this write (False).
+        """
         if self._disk.recorder != blklogwrites.NAME:
-            return
+            return True
         place = bisect_right(self._submissions, found.submitted)
+        late = [number for number in range(place, self._next) if number in self._of_flushes]
+        if late:
+            self._disagree(f"{_shown(found.request)}: {_shown(self._flushes[late[0]])} before it comes too late")
         if place < self._next:
-            self._disagree(f"{_shown(found.request)}: {_shown(self._flushes[self._next - 1])} before it comes too late")
-        self._skip(max(place, self._next))
-        self._next = max(place, self._next)
+            return False
+        self._skip(place)
+        self._next = place
+        return True
 
     def _is_needless(self) -> bool:
         """Whether QEMU may leave out a flush here: no write was certainly completed since the last one.
@@ -335,6 +370,12 @@ def _content(request: Request, key: _Key) -> bytes | None:
         return None
     start = (key - request.sector) * SECTOR_BYTES
     return request.data[start : start + SECTOR_BYTES]
+
+
+def _data(request: Request, parts: Iterable[Request]) -> bytes:
+    """Its data as the disk's requests over its sectors have it."""
+    pieces = {key: _content(part, key) for part in parts for key in _keys(part)}
+    return b"".join(pieces.get(key) or _content(request, key) or b"" for key in _keys(request))
 
 
 def _submitted(request: Request) -> int:

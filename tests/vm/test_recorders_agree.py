@@ -1,21 +1,23 @@
 """Recorders that watch one run agree on it, and a planted difference is found.
 
-With --full: every target, every example, and the newest kernel of the stock.
+With --full: every target, every example, and every kernel of the stock.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 from postcrash._core import Recording
+from postcrash.harness.engine import Qemu
 from postcrash.harness.errors import InfrastructureError, OperationFailedError
 from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import Kernel, find_kernel, kernel_at
+from postcrash.harness.kernel import Kernel, find_kernel
 from postcrash.harness.kernel_file_systems import has_file_system
-from postcrash.harness.kernels import Stock
+from postcrash.harness.kernels import Stock, choose_kernel
 from postcrash.harness.machine import Machine
 from postcrash.harness.places import cache_folder
 from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
@@ -23,12 +25,12 @@ from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
 from postcrash.recorders import blktrace as blktrace_recorder
-from postcrash.recorders.agreement import RULES, compare, whole_run
+from postcrash.recorders.agreement import RULES, UNSTABLE, compare, whole_run
 from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
-from .conftest import with_all_recorders
+from .conftest import SERIES, with_all_recorders
 from .test_cli import ROOT, postcrash
 
 SMALL = (
@@ -88,27 +90,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         workloads = [SMALL, *EXAMPLES] if full else [SMALL]
         metafunc.parametrize("workload", workloads, ids=lambda workload: workload.name)
     if "engine" in metafunc.fixturenames:
-        metafunc.parametrize("engine", ["uml", "qemu-newest"] if full else ["uml", "qemu"], scope="module")
+        stocked = Stock(cache_folder()).all() if full else []
+        others = [each.name for each in stocked if not each.version.startswith(SERIES)]
+        metafunc.parametrize("engine", ["uml", "qemu", *others], scope="module")
 
 
 @pytest.fixture(scope="module")
 def watched(engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """A guest of that engine."""
+    """A guest of that engine, or with that kernel of the stock."""
     if engine == "qemu":
         image = request.getfixturevalue("image")
         yield Watched(request.getfixturevalue("qemu"), image, request.getfixturevalue("qemu_log"))
         return
-    kernel = find_kernel() if engine == "uml" else newest_image()
+    kernel = find_kernel() if engine == "uml" else choose_kernel("auto", engine, cache_folder())
     settings = settings_for(kernel, guest_root(kernel, cache_folder()))
-    log = None if engine == "uml" else tmp_path_factory.mktemp("newest") / "log"
+    log = tmp_path_factory.mktemp("qemu") / "log" if isinstance(settings.engine, Qemu) else None
     settings = with_all_recorders(settings, log) if log else settings_for_recorders(settings, [DM_LOG_WRITES])
     with Machine(settings, 0) as booted:
         yield Watched(booted, kernel, log)
-
-
-def newest_image() -> Kernel:
-    image = Stock(cache_folder()).images()[-1]
-    return kernel_at(image.path, image.modules, cache_folder())
 
 
 def run(watched: Watched, target_name: str, workload: Workload, folder: Path) -> Run:
@@ -148,11 +147,11 @@ def test_recorders_agree(watched: Watched, tmp_path: Path, target: str, workload
         return
     seen = run(watched, target, workload, tmp_path)
     for disk, above in seen.pairs():
-        agreement = compare(disk, above)
+        agreement = compare(disk, above, is_stable=target_named(target).fstype not in UNSTABLE)
         assert (disk.recorder, agreement.disagreements) == (disk.recorder, [])
         assert agreement.explained.keys() <= RULES.keys()
-        sectors = sum(placed.request.sectors for placed in agreement.placed if placed.request.kind == "write")
-        assert sectors > len(workload.operations)
+        written = sum(placed.request.sectors for placed in agreement.placed if placed.request.kind == "write")
+        assert written > len(workload.operations)
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
@@ -227,17 +226,18 @@ def test_each_planted_difference_is_found(watched: Watched, tmp_path: Path, targ
 def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
     """Faults that a comparison cannot notice; the last operation returned at `end` of the trace above.
 
-    Where the disk lacks the last plain write of all, or an equal one before it, the log does not tell that it was not
-    made while unmounting; and a write that the log lacks may be an equal one that was. For QEMU's log, a flush may be
-    there or not if nothing was certainly written since the one before or the FUA write before, or up to the one behind.
+    Where the disk lacks the last plain writes of all, or earlier ones to the same sectors, the log does not tell that
+    they were not made while unmounting; and a write that the log lacks may be an equal one that was. For QEMU's log, a
+    flush may be there or not if it is the first behind a FUA write, or if nothing was certainly written since the one
+    before or up to the one behind.
     """
     if disk.marks:
         writes = [request for request in above.requests if request.kind == "write" and not request.fua]
         later = {same_to(disk, request) for request in writes if (request.completed or end) > end}
-        plain = [each for each in compare(disk, above).placed if each.request.kind == "write" and not each.request.fua]
-        last = {same_to(disk, part) for part in plain[-1].parts}
-        lacking = [part for each in plain for part in each.parts if same_to(disk, part) in last]
         doubled = [each for each in writes if (each.completed or end) <= end and same_to(disk, each) in later]
+        plain = [each for each in compare(disk, above).placed if each.request.kind == "write" and not each.request.fua]
+        tails = list(accumulate((sectors(each.request) for each in reversed(plain)), frozenset.union))
+        lacking = [part for each in plain for part in each.parts if sectors(part) in tails]
         return {dropped(disk, request) for request in lacking} | {dropped(above, request) for request in doubled}
     certain = {request for request in above.requests if request.completed is not None and not request.fua}
     fua = {request for request in above.requests if request.fua}
@@ -250,17 +250,16 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
 
 
 def needless_flushes(trace: Trace, certain: set[Request], fua: set[Request]) -> Iterator[Request]:
-    """The flushes with no `certain` write since the flush or FUA write before, or up to the flush behind."""
-    is_dirty, latest = False, None
+    """The first flush behind each FUA write, and those with no `certain` write between them."""
+    is_behind_fua, is_dirty, latest = False, False, None
     for request in trace.requests:
         if request.kind == "flush":
-            if not is_dirty:
-                yield from filter(None, (request, latest))
-            is_dirty, latest = False, request
-        elif request in fua:
-            is_dirty, latest = False, None
+            if is_behind_fua or not is_dirty:
+                yield from filter(None, (request, None if is_dirty else latest))
+            is_behind_fua, is_dirty, latest = False, False, request
         else:
-            is_dirty |= request in certain
+            is_behind_fua |= request in fua
+            is_dirty |= request in certain or request in fua
     if not is_dirty and latest:
         yield latest
 
@@ -269,6 +268,11 @@ def same_to(disk: Trace, request: Request) -> tuple[object, ...]:
     """What two plain writes have in common if the recorder at the disk cannot tell one from the other."""
     data = None if disk.recorder == blktrace_recorder.NAME else request.data
     return request.sector, request.sectors, data
+
+
+def sectors(request: Request) -> frozenset[int]:
+    """All that it writes."""
+    return frozenset(range(request.sector, request.sector + request.sectors))
 
 
 def dropped(trace: Trace, request: Request) -> str:
