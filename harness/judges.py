@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from postcrash.checkers import CHECKERS, Checker
@@ -145,8 +146,9 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
     chosen = []
     for name in names:
         if name.casefold() not in known:
-            raise LookupError(
-                f"unknown property or checker {name!r} (known: {', '.join(judge.name for judge in known.values())})"
-            )
+            near = get_close_matches(name.casefold(), known, n=1)
+            hint = f", did you mean {known[near[0]].name!r}?" if near else ""
+            names = ", ".join(judge.name for judge in known.values())
+            raise LookupError(f"unknown property or checker {name!r}{hint} (known: {names})")
         chosen.append(known[name.casefold()])
     return tuple(chosen)

@@ -34,7 +34,11 @@ FINDINGS_MAX = 5
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
 @click.option(
-    "--judge", "judges", multiple=True, metavar="NAME", help="Only this property or checker; can be repeated."
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="NAME[,NAME...]",
+    help="Only these properties or checkers; can be repeated.",
 )
 @click.option(
     "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
@@ -119,7 +123,7 @@ def _load(file: str) -> Workload:
 
 def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
     try:
-        named = judges_named(names)
+        named = judges_named(name.strip() for given in names for name in given.split(","))
     except LookupError as error:
         raise UsageError(str(error.args[0])) from error
     for judge in named:

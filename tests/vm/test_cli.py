@@ -120,6 +120,10 @@ def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: P
         (("check", str(EXAMPLE), "--target", "ext5"), "unknown target 'ext5'"),
         (("check", "missing.ops", "--target", "btrfs"), "missing.ops"),
         (("check", str(EXAMPLE), "--target", "btrfs", "--judge", "P9"), "unknown property or checker 'P9'"),
+        (
+            ("check", str(EXAMPLE), "--target", "btrfs", "--judge", "P1,mount"),
+            "'mount', did you mean 'mounts'?",
+        ),
         (("characterize", "--property", "P9"), "P9"),
         (("repro", "f-00000000"), "f-00000000"),
         (("explain", "nonsense"), "nonsense"),
