@@ -222,6 +222,8 @@ class _Flushes:
         """A write was certainly completed since the last flush accounted for."""
         self._needless = 0
         """Flushes of the trace above since the last one accounted for that the disk need not have seen."""
+        self._spare = 0
+        """Further flushes that FUA writes may have had: for each that shares another's one, for each part of one."""
 
     def place(self) -> None:
         """Go through the trace above: a flush counts when it is submitted, or else logged, a write when completed."""
@@ -282,6 +284,7 @@ class _Flushes:
         if place == len(self._flushes):
             self._missing(found.request, span, written)
             return
+        self._spare += 1 if place < self._next else len(found.parts) - 1
         found.completed = self._account(found.request, place, span).completed
         self._result.explained["FUA is a flush"] += 1
         if place in self._of_flushes:
@@ -324,12 +327,12 @@ class _Flushes:
         return self._disk.recorder == blklogwrites.NAME and not self._is_dirty
 
     def _skip(self, place: int) -> None:
-        """Flushes before that place belong to nothing but those that were not needed."""
-        skipped = self._flushes[self._next : place]
+        """Flushes before that place belong to those that were not needed, to FUA writes, or to nothing."""
+        skipped = self._flushes[self._next : place][self._spare :]
         for flush in skipped[self._needless :]:
             self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
         self._result.explained["nothing to flush"] += max(self._needless - len(skipped), 0)
-        self._needless = 0
+        self._needless = self._spare = 0
 
     def _missing(self, request: Request, span: "_Span", written: float = math.inf) -> None:
         """The disk may see no flush behind its last mark, for a FUA write if that was `written` there too."""

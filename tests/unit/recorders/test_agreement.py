@@ -260,6 +260,20 @@ def test_the_flush_of_a_fua_write_within_an_operation_is_not_behind_the_end(tmp_
     assert "crash-disk has no flush for it" in found
 
 
+@pytest.mark.parametrize(("flushes", "disagreements"), [(0, 2), (1, 0), (2, 0), (3, 1)])
+def test_two_fua_writes_share_a_flush_or_have_two(tmp_path: Path, flushes: int, disagreements: int) -> None:
+    found = compared(tmp_path, numbered([A, B, *[F] * flushes]), numbered([A_FUA, B_FUA])).disagreements
+    assert len(found) == disagreements
+
+
+def test_each_part_of_a_fua_write_may_have_a_flush(tmp_path: Path) -> None:
+    parts = [[("write", 0, sector, block("a"), False, False), ("complete", 0)] for sector in (0, 8)]
+    above = numbered([[("write", 0, 0, block("a", 2), True, False), ("complete", 0)]])
+    for between, behind, disagreements in ((0, 1, 0), (1, 1, 0), (2, 1, 1), (1, 2, 1), (1, 0, 2)):
+        below = numbered([parts[0], *[F] * between, parts[1], *[F] * behind])
+        assert len(compared(tmp_path, below, above).disagreements) == disagreements
+
+
 def test_only_qemu_may_leave_out_a_flush(tmp_path: Path) -> None:
     below, above = numbered([A, F]), numbered([A, F, F])
     (found,) = compared(tmp_path, below, above).disagreements
