@@ -33,7 +33,7 @@ class FakeMachine:
 def recorded(folder: Path, *, fua: bool) -> Recording:
     out = folder / "run.pcr"
     machine = FakeMachine(fua=fua)
-    record(machine, folder, {}, WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
+    record(machine, folder, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
     return Recording(out)
 
 
