@@ -148,7 +148,7 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
         if name.casefold() not in known:
             near = get_close_matches(name.casefold(), known, n=1)
             hint = f", did you mean {known[near[0]].name!r}?" if near else ""
-            names = ", ".join(judge.name for judge in known.values())
-            raise LookupError(f"unknown property or checker {name!r}{hint} (known: {names})")
+            listed = ", ".join(judge.name for judge in known.values())
+            raise LookupError(f"unknown property or checker {name!r}{hint} (known: {listed})")
         chosen.append(known[name.casefold()])
     return tuple(chosen)

@@ -32,8 +32,8 @@ RULES = {
     "nothing to flush": "QEMU hands a flush on to blklogwrites only where a write was completed since the last one",
 }
 
-UNSTABLE = frozenset({"exfat", "ext2", "jfs", "minix", "vfat"})
-"""File systems that change a buffer also while it is being written: they do not wait for it, and keep no copy."""
+UNSTABLE = frozenset({"exfat", "jfs", "vfat"})
+"""File systems that were seen to change a buffer while it was being written (docs/recorders.md)."""
 
 
 @dataclass(slots=True)

@@ -27,8 +27,8 @@ MESSAGE = "postcrash"
 Level = Literal["queued", "issued"]
 
 _MAGIC = 0x65617400
-_EVENTS = {7: struct.Struct("<IIQQIIIIIHH"), 8: struct.Struct("<IIQQIIQIIHH12x")}
-"""By version of the format. Action and process have changed places."""
+_EVENTS = {7: struct.Struct("<4xIQQII8xI2xH"), 8: struct.Struct("<4xIQQI4xQ4xI2xH12x")}
+"""By version of the format: sequence, time, sector, bytes, action, CPU and `pdu_len`; the rest is passed over."""
 _QUEUE, _REQUEUE, _INSERT, _ISSUE, _COMPLETE = 1, 5, 6, 7, 8
 _ACTION = 0xFF
 _CGROUP = 1 << 8
@@ -72,12 +72,10 @@ def _events(content: bytes) -> Iterator[Event]:
         count += 1
         if count > EVENTS_MAX:
             raise BlktraceError(f"byte {at}: more than {EVENTS_MAX} events")
-        version, form = _format(content, at)
+        form = _format(content, at)
         if len(content) - at < form.size:
             raise BlktraceError(f"byte {at}: an event of {form.size} bytes is cut off")
-        _, sequence, time, sector, size, action, process, _, cpu, _, extra = form.unpack_from(content, at)
-        if version == 8:
-            action = process
+        sequence, time, sector, size, action, cpu, extra = form.unpack_from(content, at)
         if not action & _NOTIFY:
             if latest.get(cpu, 0) >= sequence:
                 raise BlktraceError(f"byte {at}: event {sequence} of CPU {cpu} stands behind event {latest[cpu]}")
@@ -89,12 +87,12 @@ def _events(content: bytes) -> Iterator[Event]:
         yield Event(time, cpu, sector, size, action, content[start:at])
 
 
-def _format(content: bytes, at: int) -> tuple[int, struct.Struct]:
-    """The version of the event that begins there, and its form."""
+def _format(content: bytes, at: int) -> struct.Struct:
+    """The form of the event that begins there, by its version."""
     magic = int.from_bytes(content[at : at + 4], "little")
     if magic & ~0xFF == _MAGIC:
         if form := _EVENTS.get(magic & 0xFF):
-            return magic & 0xFF, form
+            return form
         raise BlktraceError(f"byte {at}: version {magic & 0xFF} of the format; versions 7 and 8 are read")
     if int.from_bytes(content[at : at + 4], "big") & ~0xFF == _MAGIC:
         raise BlktraceError(f"byte {at}: a trace of a machine with the other byte order")

@@ -10,7 +10,7 @@ from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description,
 CLONES = frozenset({"clone", "clone3", "fork", "vfork"})
 """Calls that start a thread or a process, whose number they return."""
 
-CLOSING = frozenset({"close", "close_range", "dup2", "dup3", "execve", "execveat", "munmap", "mremap"})
+CLOSING = frozenset({"close", "close_range", "dup2", "dup3", "execve", "execveat", "munmap"})
 """Calls after which nothing may have a file open any more."""
 
 

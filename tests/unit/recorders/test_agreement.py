@@ -244,6 +244,7 @@ def test_qemu_leaves_out_a_flush_that_has_nothing_to_flush(tmp_path: Path, below
         ([A, B], [A_FUA, F, B_FUA], "blklogwrites has no flush for it"),
         ([A, F, F, B, F], [A, F, B, F], "belongs to nothing in dm-log-writes"),
         ([A, F, B, F, F], [A, F, F, B, F], "belongs to nothing in dm-log-writes"),
+        ([A, F, B, F], [F, A, B, F], "belongs to nothing in dm-log-writes"),
         ([A, F], [A, F, B], "is not in blklogwrites"),
         ([A, F, B], [A, F], "is not in dm-log-writes"),
     ],
@@ -296,9 +297,30 @@ def test_the_log_of_one_run_is_cut_out_of_qemus(tmp_path: Path) -> None:
     assert len(blklogwrites.trace(log, DISK_SECTORS).requests) == 4
 
 
+def test_what_the_crash_disk_did_not_see_has_no_known_place_against_a_flush(tmp_path: Path) -> None:
+    start, end = [("durable",), ("started", 0)], [("returned", 0, 0)]
+    behind = [(event[0], id, *event[2:]) for id, events in enumerate([F, B, F], 1) for event in events]
+    log = log_of(tmp_path, [*start, *A, *end, *behind])
+    seen = compare(crash_disk.trace(recording(tmp_path, "disk.pcr", [*start, *A, *end])), log)
+    assert seen.disagreements == []
+    for qemu, disagreements in (([A, F, B, F], 0), ([A, F, B], 0), ([A, B], 2)):
+        export_dm_log_writes(recording(tmp_path, "below.pcr", numbered(qemu)), tmp_path / "qemu", [])
+        found = compare(blklogwrites.trace(tmp_path / "qemu", DISK_SECTORS), whole_run(log, seen)).disagreements
+        assert len(found) == disagreements, found
+
+
 C = write(2, 32)
 UNDER_WAY: list[Event] = [("durable",), A[0], ("flush", 1), A[1], ("complete", 1), *numbered([[], [], C, F])[1:]]
 """The crash disk: A is under way at the first flush, C is not."""
+LATER: list[Event] = [
+    ("durable",),
+    ("flush", 0),
+    ("write", 1, *A[0][2:]),
+    ("complete", 0),
+    ("complete", 1),
+    *UNDER_WAY[5:],
+]
+"""The crash disk: the first flush is under way at A."""
 
 
 @pytest.mark.parametrize(
@@ -309,6 +331,8 @@ UNDER_WAY: list[Event] = [("durable",), A[0], ("flush", 1), A[1], ("complete", 1
         (UNDER_WAY, [F, A, C, F], [A, F, C, F], None),
         (UNDER_WAY, [F, A, C, F], [A, C, F], None),
         (UNDER_WAY, [F, A, C, F], [F, A, C, F], None),
+        (LATER, [F, A, C, F], [A, F, C, F], None),
+        (LATER, [F, A, C, F], [F, A, C, F], None),
         (UNDER_WAY, [F, A, C, F], [A, F, C], "blklogwrites has no flush for it"),
         (UNDER_WAY, [F, A, C, F], [A, F, F, C, F], "belongs to nothing in dm-log-writes"),
         (UNDER_WAY, [F, A, C, F], [F, C, F], "is not in blklogwrites"),
