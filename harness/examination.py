@@ -77,15 +77,19 @@ class Witness:
         return replace(self, choices=choices, lost=tuple(interval.lost(choices)), torn=interval.torn(choices))
 
 
-COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals")
+COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
 """What an examination counts, but for crash states."""
 
 
 @dataclass(slots=True)
 class Extent:
-    """How far one kind of recovery got: crash states of all intervals, and those within recoveries."""
+    """How far one kind of recovery got: crash states of all intervals, and those within recoveries.
+
+    A crash state counts once for each instant of its interval.
+    """
 
     intervals: int = 0
+    instants: int = 0
     states: int = 0
     covered: int = 0
     states_within: int = 0
@@ -93,12 +97,14 @@ class Extent:
 
     def add(self, event: dict[str, Any], *, within_recovery: bool) -> None:
         """Count in a crash interval of the run, or of a recovery."""
-        states, covered = int(event["states"]), int(event["covered"])
+        instants = len(event["instants"])
+        states, covered = int(event["states"]) * instants, int(event["covered"]) * instants
         if within_recovery:
             self.states_within += states
             self.covered_within += covered
         else:
             self.intervals += 1
+            self.instants += instants
             self.states += states
             self.covered += covered
 
@@ -107,8 +113,9 @@ class Extent:
 class Examination:
     """The result of a plan: counts over all crash intervals, a ruling for each judge.
 
-    A crash state counts once, however many kinds of recovery it was put through; where kinds got less far than others,
-    the least counts. `recoveries`, `remembered`, `rechecks` and `outcomes` are sums.
+    A crash state counts once for each instant at which a crash can leave it, however many kinds of recovery it was put
+    through; where kinds got less far than others, the least counts. `recoveries`, `remembered`, `rechecks` and
+    `outcomes` are sums.
     """
 
     recording: str = ""
@@ -125,6 +132,7 @@ class Examination:
     rechecks: int = 0
     outcomes: int = 0
     intervals: int = 0
+    instants: int = 0
     states_within: int = 0
     """Crash states within the recovery of crash states."""
     covered_within: int = 0
@@ -151,7 +159,7 @@ class Examination:
         Crashes within recovery are looked at for one kind only.
         """
         run = min(extents, key=lambda extent: extent.covered, default=Extent())
-        self.intervals, self.states, self.covered = run.intervals, run.states, run.covered
+        self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered
         self.states_within = sum(extent.states_within for extent in extents)
         self.covered_within = sum(extent.covered_within for extent in extents)
 

@@ -115,6 +115,7 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._observations: dict[bytes, Any] = {}
+        self._last_read: tuple[object, Observation] | None = None
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:
@@ -168,12 +169,12 @@ class _Examiner:
         for outcome in event["outcomes"]:
             outcome["observation"] = self._shared(outcome["observation"])
         self._result.certificates.append(_certificate(event, recover))
-        history = History(self._plan.workload, event["started"], event["returned"])
+        histories = instants_of(event, self._plan.workload)
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
         for outcome in event["outcomes"]:
-            self._outcome(event["index"], outcome, history, recover, judges, crashed)
+            self._outcome(event["index"], outcome, histories, recover, judges, crashed)
         if crashed is not None:
-            self._same_recovery(event, crashed, history, recover)
+            self._same_recovery(event, crashed, histories[-1], recover)
         if event["left_out"] is not None:
             place = ""
             if crashed is not None:
@@ -193,7 +194,7 @@ class _Examiner:
             outcome = {**event["outcomes"][number], "choices": choices}
             if case not in compared and outcome["observation"] is not None:
                 judge = SameRecovery(first_observation(event, choices))
-                self._outcome(event["index"], outcome, history, recover, [judge], crashed)
+                self._outcome(event["index"], outcome, [history], recover, [judge], crashed)
             compared.add(case)
 
     def _shared(self, observation: object) -> object:
@@ -201,16 +202,23 @@ class _Examiner:
         digest = hashlib.sha256(json.dumps(observation).encode()).digest()
         return self._observations.setdefault(digest, observation)
 
+    def _read(self, observation: object) -> Observation:
+        """The observation that a report stands for. It is read once, and not again for the next judge and instant."""
+        if self._last_read is None or self._last_read[0] is not observation:
+            self._last_read = (observation, Observation.from_wire(observation))
+        return self._last_read[1]
+
     def _outcome(
         self,
         interval: int,
         outcome: Event,
-        history: History,
+        histories: Sequence[History],
         recover: dict[str, Any],
         judges: Sequence[Judge],
         crashed: Crashed | None,
     ) -> None:
-        witness = _witness(interval, outcome, history, recover, crashed)
+        """Have an outcome judged at each instant at which a crash can lead to it."""
+        witness = _witness(interval, outcome, histories[0], recover, crashed)
         if witness.casualty is not None:
             what = witness.casualty["what"]
             if crashed is None:
@@ -219,9 +227,11 @@ class _Examiner:
                 ruling.violated(f"recovery: {what}", witness.settled({}, self._place.intervals[interval]))
             self._undecided(recover, f"a crash state could not be recovered: {what}")
             return
-        for judge in judges:
-            place = self._place if crashed is None else None
-            self._judge(judge, history, witness, self._result.rulings[judge.name], place)
+        for history in histories:
+            witness = _witness(interval, outcome, history, recover, crashed)
+            for judge in judges:
+                place = self._place if crashed is None else None
+                self._judge(judge, history, witness, self._result.rulings[judge.name], place)
 
     def _judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling, place: Place | None) -> None:
         """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it.
@@ -230,7 +240,7 @@ class _Examiner:
         within recovery, which has no `place`, are found out when it is followed up.
         """
         try:
-            observation = Observation.from_wire(witness.observation)
+            observation = self._read(witness.observation)
         except ObservationError as error:
             ruling.undecided(f"the agent's report is broken: {error}")
             return
@@ -355,6 +365,11 @@ class _Examiner:
         return replace(finding, explanation=explain(finding, place.recording, place.base))
 
 
+def instants_of(event: Event, workload: Workload) -> list[History]:
+    """What the operations had come to at each instant of a crash interval, of which `event` is the report."""
+    return [History(workload, instant["started"], instant["returned"]) for instant in event["instants"]]
+
+
 def _witness(
     interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: Crashed | None
 ) -> Witness:
@@ -367,7 +382,7 @@ def _witness(
 
 def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
     """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
-    counts = ("index", "started", "returned", "states", "covered", "recoveries", "remembered", "left_out", "reached")
+    counts = ("index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached")
     certificate = {"recover": recover, **{name: event[name] for name in counts}}
     if crashed := Crashed.of(event):
         return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}

@@ -7,6 +7,7 @@ from postcrash._core import Interval, Recording
 from postcrash.harness.script_guest import Ran
 from postcrash.harness.symptom import objects, symptom
 from postcrash.model import History, Observation, parse_workload
+from postcrash.reports.epochs import crash_event
 from postcrash.reports.records import Finding
 from postcrash.reports.shell_operations import NoCommandError
 from postcrash.reports.shell_script import Cut, Flakey, Logged, script
@@ -75,7 +76,7 @@ def _flakey(finding: Finding, history: History, observation: Observation | None)
 
 def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[Logged]:
     """Power cuts near the one of the finding: how a kernel cuts its writes into flushes depends on the device."""
-    done = _flushes(recording, interval)
+    done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
     is_inside = finding.started > finding.returned
     near = [done, done - 1, done + 1] if is_inside else [done]
     near = [flushes for flushes in near if flushes >= -1]
@@ -87,10 +88,10 @@ def _logged(finding: Finding, recording: Recording, interval: Interval) -> Itera
             yield Logged(finding.started, flushes, lost, is_inside)
 
 
-def _flushes(recording: Recording, interval: Interval) -> int:
-    """Flushes that were done since the last operation started or returned."""
+def _flushes(recording: Recording, before: int) -> int:
+    """Flushes that were done before that event, since the last operation started or returned."""
     done, waiting = 0, set()
-    for event in recording.events()[: interval.before_event]:
+    for event in recording.events()[:before]:
         match event:
             case ("flush", ident) | ("write", ident, _, _, _, True):
                 waiting.add(ident)

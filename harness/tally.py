@@ -17,34 +17,53 @@ def violating(
 ) -> tuple[int, int] | None:
     """Crash states that break `judge`, and all that were covered; None where it would take too long to count them.
 
-    Contents that a recovery left open are gone through one by one, each with the number of states that have it.
+    A state counts once for each instant of its crash interval. Contents that a recovery left open are gone through one
+    by one, each with the number of states that have it.
     """
-    judged, broken, covered = 0, 0, 0
-    known: dict[tuple[int, int], bool] = {}
-    for number, certificate in enumerate(certificates):
+    count = _Count(judge)
+    for certificate in certificates:
         if "executions" not in certificate or not judge.wants(certificate["recover"]):
             continue
-        interval = intervals[certificate["index"]]
-        history = History(workload, certificate["started"], certificate["returned"])
-        covered += int(certificate["covered"])
+        for instant in certificate["instants"]:
+            history = History(workload, instant["started"], instant["returned"])
+            count.add(certificate, intervals[certificate["index"]], history)
+            if count.judged > JUDGED_MAX:
+                return None
+    return count.broken, count.covered
+
+
+class _Count:
+    """Counts the crash states that break a judge, instant by instant."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.judged, self.broken, self.covered = 0, 0, 0
+
+    def add(self, certificate: dict[str, Any], interval: Interval, history: History) -> None:
+        """Count in what the certificate of `interval` covers, at one of its instants."""
+        self.covered += int(certificate["covered"])
+        known: dict[int, bool] = {}
         for choices, outcome in certificate["executions"]:
             fixed = [(component, version) for component, version in choices]
             wire = certificate["outcomes"][outcome]["observation"]
             open_ = _open(wire)
-            if not open_ and (number, outcome) not in known:
-                judged += 1
-                known[number, outcome] = _breaks(judge, history, wire)
+            if not open_ and outcome not in known:
+                known[outcome] = self._breaks(history, wire)
             if not open_:
-                broken += interval.covered(fixed) if known[number, outcome] else 0
+                self.broken += interval.covered(fixed) if known[outcome] else 0
                 continue
             for versions in product(*(range(count) for count in open_.values())):
-                judged += 1
-                if judged > JUDGED_MAX:
-                    return None
+                if self.judged > JUDGED_MAX:
+                    return
                 chosen = dict(zip(open_, versions, strict=True))
-                if _breaks(judge, history, settled(wire, chosen)):
-                    broken += interval.covered([*fixed, *chosen.items()])
-    return broken, covered
+                if self._breaks(history, settled(wire, chosen)):
+                    self.broken += interval.covered([*fixed, *chosen.items()])
+
+    def _breaks(self, history: History, wire: dict[str, Any] | None) -> bool:
+        self.judged += 1
+        if wire is None:
+            return False
+        return self._judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED
 
 
 def _open(wire: dict[str, Any] | None) -> dict[int, int]:
@@ -52,7 +71,3 @@ def _open(wire: dict[str, Any] | None) -> dict[int, int]:
     entries = (wire or {}).get("tree") or []
     parts = [part for entry in entries for part in entry.get("segments", ()) if isinstance(part, dict)]
     return {part["component"]: len(part["versions"]) for part in parts}
-
-
-def _breaks(judge: Judge, history: History, wire: dict[str, Any] | None) -> bool:
-    return wire is not None and judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED

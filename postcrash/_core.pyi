@@ -31,22 +31,27 @@ class Recording:
         """Data of the write that is event number `event`; IndexError for any other event."""
 
 class Interval:
-    """The crash states of one crash interval, at its latest instant."""
+    """The crash states of one crash interval, which are the same at each of its instants."""
 
     @property
     def index(self) -> int: ...
     @property
-    def before_event(self) -> int:
-        """The crash comes just before this event; the number of events: after the end.
+    def instants(self) -> list[tuple[int, int, int]]:
+        """When the crash comes, in order: (event, started, returned).
 
-        While writes with PREFLUSH are under way, several intervals may share it: one for each flush that is done.
+        It comes just before that event (the number of events: after the end), when so many operations, set-up included,
+        had been started and so many had returned. While writes with PREFLUSH are under way, several intervals may share
+        their instants: one for each flush that is done.
         """
     @property
+    def before_event(self) -> int:
+        """The event of the latest instant."""
+    @property
     def started(self) -> int:
-        """Operations (set-up included) that had been started."""
+        """Operations that had been started at the latest instant."""
     @property
     def returned(self) -> int:
-        """Operations (set-up included) that had returned."""
+        """Operations that had returned at the latest instant."""
     @property
     def pieces(self) -> list[tuple[int, int, int]]:
         """In-flight pieces in submission order: (event that submitted it, sector, sectors).
@@ -61,7 +66,7 @@ class Interval:
         """
     @property
     def states(self) -> int:
-        """Number of crash states: 2 ** len(pieces); on `ordered` and `prefix` len(pieces) + 1."""
+        """Number of crash states at each instant: 2 ** len(pieces); on `ordered` and `prefix` len(pieces) + 1."""
     @property
     def contents(self) -> int:
         """Number of different disk contents."""

@@ -135,14 +135,31 @@ def _chosen(epoch: RawEpoch) -> list[int]:
     return sorted(ranked[:EPOCH_WRITES_MAX])
 
 
-def unsent(recording: Recording, interval: Interval, workload: Workload) -> tuple[str, ...]:
-    """The recorded operations that write bytes of which none had been sent to the disk, as text with their numbers."""
+def crash_event(interval: Interval, started: int, returned: int) -> int:
+    """The event of the recording before which a crash comes that finds so many operations started and returned.
+
+    Raises LookupError if the interval has no such instant.
+    """
+    for event, *operations in interval.instants:
+        if operations == [started, returned]:
+            return event
+    raise LookupError(
+        f"crash interval {interval.index}: in this recording it has no instant at which {started} operations had "
+        f"started and {returned} had returned, as in the finding"
+    )
+
+
+def unsent(recording: Recording, interval: Interval, workload: Workload, started: int) -> tuple[str, ...]:
+    """The recorded operations that write bytes of which none had been sent to the disk, as text with their numbers.
+
+    Of those that had not been `started` nothing is said.
+    """
     events = recording.events()[: interval.before_event]
     sent: set[int] = set()
     for index, event in enumerate(events):
         if event[0] == "write":
             sent |= written_by(recording.data(index), workload)
-    recorded = range(len(workload.setup), interval.started)
+    recorded = range(len(workload.setup), started)
     writing = [number for number in recorded if workload.operations[number].tag is not None]
     return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
 

@@ -9,7 +9,7 @@ from postcrash.reports.block_content import SECTOR_BYTES
 from postcrash.reports.block_names import Names, block_names
 from postcrash.reports.block_part import Written
 from postcrash.reports.comparison import compare, error_name
-from postcrash.reports.epochs import Words, raw_epochs, shown_epochs, shown_lost, shown_parts, unsent
+from postcrash.reports.epochs import Words, crash_event, raw_epochs, shown_epochs, shown_lost, shown_parts, unsent
 from postcrash.reports.explained import (
     Epoch,
     Evidence,
@@ -82,7 +82,7 @@ def explain(
         lost_omitted=lost_omitted,
         named_by=names.tool,
         unnamed=names.problem,
-        unsent=unsent(recording, interval, workload),
+        unsent=unsent(recording, interval, workload, crash.started),
         failure=failure,
         comparison=comparison,
         comparison_omitted=comparison_omitted,
@@ -95,11 +95,10 @@ def _interval(crash: Crash, recording: Recording, base_path: str | PathLike[str]
     if crash.interval >= len(known):
         raise ExplanationError(f"crash interval {crash.interval}: this recording has only {len(known)}")
     interval = known[crash.interval]
-    if (interval.started, interval.returned) != (crash.started, crash.returned):
-        raise ExplanationError(
-            f"crash interval {crash.interval}: in this recording {interval.started} operations had started and "
-            f"{interval.returned} returned, but {crash.started} and {crash.returned} in the finding"
-        )
+    try:
+        crash_event(interval, crash.started, crash.returned)
+    except LookupError as error:
+        raise ExplanationError(str(error)) from None
     return interval
 
 

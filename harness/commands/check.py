@@ -149,6 +149,7 @@ def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
         "verdict": result.verdict.name.lower(),
         "states": str(result.covered),
         "states_total": str(result.states),
+        "instants": result.instants,
         "states_within_recovery": str(result.covered_within),
         "states_within_recovery_total": str(result.states_within),
         "recoveries": result.recoveries,
@@ -164,7 +165,7 @@ def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
 
 
 def _interval(certificate: dict[str, Any]) -> dict[str, object]:
-    kept = ("index", "states", "covered", "recoveries", "remembered", "reached", "left_out")
+    kept = ("index", "instants", "states", "covered", "recoveries", "remembered", "reached", "left_out")
     return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
@@ -200,7 +201,7 @@ def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
     kinds = ", ".join(map(kind_of, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
-        f"{states} in {result.intervals} crash interval{'s' * (result.intervals != 1)}, {in_recovery}"
+        f"{states} at {result.instants} instant{'s' * (result.instants != 1)}, {in_recovery}"
         f"each recovered for {kinds}: {result.recoveries} recoveries, {result.remembered} remembered, "
         f"{result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,

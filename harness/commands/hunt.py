@@ -259,8 +259,8 @@ def _came_to(plan: Plan, hunted: Hunted, seconds: float) -> str:
     verdict: Verdict = hunted.verdict
     return (
         f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
-        f"{hunted.run} workloads, {count_text(counts['covered'])} of {count_text(counts['states'])} crash states in "
-        f"{counts['intervals']} crash intervals, {within}{counts['recoveries']} recoveries, "
+        f"{hunted.run} workloads, {count_text(counts['covered'])} of {count_text(counts['states'])} crash states at "
+        f"{counts['instants']} instants, {within}{counts['recoveries']} recoveries, "
         f"{counts['remembered']} remembered, {counts['outcomes']} outcomes, "
         f"{counts['rechecks']} run again; {seconds:.0f} s, "
         f"{hunted.run / seconds:.1f} workloads/s, {counts['recoveries'] / seconds:.0f} recoveries/s"

@@ -1,95 +1,10 @@
 """The faults that are planted in a copy of crashgen/core, file by file: what stands in the source, and what instead."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Fault:
-    why: str
-    file: str
-    old: str
-    new: str
-    noticed_by: str = "litmus"
-
+from .cursor_faults import CURSOR_FAULTS
+from .fault import Fault
 
 FAULTS = [
-    Fault(
-        "an interval is handed out after the event that ends it",
-        "interval.rs",
-        """            if self.durable && self.made_stable(&events[self.at]).next().is_some() {
-                if let Some(interval) = self.next_stage() {
-                    return Some(interval);
-                }
-            }
-            self.leave_stage();
-            self.apply(&events[self.at]);
-            self.at += 1;
-""",
-        """            let edge = self.durable && self.made_stable(&events[self.at]).next().is_some();
-            self.leave_stage();
-            self.apply(&events[self.at]);
-            self.at += 1;
-            if edge {
-                return self.next_stage();
-            }
-""",
-    ),
-    Fault(
-        "a flush covers all that was submitted",
-        "interval.rs",
-        "self.completed.range(..event).map(|(_, &write)| write)",
-        "self.in_flight.range(..event).map(|(&write, _)| write)",
-    ),
-    Fault(
-        "a flush covers what completes before it does",
-        "interval.rs",
-        "self.completed_before(flush.map_or(0, |request| request.event)).chain(own)",
-        "self.completed_before(flush.map_or(0, |_| self.at)).chain(own)",
-    ),
-    Fault(
-        "a flush does nothing",
-        "interval.rs",
-        "Request { event: at, flush: true, fua: false }",
-        "Request { event: at, flush: false, fua: false }",
-    ),
-    Fault(
-        "a flush counts once it is submitted",
-        "interval.rs",
-        "self.under_way.insert(id, Request { event: at, flush: true, fua: false });",
-        "let _ = id;\n                self.stabilise(self.completed_before(at).collect());",
-    ),
-    Fault("FUA does nothing", "interval.rs", "request.fua && self.model", "false && request.fua && self.model"),
-    Fault(
-        "FUA is a barrier",
-        "interval.rs",
-        "flush.map_or(0, |request| request.event)",
-        "flush.or(fua).map_or(0, |request| request.event)",
-    ),
-    Fault("the flush of a PREFLUSH write makes nothing stable", "interval.rs", "flush: preflush,", "flush: false,"),
-    Fault(
-        "a PREFLUSH write does not wait for its flush",
-        "interval.rs",
-        "None if event > stage && self.waiting",
-        "None if false && event > stage && self.waiting",
-    ),
-    Fault(
-        "a PREFLUSH write starts only when it completes",
-        "interval.rs",
-        "self.waiting.range(last..).copied().find(more)?",
-        "self.waiting.range(last..).copied().find(more).filter(|_| false)?",
-    ),
-    Fault(
-        "a discard does nothing",
-        "interval.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
-        "let _ = (sector, sectors, Source::zeroed(order));",
-    ),
-    Fault(
-        "a discard is stable at once",
-        "interval.rs",
-        "self.submit(sector, sectors, Source::zeroed(order));",
-        "self.submit(sector, sectors, Source::zeroed(order));\n                self.stabilise(vec![at]);",
-    ),
+    *CURSOR_FAULTS,
     Fault(
         "the earliest write shows, not the latest",
         "component.rs",
@@ -139,13 +54,6 @@ FAULTS = [
         "brute_force",
     ),
     Fault(
-        "what is stable in a stage stays so",
-        "interval.rs",
-        "self.stable.extend(self.before_stage.drain());",
-        "self.before_stage.clear();",
-        "brute_force",
-    ),
-    Fault(
         "the first sector of a component is not in it",
         "interval.rs",
         "partition_point(|component| component.sector <= sector)",
@@ -164,47 +72,6 @@ FAULTS = [
         "filter(|&(at, _, source)| source >= stable[at].min(source))",
         "brute_force",
     ),
-    Fault(
-        "stable content runs backwards",
-        "interval.rs",
-        "if last { source } else { (*known).max(source) }",
-        "if last || source > Source::BASE { source } else { *known }",
-    ),
-    Fault(
-        "writes stand in the order of their completion",
-        "interval.rs",
-        """        if let Some(write) = self.in_flight.get_mut(&request.event) {
-            write.completed = Some(self.at);
-            self.completed.insert(self.at, request.event);
-        }
-""",
-        """        if let Some(mut write) = self.in_flight.remove(&request.event) {
-            write.completed = Some(self.at);
-            self.completed.insert(self.at, self.at);
-            self.in_flight.insert(self.at, write);
-        }
-""",
-    ),
-    Fault(
-        "a write is cut from its start, not at blocks",
-        "interval.rs",
-        "((at / unit + 1) * unit).min(sectors.end)",
-        "(at + unit).min(sectors.end)",
-    ),
-    Fault("a write is one piece", "interval.rs", "((at / unit + 1) * unit).min(sectors.end)", "unit.max(sectors.end)"),
-    Fault(
-        "each piece of a write carries the write's first bytes",
-        "interval.rs",
-        "source: source.sector(part.start - sector),",
-        "source,",
-    ),
-    Fault(
-        "the set-up is not stable",
-        "interval.rs",
-        "self.stabilise(self.completed_before(at).collect());",
-        "",
-    ),
-    Fault("crashes in the set-up are looked at", "interval.rs", "durable: false,", "durable: true,"),
     Fault(
         "a state counts twice",
         "interval.rs",
@@ -274,60 +141,6 @@ FAULTS = [
         "device/ordered.rs",
         "Order::Submission\n",
         "Order::Completion\n",
-    ),
-    Fault(
-        "a replay goes by the order of submission",
-        "interval.rs",
-        "Box::new(self.completed.values().map(|&event| (event, &self.in_flight[&event])))",
-        "Box::new(writes.filter(|(_, write)| write.completed.is_some()))",
-    ),
-    Fault(
-        "a replay has what never completed",
-        "interval.rs",
-        "Box::new(self.completed.values().map(|&event| (event, &self.in_flight[&event])))",
-        "Box::new(\n"
-        "                (self.completed.values().map(|&event| (event, &self.in_flight[&event])))\n"
-        "                    .chain(writes.filter(|(_, write)| write.completed.is_none())),\n"
-        "            )",
-    ),
-    Fault(
-        "what a replay makes stable does not hide what was submitted later",
-        "interval.rs",
-        "if last { source } else { (*known).max(source) }",
-        "if last && source > *known { source } else { (*known).max(source) }",
-    ),
-    Fault(
-        "an ordered drive makes stable a write and not those before it",
-        "interval.rs",
-        "Some(last) => self.in_flight.range(..=last)",
-        "Some(last) => self.in_flight.range(last..=last)",
-    ),
-    Fault(
-        "an ordered drive waits for the flush of a PREFLUSH write",
-        "interval.rs",
-        "Order::Submission => Box::new(writes),",
-        "Order::Submission => Box::new(writes.filter(|(event, _)| {\n"
-        "                let waits = self.under_way.values().any(|request| request.event == *event && request.flush);\n"
-        "                !waits || self.completed_before(*event).next().is_none()\n"
-        "            })),",
-    ),
-    Fault(
-        "a PREFLUSH write on an ordered drive has stages",
-        "interval.rs",
-        "self.model.order() == Order::Free && self.model.honours_flush()",
-        "self.model.order() != Order::Completion && self.model.honours_flush()",
-    ),
-    Fault(
-        "an ordered drive may keep any of its pieces",
-        "interval.rs",
-        "            Order::Free => {\n",
-        "            Order::Free | Order::Submission => {\n",
-    ),
-    Fault(
-        "prefixes count as keep or lose",
-        "interval.rs",
-        "BigUint::from(pieces.len() + 1)",
-        "BigUint::one() << pieces.len()",
     ),
     Fault("equal prefixes count once", "history.rs", "self.history.versions[disk].count += 1;", ""),
     Fault(

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from .core_faults import FAULTS, Fault
+from .core_faults import FAULTS
+from .fault import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = Path("crashgen/core")

@@ -65,7 +65,7 @@ def test_every_operation_leaves_the_simulated_tree(machine: Machine, record: Rec
     workload = replace(EVERYTHING, ops=kept)
     recorded = record(target, workload)
     last = list(machine.explore(recorded.source, recorded.recover(), BUDGET))[-2]
-    assert (last["started"], last["returned"]) == (len(workload.operations),) * 2
+    assert (last["instants"][-1]["started"], last["instants"][-1]["returned"]) == (len(workload.operations),) * 2
     executed = machine.execute(recorded.source, last["index"], [], recorded.recover())
     observation = Observation.from_wire(executed["observation"])
     expected = simulate(workload)[-1]

@@ -1,10 +1,13 @@
 """Planted faults that must be found, by real kernels on real file systems."""
 
+from itertools import product
+
 import pytest
 
 from postcrash.checkers import CHECKERS, Checker, checker_named
+from postcrash.harness.examine import instants_of
 from postcrash.harness.machine import Machine
-from postcrash.model import History, Observation, WorkloadBuilder
+from postcrash.model import Observation, WorkloadBuilder
 
 from .conftest import Record, Recorded, explored, intervals_of
 
@@ -15,8 +18,7 @@ def messages(machine: Machine, recorded: Recorded, checker: Checker) -> list[str
     """What the checker objects to in the crash states of a recording."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
-        history = History(recorded.workload, interval["started"], interval["returned"])
-        for outcome in interval["outcomes"]:
+        for history, outcome in product(instants_of(interval, recorded.workload), interval["outcomes"]):
             finding = checker.check(history, Observation.from_wire(outcome["observation"]))
             found.extend([finding.message] if finding else [])
     return found

@@ -96,7 +96,7 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
         WorkloadBuilder().begin().mkdir("D").creat("D/a").write("D/a", 0, 12_288).fsync("D/a").build("w").with_tail()
     )
     recorded = record("ext4-current", workload, "lying")
-    (interval,) = intervals(Recording(recorded.source.recording), recorded.source.base, "lying")
+    *_, interval = intervals(Recording(recorded.source.recording), recorded.source.base, "lying")
     recover = recorded.target.recover_wire(walk=False, fsck=True)
     history, chance, messages = History(workload, interval.started, interval.returned), random.Random(1), []
     for _ in range(40):

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.examine import instants_of
 from postcrash.harness.machine import Machine
-from postcrash.model import History, Observation, WorkloadBuilder, all_from, every_answer
+from postcrash.model import Observation, WorkloadBuilder, all_from, every_answer
 from postcrash.targets import target_named
 
 from .conftest import Record, explored, intervals_of
@@ -102,7 +103,7 @@ def test_loose_blocks_cost_next_to_nothing(machine: Machine, record: Record, tar
     (loose,) = (i for i in intervals_of(events) if LOOSE_BLOCKS <= i["components"] <= LOOSE_BLOCKS + 1)
     assert int(loose["covered"]) == int(loose["states"]) >= 2**LOOSE_BLOCKS
     assert sum(interval["recoveries"] for interval in intervals_of(events)) <= 150
-    history = History(workload, loose["started"], loose["returned"])
+    history = instants_of(loose, workload)[-1]
     first, last = f"write:{history.workload.ops[0].tag}", f"write:{history.workload.ops[LOOSE_BLOCKS - 1].tag}"
     answers = set()
     for outcome in loose["outcomes"]:

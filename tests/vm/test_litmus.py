@@ -4,11 +4,14 @@ The answers are exact: every tree that a crash leaves, and no other. A file is w
 `0+4096` are 4096 bytes of the first write (set-up included), `zero+10` are ten zeros.
 """
 
+from itertools import product
+
 import pytest
 
 from postcrash.checkers import checker_named
+from postcrash.harness.examine import instants_of
 from postcrash.harness.machine import Event, Machine
-from postcrash.model import Entry, History, Observation, Tree, Workload, every_answer, parse_workload, runs
+from postcrash.model import Entry, History, Observation, Tree, every_answer, parse_workload, runs
 from postcrash.model.segments import merged
 
 from .conftest import Record, explored, intervals_of, trees_of
@@ -177,27 +180,32 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
     return {text for interval in intervals_of(events) for tree in trees_of(interval) for text in trees_after(tree)}
 
 
-def objections(workload: Workload, promised: Event, shown: Event) -> set[str]:
-    """Which judges object to what one crash interval shows, with what had been promised in another."""
-    history = History(workload, promised["started"], promised["returned"])
+def objections(histories: list[History], shown: Event) -> set[str]:
+    """Which judges object to what a crash interval shows, with what had been promised at any of these instants."""
     observations = [Observation.from_wire(outcome["observation"]) for outcome in shown["outcomes"]]
-    return {name for name in JUDGES for seen in observations if checker_named(name).check(history, seen)}
+    cases = product(JUDGES, histories, observations)
+    return {name for name, history, seen in cases if checker_named(name).check(history, seen)}
 
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_what_is_left_of_a_promise(machine: Machine, record: Record, name: str) -> None:
     target, operations, left, judges = PROMISED[name]
     workload = parse_workload(operations.replace("; ", "\n"), name)
-    intervals = intervals_of(explored(machine, record(target, workload.with_tail())))
-    after = [interval for interval in intervals if interval["returned"] >= len(workload.operations)]
-    assert {text for interval in after for tree in trees_of(interval) for text in trees_after(tree)} == left
-    assert set().union(*(objections(workload.with_tail(), interval, interval) for interval in after)) == judges
+    intervals, count = intervals_of(explored(machine, record(target, workload.with_tail()))), len(workload.operations)
+    done = [
+        (interval, [at for at in instants_of(interval, workload.with_tail()) if at.returned >= count])
+        for interval in intervals
+    ]
+    after = [(interval, histories) for interval, histories in done if histories]
+    assert {text for interval, _ in after for tree in trees_of(interval) for text in trees_after(tree)} == left
+    assert set().union(*(objections(histories, interval) for interval, histories in after)) == judges
 
 
 @pytest.mark.parametrize("operations", FIXED)
 def test_bugs_that_were_fixed(machine: Machine, record: Record, operations: str) -> None:
     workload = parse_workload(operations.replace("; ", "\n"), "fixed").with_tail()
     intervals = intervals_of(explored(machine, record("btrfs", workload)))
-    assert not [found for interval in intervals if (found := objections(workload, interval, interval))]
+    at = [instants_of(interval, workload) for interval in intervals]
+    assert not [found for each in zip(at, intervals, strict=True) if (found := objections(*each))]
     # The promises are put to the test: a drive that still shows what it was at the start would be found
-    assert "durability" in objections(workload, intervals[-1], intervals[0])
+    assert "durability" in objections(at[-1], intervals[0])

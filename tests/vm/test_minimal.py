@@ -147,15 +147,16 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     (asked,) = plan.judges
     broken = {}
     for interval in intervals(Recording(source.recording), source.base, model):
-        history = History(plan.workload, interval.started, interval.returned)
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
             event = machine.execute(source, interval.index, choices, plan.target.read_wire())
-            opinion = asked.opinion(history, Observation.from_wire(event["observation"]))
-            if opinion.verdict is Verdict.VIOLATED:
-                lost = tuple(interval.lost(choices))
-                key = (len(lost), interval.torn(choices), interval.started, interval.index, lost)
-                broken[opinion.message] = min(key, broken.get(opinion.message, key))
+            lost = tuple(interval.lost(choices))
+            for _, started, returned in interval.instants:
+                history = History(plan.workload, started, returned)
+                opinion = asked.opinion(history, Observation.from_wire(event["observation"]))
+                if opinion.verdict is Verdict.VIOLATED:
+                    key = (len(lost), interval.torn(choices), started, interval.index, lost)
+                    broken[opinion.message] = min(key, broken.get(opinion.message, key))
     found = [(simplicity(finding), finding.message) for finding in result.findings]
     assert found[0][0] == min(broken.values())
     assert found == sorted(found)

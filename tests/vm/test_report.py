@@ -203,13 +203,14 @@ def test_states_that_break_a_judge_are_counted_as_by_brute_force(
     (asked,) = judges_named([judge])
     broken = 0
     for interval in known:
-        history = History(workload, interval.started, interval.returned)
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
             event = machine.execute(source, interval.index, choices, target_named(target).read_wire())
-            opinion = asked.opinion(history, Observation.from_wire(event["observation"]))
-            broken += interval.covered(choices) if opinion.verdict is Verdict.VIOLATED else 0
-    states = sum(interval.states for interval in known)
+            for _, started, returned in interval.instants:
+                history = History(workload, started, returned)
+                opinion = asked.opinion(history, Observation.from_wire(event["observation"]))
+                broken += interval.covered(choices) if opinion.verdict is Verdict.VIOLATED else 0
+    states = sum(interval.states * len(interval.instants) for interval in known)
     assert broken > 0
     assert violating(ran["certificates"], known, workload, asked) == (broken, states)
 

@@ -6,6 +6,7 @@
 //! No sockets, no guests: those live in the crash disk.
 
 pub mod component;
+pub mod cursor;
 pub mod device;
 pub mod explore;
 mod history;

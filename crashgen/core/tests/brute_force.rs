@@ -35,6 +35,8 @@ enum Ask {
     Flush,
     /// Complete one of the requests under way.
     Complete(prop::sample::Index),
+    /// Let the operation under way return, or the next one start.
+    Mark,
     Durable,
 }
 
@@ -52,6 +54,7 @@ fn ask() -> impl Strategy<Value = Ask> {
             .prop_map(|(sector, sectors, discard)| Ask::Zero { sector, sectors, discard }),
         2 => Just(Ask::Flush),
         9 => any::<prop::sample::Index>().prop_map(Ask::Complete),
+        3 => Just(Ask::Mark),
         1 => Just(Ask::Durable),
     ]
 }
@@ -69,6 +72,11 @@ fn log(asks: Vec<Ask>, durable_first: bool, model: Model) -> Vec<Step> {
             }
             Ask::Complete(index) if !under_way.is_empty() => {
                 steps.push(Step::Complete(under_way.remove(index.index(under_way.len()))));
+                continue;
+            }
+            Ask::Mark => {
+                let marks = steps.iter().filter(|step| is_mark(step)).count() as u32;
+                steps.push(if marks % 2 == 0 { Step::Started(marks / 2) } else { Step::Returned(marks / 2) });
                 continue;
             }
             Ask::Durable | Ask::Complete(_) => continue,
@@ -90,6 +98,10 @@ fn log(asks: Vec<Ask>, durable_first: bool, model: Model) -> Vec<Step> {
         next += 1;
     }
     steps
+}
+
+fn is_mark(step: &Step) -> bool {
+    matches!(step, Step::Started(_) | Step::Returned(_))
 }
 
 /// A failure shows the log as litmus.rs writes it.
@@ -117,13 +129,15 @@ fn random_log() -> impl Strategy<Value = Log> {
     (asks, options).prop_map(|(asks, (durable_first, model))| Log { steps: log(asks, durable_first, model), model })
 }
 
-/// Contents and counts of each crash interval, by the event that it ends before.
+/// Contents and counts of each crash interval, by the events that its instants come before.
 fn core_spaces(recorded: &Recorded, model: &str) -> BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> {
     let mut all: BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> = BTreeMap::new();
     recorded.each_interval(model, |interval, content| {
         let contents = contents(interval, content);
         assert_eq!(contents.values().sum::<BigUint>(), interval.states());
-        all.entry(interval.event).or_default().push(contents);
+        for instant in &interval.instants {
+            all.entry(instant.event).or_default().push(contents.clone());
+        }
     });
     all
 }
@@ -139,7 +153,7 @@ fn disks<'a, V: 'a>(spaces: impl IntoIterator<Item = &'a BTreeMap<Disk, V>>) -> 
 fn check_spaces(log: &Log) {
     let reference = log.reference();
     let found = core_spaces(&Recorded::new(&log.steps), log.model.name);
-    assert_eq!(found.keys().copied().collect::<Vec<_>>(), reference.edges(), "the edges of the intervals");
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), reference.judged(), "the instants that are judged");
     for (&edge, stages) in &found {
         let wanted = reference.spaces(edge);
         assert_eq!(disks(stages), disks(&wanted), "contents before step {edge}");
@@ -150,19 +164,27 @@ fn check_spaces(log: &Log) {
     check_every_instant(&reference, &found);
 }
 
-/// The latest instant of an interval has the contents of every earlier one.
+/// What a crash at any instant can leave is found at an instant at which the same operations had started and returned.
 fn check_every_instant(reference: &Reference, found: &BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>>) {
     let Some(durable) = reference.find(|step| *step == Step::Durable) else { return };
     for now in durable + 1..=reference.steps.len() {
-        let (edge, stages) = found.range(now..).next().expect("the end is an edge");
+        let same = found.range(now..).take_while(|(&judged, _)| reference.marks(judged) == reference.marks(now));
+        let stages: Vec<_> = same.flat_map(|(_, stages)| stages).cloned().collect();
         let early = disks(&reference.spaces(now));
-        assert!(early.is_subset(&disks(stages)), "what step {now} can show, step {edge} cannot");
+        assert!(early.is_subset(&disks(&stages)), "what step {now} can show is shown at no later instant");
+    }
+}
+
+/// An interval knows which operations had started and returned at each of its instants.
+fn check_marks(reference: &Reference, interval: &Interval) {
+    for instant in &interval.instants {
+        assert_eq!((instant.started, instant.returned), reference.marks(instant.event), "step {}", instant.event);
     }
 }
 
 /// The pieces that a state says it lost give its content when they are lost, and fewer do not.
 fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) {
-    let now = interval.event;
+    let now = interval.latest().event;
     let [space] = &reference.spaces(now)[..] else { return };
     let pieces = reference.pieces(now);
     let forced = reference.forced(&pieces, now);
@@ -242,6 +264,7 @@ proptest! {
         let reference = log.reference();
         Recorded::new(&log.steps).each_interval(log.model.name, |interval, content| {
             check_lost(&reference, interval, content);
+            check_marks(&reference, interval);
         });
     }
 

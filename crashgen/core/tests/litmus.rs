@@ -380,13 +380,21 @@ fn a_prefix_may_be_as_long_as_the_recording() {
 }
 
 #[test]
-fn an_interval_says_where_it_ends_and_which_operations_had_returned() {
-    let log = "start; w0=A; return; start; w1=B; f<flush; f>; return; start; w0=C";
-    let mut marks = Vec::new();
+fn an_interval_says_at_which_instants_a_crash_finds_it() {
+    let log = "start; w0=A; return; start; w1=B; f<flush; f>; return; start; return; start; w0=C";
+    let mut found = Vec::new();
     Recorded::new(&parse(log)).each_interval("cache", |interval, _| {
-        marks.push((interval.index, interval.event, interval.started, interval.returned));
+        let instants = interval.instants.iter().map(|instant| (instant.event, instant.started, instant.returned));
+        found.push((interval.index, interval.pieces.len(), instants.collect::<Vec<_>>()));
     });
-    assert_eq!(marks, [(0, 9, 2, 1), (1, 14, 3, 2)]);
+    let expected = [
+        (0, 0, vec![(1, 0, 0)]),
+        (1, 1, vec![(4, 1, 0), (5, 1, 1)]),
+        (2, 2, vec![(9, 2, 1)]),
+        (3, 0, vec![(10, 2, 1), (11, 2, 2), (12, 3, 2), (13, 3, 3)]),
+        (4, 1, vec![(16, 4, 3)]),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
-use postcrash_core::interval::Cursor;
 use postcrash_core::recording::{Event, Recording, RecordingError, RecordingWriter};
 use postcrash_core::view::Base;
 use proptest::prelude::*;

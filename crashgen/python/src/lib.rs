@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
+use postcrash_core::cursor::Cursor;
 use postcrash_core::device::{self, DeviceModel};
-use postcrash_core::interval::Cursor;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
 use postcrash_core::view::{Base, Space};
 use postcrash_core::SECTOR_BYTES;
@@ -89,18 +89,23 @@ impl Interval {
     }
 
     #[getter]
+    fn instants(&self) -> Vec<(usize, u32, u32)> {
+        self.0.instants.iter().map(|instant| (instant.event, instant.started, instant.returned)).collect()
+    }
+
+    #[getter]
     fn before_event(&self) -> usize {
-        self.0.event
+        self.0.latest().event
     }
 
     #[getter]
     fn started(&self) -> u32 {
-        self.0.started
+        self.0.latest().started
     }
 
     #[getter]
     fn returned(&self) -> u32 {
-        self.0.returned
+        self.0.latest().returned
     }
 
     #[getter]

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use postcrash_core::interval::Instant;
 use postcrash_core::walk;
 use postcrash_wire::{Recover, Run, Spin};
 use serde::{Deserialize, Serialize};
@@ -113,13 +114,11 @@ pub struct IntervalReport {
     /// The crash came while this state was being recovered; its components have numbers from 2^31 on in what follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Crashed>,
-    /// The crash comes just before this event of the recording.
-    pub before_event: usize,
-    pub started: u32,
-    pub returned: u32,
+    /// The instants that have these crash states; of a crash within recovery those of the state that was being recovered.
+    pub instants: Vec<Instant>,
     pub pieces: usize,
     pub components: usize,
-    /// Crash states of the interval, and those that the recoveries cover; decimal.
+    /// Crash states at each instant, and those that the recoveries cover; decimal.
     pub states: String,
     pub covered: String,
     /// Different disk contents, decimal.
@@ -163,7 +162,7 @@ pub enum Event {
         requests: u32,
         failed: Option<(u32, u32)>,
     },
-    Interval(IntervalReport),
+    Interval(Box<IntervalReport>),
     /// A guest was lost; the state is run again in a new one.
     LostGuest {
         interval: u32,

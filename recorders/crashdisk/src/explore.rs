@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use num_bigint::BigUint;
+use postcrash_core::cursor::Cursor;
 use postcrash_core::device::DeviceModel;
 use postcrash_core::explore::{BruteForce, Explorer, Fixed};
-use postcrash_core::interval::{Cursor, Interval};
+use postcrash_core::interval::Interval;
 use postcrash_core::recording::Recording;
 use postcrash_core::view::{Ground, Space};
 use postcrash_core::walk::{Limits, Walk};
@@ -259,7 +260,8 @@ impl Campaign<'_> {
                 let choices = exploration.explorer.choices();
                 if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
                     let (interval, observation) = (space.interval.index, parse(bytes));
-                    let crashed = Crashed { interval, choices: choices.clone(), observation };
+                    let instants = space.interval.instants.clone();
+                    let crashed = Crashed { interval, instants, choices: choices.clone(), observation };
                     exploration.recorded.push((crashed, recorded));
                 }
                 exploration.sample.offer(&choices, &result);
@@ -323,7 +325,7 @@ impl Campaign<'_> {
             left_out: (!whole).then(|| too_large.unwrap_or_else(why)),
             reached: reached.map(|reached| Reached::of(&reached, self.job.seed)),
         };
-        Event::Interval(exploration.tallies.report(space, within, extent)).emit();
+        Event::Interval(Box::new(exploration.tallies.report(space, within, extent))).emit();
         Ok(())
     }
 
@@ -422,9 +424,7 @@ impl Tallies {
         IntervalReport {
             index: interval.index,
             within: within.cloned(),
-            before_event: interval.event,
-            started: interval.started,
-            returned: interval.returned,
+            instants: within.map_or(&interval.instants, |crashed| &crashed.instants).clone(),
             pieces: interval.pieces.len(),
             components: interval.components.len(),
             states: space.states().to_string(),

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use postcrash_core::interval::Instant;
 use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
 use postcrash_core::view::{Base, CrashState, Ground, Space};
 use postcrash_wire::{Command, Recover};
@@ -20,6 +21,8 @@ use crate::guest::{Guest, GuestError};
 #[derive(Debug, Clone, Serialize)]
 pub struct Crashed {
     pub interval: u32,
+    #[serde(skip)]
+    pub instants: Vec<Instant>,
     /// Component and version.
     pub choices: Vec<(u32, u32)>,
     pub observation: Value,
@@ -34,7 +37,8 @@ impl Crashed {
 
 /// Begin the recording, in the file `scratch`, of the recovery of a state in `space`.
 pub fn begin(scratch: &Path, space: Space<'_>) -> Result<Log, GuestError> {
-    let marks = Marks { started: space.interval.started, returned: space.interval.returned };
+    let Instant { started, returned, .. } = space.interval.latest();
+    let marks = Marks { started, returned };
     let sectors = space.content.ground.sectors();
     Ok(Log::new(marked(scratch, sectors, "{}", marks)?, sectors))
 }

@@ -33,7 +33,13 @@ def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any
     ]
     executions = [(choices, number) for number, (choices, _) in enumerate(runs)]
     return {
-        **{"event": "interval", "index": 0, "started": 1, "returned": 0, "states": "2", "covered": "2"},
+        **{
+            "event": "interval",
+            "index": 0,
+            "instants": [{"event": 2, "started": 1, "returned": 0}],
+            "states": "2",
+            "covered": "2",
+        },
         **{"recoveries": len(runs), "remembered": 0, "rechecks": 0, "left_out": None, "reached": None},
         **{"outcomes": outcomes, "executions": executions, **fields},
     }

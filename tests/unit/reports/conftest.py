@@ -96,7 +96,7 @@ def crash(tmp_path: Path, base: Path) -> Crash:
     path = tmp_path / "made.pcr"
     write_recording(path, DISK_SECTORS, "{}", events())
     recording = Recording(path)
-    interval = intervals(recording, base, "cache")[2]
+    interval = intervals(recording, base, "cache")[4]
     (component,) = [i for i, (sector, _, _) in enumerate(interval.components) if sector == 1000]
     assert (interval.started, interval.returned) == (6, 5)
     choices = ((component, 1), (component + 1, 1))

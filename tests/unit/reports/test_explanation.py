@@ -92,7 +92,7 @@ def test_a_write_that_is_lost_in_part_is_split(crash: Any) -> None:
 
 
 def test_at_the_end_all_is_stable_but_a_discard_between_operations(crash: Any) -> None:
-    finding = replace(crash.finding, interval=3, choices=(), started=6, returned=6)
+    finding = replace(crash.finding, interval=6, choices=(), started=6, returned=6)
     explanation = explain(finding, crash.recording, crash.base)
     assert writes(explanation)[-1] == [("discard", 3000, 8, "", 0, "kept")]
     assert explanation.epochs[-1].ended == "crash"
@@ -103,7 +103,7 @@ def test_writes_of_the_set_up_that_are_still_in_flight_are_told(explain_events: 
     late = ("write", 1, 800, b"\x01" * 4096, False, False)
     early = ("write", 2, 900, b"\x02" * 4096, False, False)
     events = [early, ("complete", 2), late, ("durable",), ("started", 0), ("zero", 3, 808, 8, False)]
-    explanation = explain_events(events, 0, (0, 1))
+    explanation = explain_events(events, 1, (0, 1))
     assert writes(explanation) == [
         [("metadata", 800, 8, "", 0, "lost"), ("write-zeroes", 808, 8, "", 1, "kept")],
     ]
@@ -117,13 +117,13 @@ def test_preflush_ends_an_epoch(explain_events: Explain) -> None:
         *[("write", 4, 808, b"\x01" * 4096, False, False), ("complete", 4)],
         *[("write", 5, 816, b"\x01" * 4096, True, True), ("complete", 5)],
     ]
-    explanation = explain_events(events, 3)
+    explanation = explain_events(events, 4)
     assert [[write[3] for write in epoch] for epoch in writes(explanation)] == [[""], [""], ["PREFLUSH FUA"]]
     assert [epoch.ended for epoch in explanation.epochs] == ["flush", "flush", "crash"]
 
 
 def test_under_a_lying_drive_nothing_is_stable(crash: Any, base: Path) -> None:
-    finding = replace(crash.finding, model="lying", interval=0, choices=(), started=6, returned=6)
+    finding = replace(crash.finding, model="lying", interval=3, choices=(), started=6, returned=6)
     explanation = explain(finding, crash.recording, base)
     assert {write[5] for epoch in writes(explanation) for write in epoch} == {"kept"}
 
@@ -135,7 +135,7 @@ def test_long_epochs_and_long_pasts_are_abbreviated(explain_events: Explain) -> 
         events += [data, ("complete", number * 2), ("flush", number * 2 + 1), ("complete", number * 2 + 1)]
     for number in range(epochs.EPOCH_WRITES_MAX + 10):
         events += [("write", 100 + number, 800 + 16 * number, b"\x01" * 4096, False, False)]
-    explanation = explain_events(events, 20, (epochs.EPOCH_WRITES_MAX + 9, 1))
+    explanation = explain_events(events, 21, (epochs.EPOCH_WRITES_MAX + 9, 1))
     assert explanation.epochs_omitted == 20 - epochs.STABLE_EPOCHS_MAX
     assert [epoch.number for epoch in explanation.epochs] == [18, 19, 20, 21]
     last = explanation.epochs[-1]
@@ -148,7 +148,7 @@ def test_of_very_many_epochs_the_last_are_told(explain_events: Explain) -> None:
     for number in range(epochs.EPOCHS_MAX + 5):
         data = ("write", number * 2, 8 * number, b"\x01" * 4096, False, False)
         events += [data, ("complete", number * 2), ("flush", number * 2 + 1), ("complete", number * 2 + 1)]
-    explanation = explain_events(events, 0, (0, 1), model="lying")
+    explanation = explain_events(events, 1, (0, 1), model="lying")
     assert explanation.epochs_omitted == 5
     assert len(explanation.epochs) == epochs.EPOCHS_MAX
     assert [write.sector for write in explanation.lost] == [0]
@@ -158,7 +158,7 @@ def test_many_lost_writes_are_counted(explain_events: Explain) -> None:
     count = epochs.LOST_MAX + 5
     events: list[tuple[Any, ...]] = [("durable",), ("started", 0)]
     events += [("write", number, 16 * number, b"\x01" * 4096, False, False) for number in range(count)]
-    explanation = explain_events(events, 0, *((number, 1) for number in range(count)))
+    explanation = explain_events(events, 1, *((number, 1) for number in range(count)))
     assert (len(explanation.lost), explanation.lost_omitted) == (epochs.LOST_MAX, 5)
 
 
@@ -197,11 +197,11 @@ def test_an_explanation_comes_back(crash: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"interval": 4}, ExplanationError, "crash interval 4: this recording has only 4"),
+        ({"interval": 7}, ExplanationError, "crash interval 7: this recording has only 7"),
         (
             {"returned": 6},
             ExplanationError,
-            "in this recording 6 operations had started and 5 returned, but 6 and 6 in",
+            "it has no instant at which 6 operations had started and 6 had returned",
         ),
         (
             {"workload_text": "creat A\n"},
@@ -222,6 +222,6 @@ def test_parts_that_do_not_belong_together_are_refused(
 def test_writes_that_follow_each_other_on_the_disk_are_one(explain_events: Explain) -> None:
     events: list[tuple[Any, ...]] = [("durable",), ("started", 0)]
     events += [("write", number, 8 * number, b"\x01" * 4096, False, False) for number in range(4)]
-    explanation = explain_events(events, 0, (2, 1))
+    explanation = explain_events(events, 1, (2, 1))
     shown = [(write.sector, write.sectors, write.status) for write in explanation.epochs[0].writes]
     assert shown == [(0, 16, "kept"), (16, 8, "lost"), (24, 8, "kept")]

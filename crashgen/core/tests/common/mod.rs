@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use num_bigint::BigUint;
+use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
-use postcrash_core::interval::{Cursor, Interval};
+use postcrash_core::interval::Interval;
 use postcrash_core::recording::{Recording, RecordingWriter};
 use postcrash_core::view::{Base, Content, Space};
 use postcrash_core::SECTOR_BYTES;

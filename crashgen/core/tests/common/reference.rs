@@ -226,12 +226,21 @@ impl Reference<'_> {
         self.pieces(now).len() - self.forced_count(now)
     }
 
-    /// Instants just before something becomes stable after the set-up, and the end.
-    pub fn edges(&self) -> Vec<usize> {
+    /// How many operations had started, and how many had returned, at `now`.
+    pub fn marks(&self, now: usize) -> (u32, u32) {
+        let count = |wanted: fn(&Step) -> bool| self.steps[..now].iter().filter(|step| wanted(step)).count() as u32;
+        (count(|step| matches!(step, Step::Started(_))), count(|step| matches!(step, Step::Returned(_))))
+    }
+
+    /// Instants just before something becomes stable after the set-up, just before an operation starts or returns, and the
+    /// end.
+    pub fn judged(&self) -> Vec<usize> {
         let Some(durable) = self.find(|step| *step == Step::Durable) else { return Vec::new() };
         let end = self.steps.len();
-        let is_edge = |&now: &usize| self.forced_count(now) != self.forced_count(now + 1);
-        (durable + 1..end).filter(is_edge).chain([end]).collect()
+        let is_judged = |&now: &usize| {
+            self.forced_count(now) != self.forced_count(now + 1) || self.marks(now) != self.marks(now + 1)
+        };
+        (durable + 1..end).filter(is_judged).chain([end]).collect()
     }
 }
 
