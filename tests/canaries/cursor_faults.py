@@ -43,12 +43,6 @@ CURSOR_FAULTS = [
         "            let _ = &mut instants;\n",
     ),
     Fault(
-        "the instant after the last mark is forgotten",
-        "cursor.rs",
-        "next.is_some_and(|event| self.made_stable(event).next().is_none())",
-        "next.is_none_or(|event| self.made_stable(event).next().is_none())",
-    ),
-    Fault(
         "an instant after those that were handed out is taken for one of them",
         "cursor.rs",
         "self.instants.last().map_or(0, |instant| instant.event + 1);",
