@@ -10,9 +10,9 @@ from postcrash._core import write_recording
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import judges_named
+from postcrash.harness.judges import Judge, Opinion, judges_named
 from postcrash.harness.recovery import BELOW, SameRecovery
-from postcrash.model import Verdict, parse_workload
+from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.targets import BaseImage, target_named
 
 TARGET = target_named("ext4-current")
@@ -60,7 +60,25 @@ class FakeMachine:
         yield {"event": "explored", "seconds": 0.0}
 
 
-def examined(folder: Path, *events: dict[str, Any]) -> Examination:
+class Asked:
+    """A judge that is content and remembers at which instants it was asked."""
+
+    name = "asked"
+
+    def __init__(self) -> None:
+        self.instants: list[tuple[int, int]] = []
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        return True
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        self.instants.append((history.started, history.returned))
+        return Opinion(Verdict.HOLDS, True, "")
+
+
+def examined(
+    folder: Path, *events: dict[str, Any], judges: tuple[Judge, ...] = judges_named(["mounts"])
+) -> Examination:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     plan = Plan(
@@ -68,7 +86,7 @@ def examined(folder: Path, *events: dict[str, Any]) -> Examination:
         base=BaseImage(base, "b-0"),
         kernel="any",
         workload=parse_workload("creat a\n", "w"),
-        judges=judges_named(["mounts"]),
+        judges=judges,
         recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
         how=Exploration(depth=2),
     )
@@ -100,6 +118,21 @@ def test_all_that_was_looked_at_holds(tmp_path: Path) -> None:
 )
 def test_what_was_not_looked_at_leaves_the_crashes_within_recovery_undecided(tmp_path: Path, events: Any) -> None:
     assert verdicts(examined(tmp_path, *events)) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+
+
+def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> None:
+    instants = [(0, 0), (1, 0), (1, 1)]
+    wire = [{"event": event, "started": s, "returned": r} for event, (s, r) in enumerate(instants)]
+    within, run = Asked(), Asked()
+    examined(tmp_path, interval(([], observation()), within=WITHIN, instants=wire), WHOLE[1], judges=(within,))
+    result = examined(
+        tmp_path,
+        interval(([], observation()), ([[0, 1]], observation({**FILE, "segments": [[0, 512, "zero"]]})), instants=wire),
+        judges=(run,),
+    )
+    assert within.instants == [*instants, (1, 0)]
+    assert run.instants == instants * 2
+    assert (result.instants, result.states, result.covered) == (3, 6, 6)
 
 
 class FollowedUpError(Exception):
