@@ -17,6 +17,8 @@ from postcrash.harness.kernel import Kernel
 from postcrash.harness.modules import Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
+AGENT = Path("init")
+"""Its place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
@@ -28,7 +30,7 @@ def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS)
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {Path("init"): agent.read_bytes(), **module_files(kernel, targets)}
+    files = {AGENT: agent.read_bytes(), **module_files(kernel, targets)}
     for program in sorted({program for target in targets for program in target.programs}):
         if Path(program).exists():
             files |= with_libraries(program)

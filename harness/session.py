@@ -12,6 +12,7 @@ from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examine import CASUALTY_JUDGE
+from postcrash.harness.guest_identity import guest_digest
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.kernel_file_systems import has_file_system
@@ -69,6 +70,11 @@ class Session:
     def _root(self, kernel: Kernel) -> Path:
         return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
 
+    def guest(self, kernel: Kernel | None = None) -> str:
+        """The digest of guests with `kernel` or the session's: what results and findings are told apart by."""
+        kernel = kernel or self.kernel
+        return guest_digest(kernel, self._root(kernel))
+
     def _settings(self, kernel: Kernel) -> MachineSettings:
         return settings_for(kernel, self._root(kernel))
 
@@ -114,7 +120,7 @@ class Session:
             if target.aged_mib is None:
                 return fresh
             by = kernel or self.kernel
-            return aged_image(target, fresh, self._settings(by), by.label, folder)
+            return aged_image(target, fresh, self._settings(by), self.guest(by), folder)
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 

@@ -61,6 +61,7 @@ def examined(folder: Path, *events: dict[str, Any]) -> Examination:
         target=TARGET,
         base=BaseImage(base, "b-0"),
         kernel="any",
+        guest="any",
         workload=parse_workload("creat a\n", "w"),
         judges=judges_named(["mounts"]),
         recoveries=(TARGET.recover_wire(walk=True, fsck=False),),

@@ -57,7 +57,7 @@ def cells(crash: Any, make_cell: Callable[..., Cell]) -> list[Cell]:
     return [
         make_cell("ext4-original", "P5", Verdict.VIOLATED, witness=crash.finding.id, reason=crash.finding.message),
         make_cell("ext4-original", "P1"),
-        make_cell("ext4-original", "P2", Verdict.VIOLATED, witness="f-ffffffff"),
+        make_cell("ext4-original", "P2", Verdict.VIOLATED, witness="f-ffffffffffffffff"),
         make_cell("xfs", "P1", Verdict.UNDECIDED, reason="not enough"),
     ]
 
