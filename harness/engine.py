@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.errors import InfrastructureError
 
 QEMU = "qemu-system-x86_64"
@@ -27,8 +28,8 @@ class Uml:
         return "UML"
 
     def to_wire(self) -> dict[str, Any]:
-        """As in the request `boot`."""
-        return {"name": "uml"}
+        """As in the request `boot`. Raises InfrastructureError."""
+        return {"name": "uml", "preload": str(uml_library())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,17 @@ class Qemu:
 
 
 Engine = Uml | Qemu
+
+
+def uml_library() -> Path:
+    """What is preloaded into user-mode Linux, so that it runs on every host (harness/xstate).
+
+    Raises InfrastructureError.
+    """
+    try:
+        return find_binary("libpostcrash_xstate.so")
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
 
 
 def find_qemu(kernel: Path, cache: Path) -> Qemu:
