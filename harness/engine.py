@@ -10,8 +10,10 @@ from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.errors import InfrastructureError
 
 QEMU = "qemu-system-x86_64"
+LIBRARY = "libpostcrash_xstate.so"
+"""What is preloaded into user-mode Linux."""
 KVM_DEVICE = Path("/dev/kvm")
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _KVM_TIMEOUT_S = 10
 
 
@@ -67,7 +69,7 @@ def uml_library() -> Path:
     Raises InfrastructureError.
     """
     try:
-        return find_binary("libpostcrash_xstate.so")
+        return find_binary(LIBRARY)
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
 
@@ -93,7 +95,7 @@ def why_no_kvm(qemu: Path, kernel: Path, cache: Path) -> str | None:
     """
     if not KVM_DEVICE.exists():
         return f"there is no {KVM_DEVICE}"
-    answer = cache / "kvm" / _BOOT_ID.read_text().strip()
+    answer = cache / "kvm" / BOOT_ID.read_text().strip()
     try:
         if not answer.is_file():
             answer.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ Nothing else of the host is visible to the guest, which may be busy with a hosti
 """
 
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
@@ -85,8 +86,9 @@ def with_libraries(program: str) -> dict[Path, bytes]:
 
 
 def _libraries(program: str) -> Iterable[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
-        listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise InfrastructureError(f"ldd cannot be run: {error.strerror}") from error
     return _LIBRARY.findall(listed.stdout)

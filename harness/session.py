@@ -8,6 +8,7 @@ from pathlib import Path
 
 from postcrash.checkers import CHECKERS, recovery
 from postcrash.harness.aged import aged_image
+from postcrash.harness.boot import why_no_boot
 from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
@@ -16,8 +17,9 @@ from postcrash.harness.guest_identity import guest_digest
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.kernel_file_systems import has_file_system
-from postcrash.harness.kernels import choose_kernel, kernels_of
+from postcrash.harness.kernels import Stock, choose_kernel, kernels_of
 from postcrash.harness.machine import MachineSettings
+from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
@@ -58,9 +60,23 @@ class Session:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The guest kernel."""
+        """The guest kernel. QEMU's, where none was asked for and user-mode Linux does not boot on this machine."""
         kernel = choose_kernel(self.engine, self.kernel_name, cache_folder())
+        if self.engine == "auto" and self.kernel_name is None and isinstance(kernel.engine, Uml):
+            kernel = self._that_boots(kernel)
         return in_virtual_time(kernel) if self.virtual_time else kernel
+
+    def _that_boots(self, uml: Kernel) -> Kernel:
+        reason = why_no_boot(uml, self._root(uml), cache_folder())
+        if reason is None:
+            return uml
+        if not Stock(cache_folder()).images():
+            raise InfrastructureError(
+                f"{reason}; for a kernel that QEMU boots run  postcrash kernels fetch  (postcrash doctor tries again)"
+            )
+        instead = choose_kernel("qemu", None, cache_folder())
+        say(f"{reason}; using {instead.label} instead, which is slower (postcrash doctor tries again)")
+        return instead
 
     @cached_property
     def root(self) -> Path:
@@ -97,6 +113,9 @@ class Session:
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:
         """The kernels that `name` stands for, best first; None is what there is without a name."""
+        if name is None:
+            yield self.kernel
+            return
         for kernel in kernels_of(self.engine, name, cache_folder()):
             yield in_virtual_time(kernel) if self.virtual_time else kernel
 
