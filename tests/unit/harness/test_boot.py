@@ -1,6 +1,7 @@
 """Where user-mode Linux does not boot, QEMU takes its place or one sentence says what to do; it is tried once."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from postcrash.harness import boot, engine
 from postcrash.harness.binaries import find_binary
 from postcrash.harness.boot import why_no_boot
+from postcrash.harness.engine import Uml
 from postcrash.harness.errors import BootError, InfrastructureError
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.kernel import find_kernel, is_static
@@ -111,6 +113,16 @@ def test_each_build_is_tried_once_between_two_starts_of_the_machine(
     monkeypatch.setattr(boot, "BOOT_ID", tmp_path / "boot-id")
     host.why()
     assert host.boots() == 4
+
+
+def test_a_guest_that_ran_out_of_time_is_tried_again(host: Host) -> None:
+    """A busy machine may be why, and another one next time."""
+    host.uml.write_text(host.uml.read_text().replace('echo "', 'sleep 100; echo "'))
+    kernel = replace(find_kernel(), engine=Uml(boot_timeout_s=0.5))
+    root = guest_root(kernel, host.cache, ())
+    for boots in (2, 4):
+        assert "hangs: no boot within 0.5 s" in str(why_no_boot(kernel, root, host.cache))
+        assert host.boots() == boots
 
 
 def test_our_own_failure_is_no_answer(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
