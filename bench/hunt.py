@@ -92,6 +92,7 @@ def plan_on(session: Session, name: str) -> Plan:
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
+        guest=session.guest(),
         workload=parse_workload("sync", "none"),
         judges=judges,
         recoveries=(kind,),

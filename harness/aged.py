@@ -14,7 +14,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.pattern import pattern, stale
-from postcrash.targets import BaseImage, Target
+from postcrash.targets import BaseImage, Target, keep_image, known_image
 
 FOLDER = ".aged"
 """In the root; the agent does not list it."""
@@ -23,14 +23,17 @@ _BLOCK_BYTES, _HEAD_BYTES = 4096, 32
 _MODEL = "cache"
 
 
-def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, kernel: str, folder: Path) -> BaseImage:
+def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, guest: str, folder: Path) -> BaseImage:
     """The image `fresh`, aged by files of `target.aged_mib` in all; in `folder`, made if it is not there.
 
-    Raises InfrastructureError, and UsageError where the files do not fit.
+    `guest` is the digest of the guests that `settings` start, as other guests may age an image in another way. Raises
+    InfrastructureError, and UsageError where the files do not fit.
     """
-    key = hashlib.sha256(repr((fresh.id, target.mount_wire(), target.aged_mib, kernel)).encode()).hexdigest()[:16]
-    for known in folder.glob(f"{target.fstype}-{key}-*.img"):
-        return BaseImage(known, "b-" + known.stem.rsplit("-", 1)[1])
+    made_by = repr((fresh.id, target.mount_wire(), target.aged_mib, guest))
+    stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
+    known = known_image(folder, stem)
+    if known is not None:
+        return known
     assert target.aged_mib is not None
     length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // _BLOCK_BYTES * _BLOCK_BYTES
     try:
@@ -40,9 +43,7 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, kern
             last = intervals(Recording(recording), fresh.path, _MODEL)[-1].index
             write_state(Recording(recording), fresh.path, _MODEL, last, [], image)
             _to_garbage(image, length)
-            with image.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()[:10]
-            return BaseImage(image.rename(folder / f"{target.fstype}-{key}-{digest}.img"), f"b-{digest}")
+            return keep_image(image, folder, stem)
     except UsageError as error:
         raise UsageError(f"target {target.name}: aged_mib = {target.aged_mib} cannot be: {error}") from error
     except OSError as error:

@@ -1,4 +1,7 @@
-"""Finds the Rust programs that postcrash runs: `crashdisk` on the host, `postcrash-agent` in the guest."""
+"""Finds the Rust parts that postcrash runs: `crashdisk` on the host, `postcrash-agent` in the guest, and a library.
+
+`libpostcrash_xstate.so` is preloaded into user-mode Linux, so that it runs on every host (harness/xstate).
+"""
 
 import os
 from pathlib import Path
@@ -10,6 +13,7 @@ import postcrash
 CHECKOUT_FOLDERS = {
     "crashdisk": "target/release",
     "postcrash-agent": "target/x86_64-unknown-linux-gnu/release",
+    "libpostcrash_xstate.so": "target/release",
 }
 
 

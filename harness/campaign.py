@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 import postcrash
+from postcrash import _core
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine, unsupported
+from postcrash.harness.guest_identity import content_digest
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
 from postcrash.reports.store import Store
@@ -44,15 +46,17 @@ class Crew:
     machines: int
 
 
+def tool_files() -> list[Path]:
+    """Our own code: Python, the native core, and the programs."""
+    package = Path(postcrash.__file__).resolve().parent
+    sources = [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
+    return [*sources, Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
+
+
 @lru_cache(maxsize=1)
 def tool_digest() -> str:
     """SHA-256 of our own code: results are taken from the store only if the same code would find them again."""
-    digest = hashlib.sha256()
-    package = Path(postcrash.__file__).resolve().parent
-    sources = [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
-    for path in [*sources, *(find_binary(name) for name in CHECKOUT_FOLDERS)]:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(map(content_digest, tool_files())).encode()).hexdigest()
 
 
 def run_campaign(

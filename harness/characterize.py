@@ -24,6 +24,8 @@ class Question:
     targets: Sequence[tuple[Target, BaseImage]]
     properties: Sequence[Property]
     kernel: str
+    guest: str
+    """The digest of the guest, as in `Plan`."""
     how: Exploration
 
 
@@ -96,6 +98,7 @@ def make_plans(question: Question) -> list[Plan]:
             target=target,
             base=base,
             kernel=question.kernel,
+            guest=question.guest,
             workload=workload,
             judges=tuple(judges),
             recoveries=(target.recover_wire(walk=True, fsck=False),),

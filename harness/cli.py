@@ -2,14 +2,15 @@
 
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import click
-from rich.console import Console
 
 import postcrash
+from postcrash.harness.boot import with_console
 from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
@@ -24,7 +25,8 @@ from postcrash.harness.commands.report import report
 from postcrash.harness.commands.repro import repro
 from postcrash.harness.commands.trace import import_strace_output, trace
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.places import STORE_DEFAULT
+from postcrash.harness.output import say
+from postcrash.harness.places import STORE_DEFAULT, cache_folder
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.store import NotInStoreError, StoreError
@@ -82,21 +84,23 @@ def _run() -> int:
         error.show()
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted; what was finished is kept, and the same command goes on from there")
+        say("interrupted; what was finished is kept, and the same command goes on from there")
         return ExitCode.INTERRUPTED
     except HarnessError as error:
-        _say(str(error))
-        if error.evidence.strip():
-            _say("the guest's console ended with:\n" + error.evidence.strip()[-2000:])
+        say(_with_evidence(error))
         return error.exit_code
     except StoreError as error:
-        _say(str(error))
+        say(str(error))
         return ExitCode.USAGE if isinstance(error, NotInStoreError) else ExitCode.INFRASTRUCTURE
+
+
+def _with_evidence(error: HarnessError) -> str:
+    """One sentence; a guest's console goes into a file."""
+    with suppress(OSError):
+        if error.evidence.strip():
+            return with_console(str(error), error.evidence, cache_folder())
+    return str(error)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _say(text: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.errors import InfrastructureError
 
 QEMU = "qemu-system-x86_64"
+LIBRARY = "libpostcrash_xstate.so"
+"""What is preloaded into user-mode Linux."""
 KVM_DEVICE = Path("/dev/kvm")
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _KVM_TIMEOUT_S = 10
 
 
@@ -27,8 +30,8 @@ class Uml:
         return "UML"
 
     def to_wire(self) -> dict[str, Any]:
-        """As in the request `boot`."""
-        return {"name": "uml"}
+        """As in the request `boot`. Raises InfrastructureError."""
+        return {"name": "uml", "preload": str(uml_library())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,17 @@ class Qemu:
 Engine = Uml | Qemu
 
 
+def uml_library() -> Path:
+    """What is preloaded into user-mode Linux, so that it runs on every host (harness/xstate).
+
+    Raises InfrastructureError.
+    """
+    try:
+        return find_binary(LIBRARY)
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
+
+
 def find_qemu(kernel: Path, cache: Path) -> Qemu:
     """QEMU, with KVM where `kernel` boots on it. Raises InfrastructureError."""
     program = qemu_program()
@@ -81,7 +95,7 @@ def why_no_kvm(qemu: Path, kernel: Path, cache: Path) -> str | None:
     """
     if not KVM_DEVICE.exists():
         return f"there is no {KVM_DEVICE}"
-    answer = cache / "kvm" / _BOOT_ID.read_text().strip()
+    answer = cache / "kvm" / BOOT_ID.read_text().strip()
     try:
         if not answer.is_file():
             answer.parent.mkdir(parents=True, exist_ok=True)

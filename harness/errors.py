@@ -20,6 +20,10 @@ class InfrastructureError(HarnessError):
     """Our own machinery failed: a guest that does not boot, a program that is missing, a full disk."""
 
 
+class BootError(InfrastructureError):
+    """A guest does not come up. The evidence is its console."""
+
+
 class UsageError(HarnessError):
     """The user can mend it: an unknown name, a broken file."""
 

@@ -122,6 +122,8 @@ class Examination:
     base: str = ""
     model: str = ""
     kernel: str = ""
+    guest: str = ""
+    """The digest of the guest, as in `Plan`."""
     device: str = ""
     """The path that the recording was made on."""
     states: int = 0
@@ -178,6 +180,7 @@ class Examination:
         return {
             **counts,
             **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
+            "guest": self.guest,
             "device": self.device,
             "states": str(self.states),
             "covered": str(self.covered),
@@ -194,7 +197,7 @@ class Examination:
     def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
-            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "device", "unsupported")},
+            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

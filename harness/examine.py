@@ -38,11 +38,16 @@ CASUALTY_JUDGE = "guest"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to examine. `recoveries` are the kinds of recovery, in the wire's form; each is explored on its own."""
+    """What to examine. `recoveries` are the kinds of recovery, in the wire's form; each is explored on its own.
+
+    `kernel` is the name of the guest's kernel for people. `guest` is the digest of the guest, which tells it from
+    another one with that name (`guest_digest`).
+    """
 
     target: Target
     base: BaseImage
     kernel: str
+    guest: str
     workload: Workload
     judges: tuple[Judge, ...]
     recoveries: tuple[dict[str, Any], ...]
@@ -53,10 +58,22 @@ class Plan:
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""
         parts = (
-            *(tool, self.target.digest(), self.base.id, self.kernel, self.workload.to_text()),
+            *(tool, self.target.digest(), self.base.id, self.kernel, self.guest, self.workload.to_text()),
             *(repr(self.recoveries), repr(self.how), str(self.findings_max), *(judge.name for judge in self.judges)),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def finding_id(self, judge: str, message: str, recover: dict[str, Any], *, within_recovery: bool) -> str:
+        """The id of what `judge` says of a state that was recovered by `recover`: the same in every run.
+
+        So it does not depend on budget and seed, and not on our own code.
+        """
+        parts = (
+            *(self.target.name, json.dumps(self.target.mount_wire()), self.base.id, self.kernel, self.guest),
+            *(self.workload.to_text(), self.how.model, self.how.recorder, str(self.how.held)),
+            *(json.dumps({**recover, "map": False}, sort_keys=True), str(within_recovery), judge, message),
+        )
+        return finding_id(parts)
 
 
 def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
@@ -77,7 +94,8 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
     """What comes of a workload with an operation that the file system does not have: nothing was explored."""
-    refused = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, unsupported=error.operation)
+    refused = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, guest=plan.guest)
+    refused.unsupported = error.operation
     refused.notes = [str(error)]
     refused.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=str(error)) for judge in plan.judges}
     return refused
@@ -109,6 +127,7 @@ class _Examiner:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
+        self._result.guest = plan.guest
         self._result.device = DEVICES[plan.how.recorder]
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.how.depth > 1:
@@ -340,7 +359,7 @@ class _Examiner:
     def _finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
         finding = Finding(
-            id=finding_id(plan.target.name, plan.kernel, plan.workload.to_text(), plan.how.model, judge, message),
+            id=plan.finding_id(judge, message, witness.recover, within_recovery=place is not self._place),
             checker=judge,
             message=message,
             target=plan.target.name,
@@ -360,7 +379,7 @@ class _Examiner:
             observation=witness.observation,
             casualty=witness.casualty,
             recover=witness.recover,
-            explanation=None,
+            guest=plan.guest,
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))
 

@@ -4,6 +4,7 @@ Nothing else of the host is visible to the guest, which may be busy with a hosti
 """
 
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ from postcrash.harness.kernel import Kernel
 from postcrash.harness.modules import Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
+AGENT = Path("init")
+"""Its place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
@@ -28,7 +31,7 @@ def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS)
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {Path("init"): agent.read_bytes(), **module_files(kernel, targets)}
+    files = {AGENT: agent.read_bytes(), **module_files(kernel, targets)}
     for program in sorted({program for target in targets for program in target.programs}):
         if Path(program).exists():
             files |= with_libraries(program)
@@ -83,8 +86,9 @@ def with_libraries(program: str) -> dict[Path, bytes]:
 
 
 def _libraries(program: str) -> Iterable[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
-        listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise InfrastructureError(f"ldd cannot be run: {error.strerror}") from error
     return _LIBRARY.findall(listed.stdout)

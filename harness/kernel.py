@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ _VERSION_TIMEOUT_S = 10
 _MAGIC_AT, _MAGIC = 0x202, b"HdrS"
 _VERSION_AT, _VERSION_BASE = 0x20E, 0x200
 _HEADER_BYTES = 1 << 16
+_INTERPRETER = 3
+"""Type of the program header that names the dynamic loader, PT_INTERP (elf(5))."""
 _VERSION = re.compile(r"\d+\.\d+\S*")
 
 
@@ -99,3 +102,20 @@ def uml_version(path: Path) -> str:
     if not _VERSION.fullmatch(version):
         raise InfrastructureError(f"{path} --version answers {version[:100]!r}, which is no kernel's version")
     return version
+
+
+def is_static(program: Path) -> bool:
+    """Whether nothing can be preloaded into a program: it names no dynamic loader. False for what is no 64-bit ELF."""
+    try:
+        with program.open("rb") as file:
+            header = file.read(64)
+            if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+                return False
+            (start,) = struct.unpack_from("<Q", header, 32)
+            size, count = struct.unpack_from("<HH", header, 54)
+            file.seek(start)
+            table = file.read(size * count)
+    except OSError:
+        return False
+    kinds = [int.from_bytes(table[at : at + 4], "little") for at in range(0, len(table), size)] if size else []
+    return _INTERPRETER not in kinds

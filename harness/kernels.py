@@ -167,7 +167,8 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
     if _is_series(name, cache):
         return next(kernels_of(engine, name, cache))
     stocked = Stock(cache).named(name)
-    path, modules = (stocked.path, stocked.modules) if stocked else (Path(name), None)
+    # A name without a folder would be looked for in PATH when it is run.
+    path, modules = (stocked.path, stocked.modules) if stocked else (Path(name).absolute(), None)
     if not path.is_file():
         known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
         raise UsageError(f"no kernel is called {name!r}, and it is no file (postcrash kernels list: {known})")

@@ -16,8 +16,9 @@ from typing import Any, Self
 
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
-from postcrash.harness.engine import Engine, Uml
-from postcrash.harness.errors import HarnessError, InfrastructureError, OperationFailedError, UsageError
+from postcrash.harness.engine import LIBRARY, Engine, Uml
+from postcrash.harness.errors import BootError, HarnessError, InfrastructureError, OperationFailedError, UsageError
+from postcrash.harness.kernel import is_static
 from postcrash.model import Workload
 
 Event = dict[str, Any]
@@ -98,7 +99,16 @@ class Machine:
         shutil.rmtree(self._work, ignore_errors=True)
 
     def boot(self) -> float:
-        """Start the guest. Returns the seconds that it took."""
+        """Start the guest. Returns the seconds that it took. BootError if it does not come up."""
+        try:
+            return self._boot()
+        except BootError as error:
+            kernel, hint = self._settings.kernel, ""
+            if isinstance(self._settings.engine, Uml) and is_static(kernel):
+                hint = f": it is linked statically, so that {LIBRARY} cannot be preloaded, and CPUs with AMX need that"
+            raise BootError(f"{kernel} does not boot: {error}{hint}", error.evidence) from error
+
+    def _boot(self) -> float:
         settings = self._settings
         booted = self._ask(
             "boot",
@@ -236,13 +246,13 @@ class Machine:
         for line in self._process.stdout:
             event: Event = json.loads(line)
             if event["event"] == "error":
-                raise _failure(event)
+                raise _failure(request, event)
             yield event
             if event["event"] == last or (last is None and event["event"] != "lost-guest"):
                 return
         raise InfrastructureError("the crash disk process has ended")
 
 
-def _failure(event: Event) -> HarnessError:
-    kind = UsageError if event["kind"] == "input" else InfrastructureError
+def _failure(request: str, event: Event) -> HarnessError:
+    kind = UsageError if event["kind"] == "input" else BootError if request == "boot" else InfrastructureError
     return kind(event["message"], event["console"])

@@ -35,6 +35,7 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
         kernel: replace(
             question,
             kernel=kernel.label,
+            guest=session.guest(kernel),
             targets=[(target, session.base(target, kernel)) for target in targets if kernels[target.fstype] == kernel],
         )
         for kernel in kernels.values()

@@ -38,7 +38,13 @@ class Minimized:
 
 
 def plan_of(
-    finding: Finding, target: Target, base: BaseImage, kernel: str, recoveries: int | None, store: Store
+    finding: Finding,
+    target: Target,
+    base: BaseImage,
+    kernel: str,
+    guest: str,
+    recoveries: int | None,
+    store: Store,
 ) -> Plan:
     """What examines the finding's workload as it was examined, with only the judge that it breaks."""
     below = state_below(finding)
@@ -50,6 +56,7 @@ def plan_of(
         target=target,
         base=base,
         kernel=kernel,
+        guest=guest,
         workload=parse_workload(finding.workload_text, finding.workload_name),
         judges=() if finding.checker in (CASUALTY_JUDGE, SameRecovery.name) else judges_named([finding.checker]),
         recoveries=(kind,),

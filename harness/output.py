@@ -1,4 +1,7 @@
-"""Where results are written: files whole or absent, devices and pipes as they are, `-` for standard output. Counts."""
+"""Where results are written: files whole or absent, devices and pipes as they are, `-` for standard output.
+
+Also what is told the user beside the results, and how counts are written.
+"""
 
 import json
 import math
@@ -7,9 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+from rich.console import Console
+
 from postcrash.harness.errors import InfrastructureError
 
 _DIGITS_MAX = 40
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no result: a line on standard error."""
+    Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)
 
 
 def count_text(count: int) -> str:

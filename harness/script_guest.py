@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from postcrash.harness.engine import Qemu
+from postcrash.harness.engine import Qemu, uml_library
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guest_root import cached_root, module_files, packed, with_libraries
 from postcrash.harness.kernel import Kernel
@@ -86,8 +86,11 @@ def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: 
             return _run(
                 _qemu(kernel, kernel.engine, packed(root), target, disks),
                 sleeps_s + TIMEOUT_S * (1 if kernel.engine.kvm else 4),
+                environment={},
             )
-        return _run(_uml(kernel, root, target, disks, work), sleeps_s + TIMEOUT_S)
+        others = os.environ.get("LD_PRELOAD")
+        preload = {"LD_PRELOAD": ":".join([str(uml_library()), *filter(None, [others])])}
+        return _run(_uml(kernel, root, target, disks, work), sleeps_s + TIMEOUT_S, preload)
 
 
 def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
@@ -138,7 +141,7 @@ def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[
     ]
 
 
-def _run(command: list[str], timeout_s: float) -> Ran:
+def _run(command: list[str], timeout_s: float, environment: dict[str, str]) -> Ran:
     """Run a guest on one CPU to its end, or kill it with its whole process group."""
     with tempfile.TemporaryFile() as console:
         try:
@@ -147,7 +150,7 @@ def _run(command: list[str], timeout_s: float) -> Ran:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"TMPDIR": "/dev/shm"},
+                env=os.environ | {"TMPDIR": "/dev/shm"} | environment,
                 process_group=0,
             )
         except OSError as error:

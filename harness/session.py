@@ -8,15 +8,18 @@ from pathlib import Path
 
 from postcrash.checkers import CHECKERS, recovery
 from postcrash.harness.aged import aged_image
+from postcrash.harness.boot import why_no_boot
 from postcrash.harness.campaign import Crew
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examine import CASUALTY_JUDGE
+from postcrash.harness.guest_identity import guest_digest
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.kernel_file_systems import has_file_system
-from postcrash.harness.kernels import choose_kernel, kernels_of
+from postcrash.harness.kernels import Stock, choose_kernel, kernels_of
 from postcrash.harness.machine import MachineSettings
+from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
@@ -57,9 +60,23 @@ class Session:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The guest kernel."""
+        """The guest kernel. QEMU's, where none was asked for and user-mode Linux does not boot on this machine."""
         kernel = choose_kernel(self.engine, self.kernel_name, cache_folder())
+        if self.engine == "auto" and self.kernel_name is None and isinstance(kernel.engine, Uml):
+            kernel = self._that_boots(kernel)
         return in_virtual_time(kernel) if self.virtual_time else kernel
+
+    def _that_boots(self, uml: Kernel) -> Kernel:
+        reason = why_no_boot(uml, self._root(uml), cache_folder())
+        if reason is None:
+            return uml
+        if not Stock(cache_folder()).images():
+            raise InfrastructureError(
+                f"{reason}; for a kernel that QEMU boots run  postcrash kernels fetch  (postcrash doctor tries again)"
+            )
+        instead = choose_kernel("qemu", None, cache_folder())
+        say(f"{reason}; using {instead.label} instead, which is slower (postcrash doctor tries again)")
+        return instead
 
     @cached_property
     def root(self) -> Path:
@@ -68,6 +85,11 @@ class Session:
 
     def _root(self, kernel: Kernel) -> Path:
         return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
+
+    def guest(self, kernel: Kernel | None = None) -> str:
+        """The digest of guests with `kernel` or the session's: what results and findings are told apart by."""
+        kernel = kernel or self.kernel
+        return guest_digest(kernel, self._root(kernel))
 
     def _settings(self, kernel: Kernel) -> MachineSettings:
         return settings_for(kernel, self._root(kernel))
@@ -91,6 +113,9 @@ class Session:
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:
         """The kernels that `name` stands for, best first; None is what there is without a name."""
+        if name is None:
+            yield self.kernel
+            return
         for kernel in kernels_of(self.engine, name, cache_folder()):
             yield in_virtual_time(kernel) if self.virtual_time else kernel
 
@@ -114,7 +139,7 @@ class Session:
             if target.aged_mib is None:
                 return fresh
             by = kernel or self.kernel
-            return aged_image(target, fresh, self._settings(by), by.label, folder)
+            return aged_image(target, fresh, self._settings(by), self.guest(by), folder)
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 

@@ -94,7 +94,7 @@ class Place:
 
     @property
     def change(self) -> str:
-        """For example `ext4-current P5: ✓ 5.10; ✗ 6.1 f-12ab34cd, 7.2 f-98fe76dc: A is full of zeros`."""
+        """For example `ext4-current P5: ✓ 5.10; ✗ 6.1 f-12ab…, 7.2 f-98fe…: A is full of zeros`."""
         parts = []
         for verdict, group in groupby(self.cells, key=lambda item: symbol(item[1])):
             named = ", ".join(" ".join(filter(None, (name, cell.witness))) for name, cell in group)
@@ -157,7 +157,7 @@ class Matrix:
 
     @property
     def witnesses(self) -> tuple[tuple[str, str, str, str], ...]:
-        """Target, property, what is wrong, and `6.1 f-12ab34cd, 7.2 f-98fe76dc`; row by row."""
+        """Target, property, what is wrong, and `6.1 f-12ab…, 7.2 f-98fe…`; row by row."""
         found: dict[tuple[str, str, str], list[str]] = {}
         for name, cell in (named for _, places in self.rows for place in places for named in place.cells):
             if cell.witness is not None:

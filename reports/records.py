@@ -6,7 +6,7 @@ the same id in every run.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,9 +17,9 @@ from postcrash.reports.plain import Json, PlainError, from_plain, shown, to_plai
 
 Choices = tuple[tuple[int, int], ...]
 
-_FINDING_ID = re.compile(r"f-[0-9a-f]{8}")
-_RECORDING_ID = re.compile(r"r-[0-9a-f]{10}")
-_STATE_ID = re.compile(r"(r-[0-9a-f]{10})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
+_FINDING_ID = re.compile(r"f-[0-9a-f]{16}")
+_RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
+_STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 _DECIMAL = re.compile(r"[0-9]{1,4000}")
 """Python reads at most 4,300 digits."""
@@ -95,6 +95,7 @@ class Finding:
     observation    the agent's report, decoded JSON; None if every guest was lost
     casualty       how the guests were lost (`what`, `console`); None if they were not
     recover        the command that the agent got, decoded JSON
+    guest          digest of the guest, which tells its kernel from another one of that name; empty if not known
     minimal        id of the finding with the smallest workload that breaks the same judge, if it has been looked for
     """
 
@@ -120,6 +121,7 @@ class Finding:
     recover: dict[str, Any]
     explanation: Explanation | None = None
     minimal: str | None = None
+    guest: str = ""
 
     def to_json(self) -> Json:
         """As decoded JSON."""
@@ -160,26 +162,30 @@ class IdError(ValueError):
     """A text is not the id that it should be; the message shows it."""
 
 
-def finding_id(target: str, kernel: str, workload_text: str, model: str, checker: str, message: str) -> str:
-    """The id of a finding: `f-` and 8 hexadecimal digits."""
-    parts = (target, kernel, workload_text, model, checker, message)
+def finding_id(parts: Iterable[str]) -> str:
+    """The id of the finding that `parts` tell from all others: `f-` and 16 hexadecimal digits of their SHA-256."""
     lengths = "".join(f"{len(part)}:{part}" for part in parts)
-    return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:8]
+    return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def recording_id(digest: str) -> str:
-    """The id of the recording with this SHA-256 (hexadecimal): `r-` and its first 10 digits."""
-    return check_recording_id(f"r-{digest[:10].lower()}")
+    """The id of the recording with this SHA-256 (hexadecimal): `r-` and its first 16 digits."""
+    return check_recording_id(f"r-{digest[:16].lower()}")
+
+
+def is_recording_id(text: str) -> bool:
+    """Whether `text` has the form of a recording's id."""
+    return _RECORDING_ID.fullmatch(text) is not None
 
 
 def check_recording_id(text: str) -> str:
     """`text` itself. Raises `IdError` unless it has the form of a recording's id."""
-    return _matching(text, _RECORDING_ID, "a recording's id (r- and 10 hexadecimal digits)")
+    return _matching(text, _RECORDING_ID, "a recording's id (r- and 16 hexadecimal digits)")
 
 
 def check_finding_id(text: str) -> str:
     """`text` itself. Raises `IdError` unless it has the form of a finding's id."""
-    return _matching(text, _FINDING_ID, "a finding's id (f- and 8 hexadecimal digits)")
+    return _matching(text, _FINDING_ID, "a finding's id (f- and 16 hexadecimal digits)")
 
 
 def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
@@ -191,7 +197,7 @@ def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
 def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) -> str:
     """The id of a crash state: recording, interval, and `component.version` for each version that is not 0.
 
-    So `r-0123456789/3/0.1,4.2`, or `r-0123456789/3/-` for the state that keeps all that it can.
+    So `r-0123456789abcdef/3/0.1,4.2`, or `r-0123456789abcdef/3/-` for the state that keeps all that it can.
     """
     deviations = sorted((component, version) for component, version in choices if version)
     shown_choices = ",".join(f"{component}.{version}" for component, version in deviations)
@@ -202,7 +208,7 @@ def parse_state_id(text: str) -> tuple[str, int, Choices]:
     """Recording, interval and choices (without those of version 0) of a state id. Raises `IdError`."""
     match = _STATE_ID.fullmatch(text)
     if match is None:
-        raise IdError(f"expected a crash state's id like r-0123456789/3/0.1,4.2, found {shown(text)}")
+        raise IdError(f"expected a crash state's id like r-0123456789abcdef/3/0.1,4.2, found {shown(text)}")
     choices = tuple(_choice(word, text) for word in match[3].split(",")) if match[3] != "-" else ()
     components = [component for component, _ in choices]
     if components != sorted(set(components)):

@@ -27,7 +27,7 @@ RECORDINGS = "recordings"
 BASES = "bases"
 APPLICATION_ID = 0x70637273
 """Tells our files from other SQLite files (the letters "pcrs")."""
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BUSY_TIMEOUT_S = 30.0
 
 _SCHEMA = f"""

@@ -1,6 +1,6 @@
 """What is under test: file systems with their mkfs, mount and fsck, and the base images made of them."""
 
-from postcrash.targets.base_image import BaseImage, BaseImageError, base_image
+from postcrash.targets.base_image import BaseImage, BaseImageError, base_image, image_id, keep_image, known_image
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
     TARGETS,
@@ -22,6 +22,9 @@ __all__ = [
     "TargetFileError",
     "UnknownTargetError",
     "base_image",
+    "image_id",
+    "keep_image",
+    "known_image",
     "load_target",
     "target_named",
 ]

@@ -19,6 +19,7 @@ from postcrash.targets.target import Target
 BLOCK_BYTES = 4096
 _MKFS_TIMEOUT_S = 120
 _CHUNK_BLOCKS = 4096
+_ID_DIGITS = 16
 
 
 class BaseImageError(RuntimeError):
@@ -27,10 +28,29 @@ class BaseImageError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """An image file that is never changed, and its id (`b-` and ten digits of its content's SHA-256)."""
+    """An image file that is never changed, and its id (see `image_id`)."""
 
     path: Path
     id: str
+
+
+def image_id(digest: str) -> str:
+    """The id of an image whose content has this SHA-256: `b-` and its first 16 hexadecimal digits."""
+    return f"b-{digest[:_ID_DIGITS]}"
+
+
+def known_image(folder: Path, stem: str) -> BaseImage | None:
+    """The image that `keep_image` put into `folder` under that name."""
+    for known in folder.glob(f"{stem}-{'[0-9a-f]' * _ID_DIGITS}.img"):
+        return BaseImage(known, image_id(known.stem.rsplit("-", 1)[1]))
+    return None
+
+
+def keep_image(made: Path, folder: Path, stem: str) -> BaseImage:
+    """Move a finished image into `folder`, named by `stem` and its content. Raises OSError."""
+    with made.open("rb") as image:
+        digest = hashlib.file_digest(image, "sha256").hexdigest()
+    return BaseImage(made.rename(folder / f"{stem}-{digest[:_ID_DIGITS]}.img"), image_id(digest))
 
 
 def base_image(target: Target, folder: Path) -> BaseImage:
@@ -40,12 +60,13 @@ def base_image(target: Target, folder: Path) -> BaseImage:
     """
     program = _find_program(target)
     made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program)))
-    key = hashlib.sha256(made_by.encode()).hexdigest()[:16]
-    for known in folder.glob(f"{target.fstype}-{key}-*.img"):
-        return BaseImage(known, "b-" + known.stem.rsplit("-", 1)[1])
+    stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
+    known = known_image(folder, stem)
+    if known is not None:
+        return known
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _make(target, program, folder, key)
+        return _make(target, program, folder, stem)
     except OSError as error:
         raise BaseImageError(f"base image of {target.name} in {folder}: {error.strerror or error}") from error
 
@@ -64,7 +85,7 @@ def _version(program: str) -> str:
     return result.stdout + result.stderr
 
 
-def _make(target: Target, program: str, folder: Path, key: str) -> BaseImage:
+def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
     handle, name = tempfile.mkstemp(prefix=".base-", dir=folder)
     temporary = Path(name)
     try:
@@ -79,11 +100,7 @@ def _make(target: Target, program: str, folder: Path, key: str) -> BaseImage:
         if made.returncode != 0:
             said = (made.stderr or made.stdout).strip().splitlines()
             raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")
-        with temporary.open("rb") as image:
-            digest = hashlib.file_digest(image, "sha256").hexdigest()[:10]
-        place = folder / f"{target.fstype}-{key}-{digest}.img"
-        temporary.rename(place)
-        return BaseImage(place, f"b-{digest}")
+        return keep_image(temporary, folder, stem)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -7,6 +7,7 @@ VENV=$ROOT/.venv
 STATIC_TARGET=x86_64-unknown-linux-gnu
 CRASHDISK=$ROOT/target/release/crashdisk
 AGENT=$ROOT/target/$STATIC_TARGET/release/postcrash-agent
+XSTATE=$ROOT/target/release/libpostcrash_xstate.so
 
 say() { printf 'postcrash: %s\n' "$*" >&2; }
 
@@ -43,6 +44,7 @@ require_cargo() {
 
 build_programs() {
     cargo build --release --quiet --package crashdisk --bin crashdisk
+    cargo build --release --quiet --package postcrash-xstate --lib
     RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet --package postcrash-agent \
         --bin postcrash-agent --target "$STATIC_TARGET"
 }

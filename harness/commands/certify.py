@@ -28,19 +28,18 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
     """Draw random crash states of recording ID, run each for real, and compare with what its certificate predicts.
 
     \b
-    ID is a recording, such as r-0123456789, as `check --json` shows it. Without ID, the samples are spread over all
-    recordings in the store. Only certificates that were made on the same kernel count (--kernel). Exit code 0 if
-    every prediction was right, 3 otherwise.
+    ID is a recording, such as r-0123456789abcdef, as `check --json` shows it. Without ID, the samples are spread over
+    all recordings in the store. Only certificates that were made in such a guest as there is here count: of the same
+    kernel (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.
     """
     runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
     if not runs:
         if id is None:
             raise NothingSelectedError("the store has no certificates yet: run `check` or `characterize`")
         raise UsageError(f"the store has no certificate of a recording {id!r}")
-    made_here = [run for run in runs if run.get("kernel") == session.kernel.label]
+    made_here = [run for run in runs if run.get("guest") == session.guest()]
     if not made_here:
-        kernels = ", ".join(sorted({str(run.get("kernel")) for run in runs}))
-        raise UsageError(f"the certificates were made on {kernels}, not on {session.kernel.label}: see --kernel")
+        raise UsageError(_made_elsewhere(sorted({str(run.get("kernel")) for run in runs}), session.kernel.label))
     trials = list(_trials(session, made_here, samples, seed))
     wrong = [(recording, trial) for recording, trial in trials if not trial.confirmed]
     shown = [state_id(recording, trial.interval, trial.choices) for recording, trial in wrong]
@@ -53,6 +52,12 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
         for (_, trial), state in zip(wrong, shown, strict=True):
             console.print(f"{state}: predicted {trial.predicted}, observed {trial.observed}", markup=False)
     return ExitCode.INFRASTRUCTURE if wrong else ExitCode.HOLDS
+
+
+def _made_elsewhere(kernels: list[str], here: str) -> str:
+    if here in kernels:
+        return f"the certificates were made on another build of {here}, or with other modules or programs in the guest"
+    return f"the certificates were made on {', '.join(kernels)}, not on {here}: see --kernel"
 
 
 def _trials(session: Session, runs: list[dict[str, Any]], samples: int, seed: int) -> list[tuple[str, Trial]]:

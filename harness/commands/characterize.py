@@ -85,7 +85,7 @@ def characterize(
       postcrash characterize --properties osdi14,P2 --model torn
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
     """
-    question = Question(targets=(), properties=_properties(properties), kernel="", how=how)
+    question = Question(targets=(), properties=_properties(properties), kernel="", guest="", how=how)
     chosen = _targets(session, targets)
     asked = [ask(session, name, chosen, question) for name in _kernel_names(session.kernel_name)]
     columns, findings = [], []

@@ -83,6 +83,7 @@ def check(
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
+        guest=session.guest(),
         workload=workload,
         judges=chosen,
         recoveries=wanted,

@@ -12,10 +12,12 @@ import click
 from rich.console import Console
 
 from postcrash._core import Recording
+from postcrash.harness.boot import why_no_boot
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.engine import qemu_program, why_no_kvm
+from postcrash.harness.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.harness.kernel import Kernel, find_kernel
+from postcrash.harness.guest_root import guest_root
+from postcrash.harness.kernel import Kernel, find_kernel, is_static
 from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
 from postcrash.harness.output import write_json
@@ -51,6 +53,7 @@ def doctor(session: Session, json_file: str | None) -> int:
     """
     checks = [
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
+        _try("user-mode Linux boots", _uml_boots, needed=False),
         _try("QEMU", lambda: str(qemu_program()), needed=False),
         _try("KVM", _kvm, needed=False),
         _try("strace", _strace, needed=False),
@@ -82,6 +85,17 @@ def _try(name: str, probe: Callable[[], str], *, needed: bool = True) -> Check:
         return Check(name, True, probe(), needed)
     except HarnessError as error:
         return Check(name, False, str(error), needed)
+
+
+def _uml_boots() -> str:
+    """Tried now, whatever was found before, so that the other commands know from here on."""
+    kernel = find_kernel()
+    reason = why_no_boot(kernel, guest_root(kernel, cache_folder()), cache_folder(), fresh=True)
+    if reason is not None:
+        raise InfrastructureError(reason)
+    if is_static(kernel.path):
+        return f"without {LIBRARY}: it is linked statically, so that nothing can be preloaded"
+    return f"with {LIBRARY}"
 
 
 def _about(kernel: Kernel) -> str:

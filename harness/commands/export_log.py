@@ -2,7 +2,6 @@
 
 import errno
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadError, parse_workload
-
-_ID = re.compile(r"r-[0-9a-f]{10}")
+from postcrash.reports.records import is_recording_id
 
 
 @click.command("export")
@@ -28,15 +26,15 @@ def export_log(session: Session, recording: str, out: Path, json_file: str | Non
     """Write the recording ID to the file OUT as a log of dm-log-writes, for replay-log and its like.
 
     \b
-    ID is that of a recording in the store, such as r-1a2b3c4d5e, or the path of a .pcr file. The log starts from the
-    recording's base image. Marks tell where operations started and returned (`op 3 started: rename A B`).
+    ID is that of a recording in the store, such as r-1a2b3c4d5e6f7a8b, or the path of a .pcr file. The log starts from
+    the recording's base image. Marks tell where operations started and returned (`op 3 started: rename A B`).
 
     \b
     Example:
-      postcrash export r-1a2b3c4d5e log.img
+      postcrash export r-1a2b3c4d5e6f7a8b log.img
       replay-log --log log.img --replay disk.img --end-mark 'op 3 returned: rename A B'
     """
-    path = session.store.recording_path(recording) if _ID.fullmatch(recording) else Path(recording)
+    path = session.store.recording_path(recording) if is_recording_id(recording) else Path(recording)
     try:
         opened = Recording(path)
         marks = marks_of(opened)

@@ -146,6 +146,7 @@ def _plan(session: Session, target_name: str, how: Exploration, wanted: dict[str
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
+        guest=session.guest(),
         workload=parse_workload("sync", "none"),
         judges=tuple(judge for judge in all_judges if any(judge.wants(kind) for kind in kinds)),
         recoveries=kinds,

@@ -19,6 +19,7 @@ from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.records import recording_id
 from postcrash.reports.store import Store
+from postcrash.targets import image_id
 
 MODEL = "cache"
 SECTOR_BYTES = 512
@@ -82,7 +83,7 @@ def _keep(
     """Put recording and base image into the store, and give back their ids."""
     image, recording = store.scratch(), store.scratch()
     try:
-        base_id = f"b-{_copy(base, image)[:10]}"
+        base_id = image_id(_copy(base, image))
         metadata = {
             "imported": "dm-log-writes",
             "log": log.name,

@@ -38,7 +38,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
 
     \b
     Example:
-      postcrash minimize f-1a2b3c4d --output minimal.ops
+      postcrash minimize f-1a2b3c4d5e6f7a8b --output minimal.ops
     """
     finding = session.store.finding(id)
     found = minimized(session, finding, recoveries, fresh)
@@ -55,7 +55,7 @@ def minimized(session: Session, finding: Finding, recoveries: int | None, fresh:
     target = session.target(finding.target)
     session.require(target, fsck=bool(finding.recover["fsck"]))
     base, kernel = session.base(target), session.kernel.label
-    plan = plan_of(finding, target, base, kernel, recoveries, session.store)
+    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
     with TerminalProgress(None) as progress:
         return run(finding, plan, session.settings, session.store, progress, fresh=fresh)
 

@@ -48,7 +48,7 @@ def report(
 
     \b
     Example:
-      postcrash report f-1a2b3c4d --minimize --try -o report.txt
+      postcrash report f-1a2b3c4d5e6f7a8b --minimize --try -o report.txt
     """
     finding = session.store.finding(id)
     if minimize:

@@ -24,8 +24,8 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     """Recover the crash state of finding ID again and say whether it still fails.
 
     \b
-    ID is printed by `check` and `characterize`, such as f-1a2b3c4d. Exit code 1 if it fails every time, 0 if it never
-    does, 3 if it sometimes does: then something is not deterministic.
+    ID is printed by `check` and `characterize`, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if
+    it never does, 3 if it sometimes does: then something is not deterministic.
     """
     finding = session.store.finding(id)
     with source_of(session.store, finding) as (source, under), Machine(session.settings) as machine:
@@ -41,13 +41,19 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     if json_file != "-":
         console = Console(soft_wrap=True)
         label = session.kernel.label
-        found = "" if label == finding.kernel else f", but was found on {finding.kernel}"
+        found = "" if finding.guest == session.guest() else f", but was found on {_other(finding, label)}"
         place = f"{finding.checker} on {finding.target}, {label}{found}"
         console.print(f"{id}: fails {failures} of {times} times ({place})", highlight=False)
         console.print(message, markup=False, highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
     return ExitCode.VIOLATED if failures else ExitCode.HOLDS
+
+
+def _other(finding: Finding, label: str) -> str:
+    """The guest on which it was found, where that is not the one here."""
+    same_name = "another build of it, or with other modules or programs"
+    return same_name if finding.kernel == label else finding.kernel
 
 
 def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:

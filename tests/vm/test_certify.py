@@ -48,6 +48,6 @@ def test_a_certificate_that_mixes_up_two_outcomes_is_caught(machine: Machine, ch
 
 
 def test_an_unknown_recording_is_one_clear_line(checked: Path) -> None:
-    result = postcrash(checked, "certify", "r-0000000000")
+    result = postcrash(checked, "certify", "r-0000000000000000")
     assert result.returncode == 4
-    assert result.stderr.strip() == "postcrash: the store has no certificate of a recording 'r-0000000000'"
+    assert result.stderr.strip() == "postcrash: the store has no certificate of a recording 'r-0000000000000000'"

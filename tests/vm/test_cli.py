@@ -125,9 +125,9 @@ def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: P
             "'mount', did you mean 'mounts'?",
         ),
         (("characterize", "--property", "P9"), "P9"),
-        (("repro", "f-00000000"), "f-00000000"),
+        (("repro", "f-0000000000000000"), "f-0000000000000000"),
         (("explain", "nonsense"), "nonsense"),
-        (("minimize", "f-00000000"), "f-00000000"),
+        (("minimize", "f-0000000000000000"), "f-0000000000000000"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:

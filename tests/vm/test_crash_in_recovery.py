@@ -99,6 +99,7 @@ def plan_for(target: Target) -> Plan:
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="any",
+        guest="any",
         workload=REPLACE,
         judges=judges_named(["durability", "mounts"]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),

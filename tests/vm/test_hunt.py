@@ -123,6 +123,7 @@ def plan() -> Plan:
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="kernel",
+        guest="guest",
         workload=parse_workload("sync", "none"),
         judges=(CheckerJudge(checker_named("durability")),),
         recoveries=(target.recover_wire(walk=True, fsck=False),),

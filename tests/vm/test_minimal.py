@@ -54,6 +54,7 @@ def plan_for(workload: Workload, target_name: str, judge: str, model: str = "cac
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel=KERNEL,
+        guest=KERNEL,
         workload=workload.with_tail(),
         judges=judges_named([judge]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
@@ -69,7 +70,7 @@ def examined(plan: Plan, settings: MachineSettings, store: Store) -> Examination
 
 def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: bool = False) -> Minimized:
     target = target_named(finding.target)
-    plan = plan_of(finding, target, base_image(target, cache_folder() / "bases"), KERNEL, RECOVERIES, store)
+    plan = plan_of(finding, target, base_image(target, cache_folder() / "bases"), KERNEL, KERNEL, RECOVERIES, store)
     with TerminalProgress(None) as progress:
         return minimize(finding, plan, settings, store, progress, fresh=fresh)
 

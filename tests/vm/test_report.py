@@ -112,6 +112,7 @@ def found(settings: MachineSettings, store: Store, target_name: str, judge: str,
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="UML",
+        guest="guest",
         workload=parse_workload(text, "reported").with_tail(),
         judges=judges_named([judge]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
@@ -160,7 +161,7 @@ def test_a_report_has_a_script_that_shows_the_finding_and_nothing_on_a_target_wi
 
     example = str(ROOT / "examples/rename-replace.ops")
     checked = postcrash("check", example, "--target", "ext4-original", "--judge", "P5")
-    ident = re.search(r"f-[0-9a-f]{8}", checked)
+    ident = re.search(r"f-[0-9a-f]{16}", checked)
     assert ident is not None
     postcrash("report", ident[0], "--try", "--times", "2", "-o", "report.txt", "--script", "r.sh")
     report, text = (tmp_path / "report.txt").read_text(), (tmp_path / "r.sh").read_text()

@@ -20,7 +20,7 @@ pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Engine {
-    Uml,
+    Uml(uml::Uml),
     Qemu(qemu::Qemu),
 }
 
@@ -29,7 +29,7 @@ impl Engine {
     pub fn launch(&self, config: &GuestConfig) -> io::Result<Child> {
         let console = File::create(config.work.join("console"))?;
         let mut process = match self {
-            Engine::Uml => uml::command(config),
+            Engine::Uml(uml) => uml::command(uml, config),
             Engine::Qemu(qemu) => qemu.command(config),
         };
         process.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console).process_group(0);
@@ -55,7 +55,7 @@ impl Engine {
     /// Watch whether the guest with this process stands still.
     pub fn sleep(&self, pid: u32) -> io::Result<Sleep> {
         match self {
-            Engine::Uml => uml::sleep(pid),
+            Engine::Uml(_) => uml::sleep(pid),
             Engine::Qemu(qemu) => qemu.sleep(pid),
         }
     }

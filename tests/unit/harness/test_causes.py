@@ -12,7 +12,19 @@ def finding(
 ) -> Finding:
     explanation = Explanation((), (), 0, lost, 0, "", "", (), "", (), 0, ())
     return Finding(
-        *("f-00000000", "durability", message, "t", "k", "m", "w", text, "r-0000000000", "b", "r-0000000000/0/-"),
+        *(
+            "f-0000000000000000",
+            "durability",
+            message,
+            "t",
+            "k",
+            "m",
+            "w",
+            text,
+            "r-0000000000000000",
+            "b",
+            "r-0000000000000000/0/-",
+        ),
         *(0, (), (), 0, 0, 0, {}, None, {}, explanation),
     )
 

@@ -33,7 +33,7 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
 
     monkeypatch.setattr(subject, "run_campaign", campaign)
     targets = [(target_named("vfat"), BaseImage(Path("base"), "b-0"))]
-    question = Question(targets, [property_named("P1")], "a kernel", Exploration(budget=Budget(1, 1)))
+    question = Question(targets, [property_named("P1")], "a kernel", "a guest", Exploration(budget=Budget(1, 1)))
     store: Any = SimpleNamespace(put_cells=lambda cells: None)
     nobody: Any = None
     (found,) = characterize(question, nobody, store, nobody).cells

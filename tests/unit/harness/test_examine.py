@@ -85,6 +85,7 @@ def examined(
         target=TARGET,
         base=BaseImage(base, "b-0"),
         kernel="any",
+        guest="any",
         workload=parse_workload("creat a\n", "w"),
         judges=judges,
         recoveries=(TARGET.recover_wire(walk=True, fsck=False),),

@@ -16,7 +16,7 @@ from postcrash.harness.exploration import Exploration
 from postcrash.harness.hunt import Hunted, Selection, hunt
 from postcrash.harness.machine import MachineSettings
 from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.reports.records import Finding, finding_id, recording_id
+from postcrash.reports.records import Finding, recording_id
 from postcrash.reports.store import Store
 from postcrash.targets import BaseImage, target_named
 from postcrash.workloads import GRAMMARS, Space
@@ -38,15 +38,16 @@ def plan(folder: Path) -> Plan:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     return Plan(
-        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel"),
+        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel", "guest"),
         *(parse_workload("sync", "none"), (), ({"walk": True},), Exploration()),
     )
 
 
 def found(plan: Plan, message: str, recording: str) -> Finding:
     text, model = plan.workload.to_text(), plan.how.model
+    id = plan.finding_id("durability", message, {"walk": True}, within_recovery=False)
     return Finding(
-        *(finding_id(plan.target.name, plan.kernel, text, model, "durability", message), "durability", message),
+        *(id, "durability", message),
         *(plan.target.name, plan.kernel, model, plan.workload.name, text, recording, plan.base.id),
         *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, {"walk": True}),
     )

@@ -55,7 +55,7 @@ def test_import_says_what_it_found_and_what_is_lost(folder: Path) -> None:
     result = postcrash(folder, "import", LOGS / "linux-6.1.log", "base")
     assert (result.returncode, result.stderr) == (0, "")
     first, second, *lost = result.stdout.splitlines()
-    assert re.fullmatch(r"r-\w{10} on b-\w{10}: 11 entries: 6 writes \(1 FUA\), 2 flushes, 1 discards, 2 marks", first)
+    assert re.fullmatch(r"r-\w{16} on b-\w{16}: 11 entries: 6 writes \(1 FUA\), 2 flushes, 1 discards, 2 marks", first)
     assert second == "crash intervals: 4; crash states: 16 (device model cache)"
     assert all(line.startswith("lost: ") for line in lost)
     text = result.stdout
@@ -148,7 +148,7 @@ def test_export_refuses_in_one_line(folder: Path) -> None:
     write_recording(folder / "good.pcr", 128, "{}", [("durable",)])
     write_recording(folder / "marks.pcr", 128, '{"imported": "dm-log-writes", "marks": [{"event": 9, "text": 1}]}', [])
     for source, out, code, expected in [
-        ("r-0123456789", "out", 4, "there is no recording r-0123456789"),
+        ("r-0123456789abcdef", "out", 4, "there is no recording r-0123456789abcdef"),
         ("absent", "out", 4, "absent: No such file or directory"),
         ("r-0123", "out", 4, "r-0123: No such file or directory"),
         ("base", "out", 4, "base: not a recording"),

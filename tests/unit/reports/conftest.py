@@ -101,7 +101,7 @@ def crash(tmp_path: Path, base: Path) -> Crash:
     assert (interval.started, interval.returned) == (6, 5)
     choices = ((component, 1), (component + 1, 1))
     finding = Finding(
-        id=finding_id("ext4-original", "UML 6.1.176", WORKLOAD, "cache", "P5", MESSAGE),
+        id=finding_id(("ext4-original", "UML 6.1.176", WORKLOAD, "cache", "P5", MESSAGE)),
         checker="P5",
         message=MESSAGE,
         target="ext4-original",
@@ -110,7 +110,7 @@ def crash(tmp_path: Path, base: Path) -> Crash:
         workload_name="p5-replace",
         workload_text=WORKLOAD,
         recording=recording_id(recording.digest),
-        base="b-0123456789",
+        base="b-0123456789abcdef",
         state=state_id(recording_id(recording.digest), interval.index, choices),
         interval=interval.index,
         choices=choices,

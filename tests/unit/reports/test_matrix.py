@@ -16,7 +16,7 @@ from postcrash.reports.table import matrix_markdown, print_matrix
 
 MakeCell = Callable[..., Cell]
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
-CHANGE = "xfs P2: ✓ 6.1; ✗ 6.12 f-00000001: a is <long>"
+CHANGE = "xfs P2: ✓ 6.1; ✗ 6.12 f-0000000000000001: a is <long>"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def matrix(make_cell: MakeCell) -> Matrix:
     ]
     then = [
         make_cell("xfs", "P1", UNDECIDED, kernel=new, reason="too many"),
-        make_cell("xfs", "P2", VIOLATED, kernel=new, witness="f-00000001", reason="a is <long>"),
+        make_cell("xfs", "P2", VIOLATED, kernel=new, witness="f-0000000000000001", reason="a is <long>"),
         *(make_cell("jfs", p, UNDECIDED, kernel=new, workloads=0, reason=f"{new} has no jfs") for p in ("P1", "P2")),
     ]
     columns = (Column("6.1", tuple(there), 70, 10**40, 1234), Column("6.12", tuple(then), 35, 17, 5))
@@ -78,10 +78,10 @@ def test_every_form_has_it_all(matrix: Matrix) -> None:
     for text in (out.getvalue(), page.render(matrix.cells, [], matrix=matrix)):
         for line in (*matrix.open[:2], *(column.total for column in matrix.columns)):
             assert line.partition(":")[2] in text
-        assert "f-00000001" in text
+        assert "f-0000000000000001" in text
     markdown = matrix_markdown(matrix)
     assert "| xfs | ✓? | ✓✗\\* |" in markdown
-    assert "| xfs | P2 | a is \\<long\\> | 6.12 f-00000001 |" in markdown
+    assert "| xfs | P2 | a is \\<long\\> | 6.12 f-0000000000000001 |" in markdown
     assert matrix.command in markdown
     assert CHANGE.replace("<", "\\<").replace(">", "\\>") in markdown
     plain = matrix.to_json()
@@ -92,7 +92,7 @@ def test_every_form_has_it_all(matrix: Matrix) -> None:
             "target": "xfs",
             "property": "P2",
             "verdicts": {"6.1": "holds", "6.12": "violated"},
-            "witnesses": {"6.12": "f-00000001"},
+            "witnesses": {"6.12": "f-0000000000000001"},
         }
     ]
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -56,7 +57,7 @@ def cells(crash: Any, make_cell: Callable[..., Cell]) -> list[Cell]:
     return [
         make_cell("ext4-original", "P5", Verdict.VIOLATED, witness=crash.finding.id, reason=crash.finding.message),
         make_cell("ext4-original", "P1"),
-        make_cell("ext4-original", "P2", Verdict.VIOLATED, witness="f-ffffffff"),
+        make_cell("ext4-original", "P2", Verdict.VIOLATED, witness="f-ffffffffffffffff"),
         make_cell("xfs", "P1", Verdict.UNDECIDED, reason="not enough"),
     ]
 
@@ -83,6 +84,13 @@ def test_the_story_is_told(crash: Any, cells: list[Cell]) -> None:
         "safe rename",
     ):
         assert expected in page, expected
+
+
+@pytest.mark.parametrize("title", ["Post-crash properties", "a & b"])
+def test_the_title_stands_in_the_head_and_above_the_page(cells: list[Cell], title: str) -> None:
+    page = render(cells, [], title=title)
+    for element in ("title", "h1"):
+        assert re.findall(rf"<{element}>(.*)</{element}>", page) == [escape(title)]
 
 
 def test_the_page_needs_nothing_else(crash: Any, cells: list[Cell]) -> None:

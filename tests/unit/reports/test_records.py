@@ -22,11 +22,11 @@ from postcrash.reports.records import (
     state_id,
 )
 
-RECORDING = "r-0123456789"
+RECORDING = "r-0123456789abcdef"
 
 
 def test_a_cell_is_exactly_this_json(make_cell: Callable[..., Cell]) -> None:
-    cell = make_cell("btrfs", "P1", Verdict.VIOLATED, witness="f-01234567", reason="why")
+    cell = make_cell("btrfs", "P1", Verdict.VIOLATED, witness="f-0123456789abcdef", reason="why")
     assert cell.to_json() == {
         "target": "btrfs",
         "property": "P1",
@@ -36,7 +36,7 @@ def test_a_cell_is_exactly_this_json(make_cell: Callable[..., Cell]) -> None:
         "outcomes": 9,
         "workloads": 12,
         "relevant": 3,
-        "witness": "f-01234567",
+        "witness": "f-0123456789abcdef",
         "reason": "why",
         "kernel": "UML 6.1.176",
         "model": "cache",
@@ -108,28 +108,28 @@ def test_a_damaged_finding_is_refused(crash: Any, change: dict[str, Any], messag
 
 def test_the_id_of_a_finding_depends_on_each_part() -> None:
     parts = ["xfs", "UML 6.1.176", "creat a\n", "cache", "P1", "a is missing"]
-    ids = {finding_id(*parts)}
+    ids = {finding_id(parts)}
     for i in range(len(parts)):
-        ids.add(finding_id(*(part + "x" if i == j else part for j, part in enumerate(parts))))
-    ids.add(finding_id("xfs" + "UML 6.1.176", "", "creat a\n", "cache", "P1", "a is missing"))
+        ids.add(finding_id(part + "x" if i == j else part for j, part in enumerate(parts)))
+    ids.add(finding_id(["xfs" + "UML 6.1.176", "", *parts[2:]]))
     assert len(ids) == 8
     assert all(check_finding_id(id) for id in ids)
 
 
 def test_the_id_of_a_finding_takes_any_text() -> None:
-    assert finding_id("xfs", "UML", "creat \ud800", "cache", "P1", "\x00") == finding_id(
-        "xfs", "UML", "creat \ud800", "cache", "P1", "\x00"
-    )
+    assert check_finding_id(finding_id(("xfs", "creat \ud800", "\x00")))
 
 
-@pytest.mark.parametrize("text", ["", "f-", "f-0123456", "f-012345678", "F-01234567", "f-0123456g", "f-01234567\n"])
+@pytest.mark.parametrize(
+    "text", ["", "f-", "f-0123456", "f-012345678", "F-01234567", "f-0123456g", "f-0123456789abcdef\n"]
+)
 def test_what_is_no_id_of_a_finding_is_refused(text: str) -> None:
     with pytest.raises(IdError, match="expected a finding's id"):
         check_finding_id(text)
 
 
 def test_the_id_of_a_recording() -> None:
-    assert recording_id("0123456789ABCDEF") == "r-0123456789abcdef"[:12]
+    assert recording_id("0123456789ABCDEF00") == "r-0123456789abcdef"
     with pytest.raises(IdError, match="found 'r-xyz'"):
         recording_id("xyz")
 
@@ -137,10 +137,10 @@ def test_the_id_of_a_recording() -> None:
 @pytest.mark.parametrize(
     ("choices", "text"),
     [
-        ((), "r-0123456789/3/-"),
-        (((0, 0), (4, 0)), "r-0123456789/3/-"),
-        (((0, 1), (4, 2)), "r-0123456789/3/0.1,4.2"),
-        (((4, 2), (3, 0), (0, 1)), "r-0123456789/3/0.1,4.2"),
+        ((), "r-0123456789abcdef/3/-"),
+        (((0, 0), (4, 0)), "r-0123456789abcdef/3/-"),
+        (((0, 1), (4, 2)), "r-0123456789abcdef/3/0.1,4.2"),
+        (((4, 2), (3, 0), (0, 1)), "r-0123456789abcdef/3/0.1,4.2"),
     ],
 )
 def test_state_ids(choices: tuple[tuple[int, int], ...], text: str) -> None:
@@ -157,20 +157,20 @@ def test_every_state_id_is_read_back(interval: int, versions: dict[int, int]) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected a crash state's id like r-0123456789/3/0.1,4.2, found ''"),
-        ("r-0123456789/3", "expected a crash state's id"),
-        ("r-0123456789/03/-", "expected a crash state's id"),
-        ("r-0123456789/-1/-", "expected a crash state's id"),
-        ("r-0123456789/3/", "expected a crash state's id"),
-        ("r-0123456789/3/-\n", "expected a crash state's id"),
+        ("", "expected a crash state's id like r-0123456789abcdef/3/0.1,4.2, found ''"),
+        ("r-0123456789abcdef/3", "expected a crash state's id"),
+        ("r-0123456789abcdef/03/-", "expected a crash state's id"),
+        ("r-0123456789abcdef/-1/-", "expected a crash state's id"),
+        ("r-0123456789abcdef/3/", "expected a crash state's id"),
+        ("r-0123456789abcdef/3/-\n", "expected a crash state's id"),
         ("../../etc/passwd/3/-", "expected a crash state's id"),
-        ("r-0123456789/3/0.0", "a version of at least 1, found '0.0' in 'r-0123456789/3/0.0'"),
-        ("r-0123456789/3/1", "a version of at least 1, found '1' in"),
-        ("r-0123456789/3/0.1,", "a version of at least 1, found '' in"),
-        ("r-0123456789/3/4.2,0.1", "components must be named once and in order, found '4.2,0.1'"),
-        ("r-0123456789/3/4.2,4.1", "components must be named once and in order"),
-        ("r-0123456789/4294967296/-", "expected numbers up to 4294967295, found '4294967296'"),
-        ("r-0123456789/3/0." + "9" * 5000, "expected numbers up to 4294967295, found '9999"),
+        ("r-0123456789abcdef/3/0.0", "a version of at least 1, found '0.0' in 'r-0123456789abcdef/3/0.0'"),
+        ("r-0123456789abcdef/3/1", "a version of at least 1, found '1' in"),
+        ("r-0123456789abcdef/3/0.1,", "a version of at least 1, found '' in"),
+        ("r-0123456789abcdef/3/4.2,0.1", "components must be named once and in order, found '4.2,0.1'"),
+        ("r-0123456789abcdef/3/4.2,4.1", "components must be named once and in order"),
+        ("r-0123456789abcdef/4294967296/-", "expected numbers up to 4294967295, found '4294967296'"),
+        ("r-0123456789abcdef/3/0." + "9" * 5000, "expected numbers up to 4294967295, found '9999"),
     ],
 )
 def test_what_is_no_state_id_is_refused(text: str, message: str) -> None:

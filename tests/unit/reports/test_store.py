@@ -18,7 +18,7 @@ from postcrash.properties.promises import Said
 from postcrash.reports.records import Cell
 from postcrash.reports.store import APPLICATION_ID, DATABASE, SCHEMA_VERSION, Store, StoreError
 
-RECORDING = "r-0123456789"
+RECORDING = "r-0123456789abcdef"
 
 
 @pytest.fixture
@@ -93,7 +93,10 @@ def test_cells_are_replaced_where_they_stand(store: Store, make_cell: Callable[.
 
 
 def test_an_unknown_finding(store: Store, folder: Path) -> None:
-    assert message(lambda: store.finding("f-01234567")) == f"{folder / DATABASE}: there is no finding f-01234567"
+    assert (
+        message(lambda: store.finding("f-0123456789abcdef"))
+        == f"{folder / DATABASE}: there is no finding f-0123456789abcdef"
+    )
     assert message(lambda: store.finding("it")).endswith("found 'it'")
 
 
@@ -152,7 +155,7 @@ def test_a_disk_that_fills_up_while_copying_leaves_nothing(
     assert list((folder / "recordings").iterdir()) == []
 
 
-@pytest.mark.parametrize("id", ["../../etc/passwd", "r-0123", "", "r-0123456789/../x"])
+@pytest.mark.parametrize("id", ["../../etc/passwd", "r-0123", "", "r-0123456789abcdef/../x"])
 def test_a_recording_cannot_be_anywhere_else(store: Store, tmp_path: Path, id: str) -> None:
     path = tmp_path / "made.pcr"
     path.touch()

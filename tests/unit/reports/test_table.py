@@ -26,8 +26,8 @@ def cells(make_cell: MakeCell) -> list[Cell]:
     return [
         make_cell("xfs", "mounts"),
         make_cell("xfs", "P2-null", UNDECIDED, reason="4,096 recoveries were not enough"),
-        make_cell("btrfs", "P1", VIOLATED, witness="f-00000001", reason="b is there, a is not"),
-        make_cell("btrfs", "P2", VIOLATED, witness="f-00000002", reason="a is | long"),
+        make_cell("btrfs", "P1", VIOLATED, witness="f-0000000000000001", reason="b is there, a is not"),
+        make_cell("btrfs", "P2", VIOLATED, witness="f-0000000000000002", reason="a is | long"),
         make_cell("btrfs", "mounts", relevant=0),
     ]
 
@@ -137,8 +137,8 @@ def test_notes(cells: list[Cell]) -> None:
     assert [note(cell) for cell in cells] == [
         "",
         "4,096 recoveries were not enough",
-        "f-00000001: b is there, a is not; broken: rule (fs(5))",
-        "f-00000002: a is | long; broken: rule (fs(5))",
+        "f-0000000000000001: b is there, a is not; broken: rule (fs(5))",
+        "f-0000000000000002: a is | long; broken: rule (fs(5))",
         "its premise was never seen",
     ]
 
@@ -156,7 +156,7 @@ def test_the_terminal_table(cells: list[Cell]) -> None:
     assert "btrfs ✗ ✗† · ✓" in lines
     assert "† differs from HotDep'13, Table 1, or OSDI'14, Table 1:" in lines
     assert any(line.startswith("btrfs P2: published ✓ (Linux 3.2); the size is set") for line in lines)
-    assert "✗ btrfs P1 f-00000001: b is there, a is not; broken: rule (fs(5))" in lines
+    assert "✗ btrfs P1 f-0000000000000001: b is there, a is not; broken: rule (fs(5))" in lines
     assert "? xfs P2-null 4,096 recoveries were not enough" in lines
     assert any(
         line.startswith("5 cells cover 5,902,958,103,587,056,517,120 crash states with 70 rec") for line in lines
@@ -204,7 +204,7 @@ def test_markdown(cells: list[Cell]) -> None:
     ]
     assert any(line.startswith("- btrfs P2: published ✓ (Linux 3.2); the size is set") for line in lines)
     row = "| btrfs | P2 | ✗ | broken: rule (fs(5)) | 1,180,591,620,717,411,303,424 | 14 | 9 | 12 | 3 |"
-    assert f"{row} f-00000002: a is \\| long; broken: rule (fs(5)) |" in lines
+    assert f"{row} f-0000000000000002: a is \\| long; broken: rule (fs(5)) |" in lines
 
 
 def test_markdown_shows_hostile_text_as_it_is(make_cell: MakeCell) -> None:

@@ -1,0 +1,92 @@
+"""User-mode Linux runs on a host whose XSAVE area is larger than it knows: here one that a preloaded library feigns.
+
+tests/unit/harness/test_xstate.py tries the library against ptrace itself.
+"""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.harness.engine import Uml
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.kernel import find_kernel
+from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.places import cache_folder
+from postcrash.harness.script_guest import run_script, script_root
+from postcrash.targets import target_named
+
+from .test_cli import ROOT, one_line, postcrash
+
+
+@pytest.fixture(scope="module")
+def large_area() -> Path:
+    """The library that feigns an area of 11,008 bytes, as with AMX; built where it is not."""
+    command = f'source "{ROOT}/tools/lib.sh" && require_cargo && cargo build --release --quiet "$@"'
+    example = ["--offline", "--package", "postcrash-xstate", "--example", "large_area"]
+    subprocess.run(["bash", "-c", command, "bash", *example], check=True, timeout=600)
+    return ROOT / "target/release/examples/liblarge_area.so"
+
+
+@pytest.fixture
+def amx(monkeypatch: pytest.MonkeyPatch, large_area: Path) -> None:
+    """Processes that are started now see a large area."""
+    monkeypatch.setenv("LD_PRELOAD", str(large_area))
+
+
+@dataclass(frozen=True, slots=True)
+class Bare(Uml):
+    """User-mode Linux without the library."""
+
+    def to_wire(self) -> dict[str, Any]:
+        return {"name": "uml", "preload": None}
+
+
+def table(folder: Path) -> list[tuple[str, ...]]:
+    """Three cells of the table. Their counts differ from run to run."""
+    folder.mkdir()
+    arguments = ("--target", "ext4-current", "--property", "P2,P3,P5", "--json", "-")
+    ran = postcrash(folder, "characterize", *arguments)
+    assert ran.returncode == 1, ran.stderr
+    cells = json.loads(ran.stdout)["cells"]
+    assert len(cells) == 3
+    return [(cell["property"], cell["verdict"], cell["witness"], cell["reason"]) for cell in cells]
+
+
+@pytest.mark.usefixtures("amx")
+def test_without_the_library_init_is_killed(settings: MachineSettings) -> None:
+    """So that the tests below mean something. `put_fp_registers` fails with EFAULT (14)."""
+    with pytest.raises(InfrastructureError) as failed, Machine(MachineSettings(settings.kernel, settings.root, Bare())):
+        pass
+    assert "fatal_sigsegv" in failed.value.evidence and "Attempted to kill init" in failed.value.evidence
+
+
+def test_the_table_is_the_same_on_either_host(
+    tmp_path: Path, large_area: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = table(tmp_path / "here")
+    monkeypatch.setenv("LD_PRELOAD", str(large_area))
+    assert table(tmp_path / "amx") == here
+
+
+@pytest.mark.usefixtures("amx")
+def test_scripts_of_reports_run() -> None:
+    kernel, target = find_kernel(), target_named("ext4-current")
+    ran = run_script(kernel, script_root(kernel, target, cache_folder()), target, "echo here; exit 3\n")
+    assert (ran.code, ran.printed.strip()) == (3, "here")
+
+
+def test_a_guest_that_does_not_boot_is_one_line_and_a_file(tmp_path: Path) -> None:
+    """Its console is not for the terminal."""
+    kernel = tmp_path / "linux"
+    kernel.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo 6.98.0\necho the first line; echo the last line\n')
+    kernel.chmod(0o755)
+    (tmp_path / "a.ops").write_text("creat a\n")
+    ran = postcrash(tmp_path, "check", "a.ops", "--target", "ext4-current", "--kernel", str(kernel))
+    said = one_line(ran, 3)
+    assert "the first line" not in said
+    assert "the last line" in Path(re.findall(r"\(console: (.*)\)$", said)[0]).read_text()
