@@ -6,11 +6,10 @@ their numbers: i is before j if i < j.
 
 from collections.abc import Callable, Iterator
 from posixpath import basename, dirname, normpath
-from typing import NamedTuple
 
 import z3
 
-from postcrash.model import Operation
+from postcrash.properties.formula_p1 import p1
 from postcrash.properties.logic import Formula, Thing, World, exists, forall
 
 Groups = Callable[[World], list[tuple[int, ...]]]
@@ -176,69 +175,6 @@ def bystanders(w: World) -> Formula:
 
 
 # HotDep'13
-
-
-class Course(NamedTuple):
-    """What could have become of the directory operations: how many are half done, whether in order, which names."""
-
-    halves: int
-    in_order: bool
-    names: frozenset[str]
-
-
-def p1(w: World) -> Formula:
-    """The names are those of a course in order, and no course with fewer halves has them."""
-    acting = [i for (i,) in words(*NAMING)(w)]
-    if not acting:
-        return z3.BoolVal(True)
-    touched = [path for path in {p for t in w.trees for p in t} if any(path in names_of(w, i) for i in acting)]
-    courses = list(_courses(w, acting, frozenset(w.trees[0])))
-
-    def fits(course: Course) -> Formula:
-        return forall(touched, lambda path: w.there(path) == (path in course.names))
-
-    def is_simplest(course: Course) -> Formula:
-        return forall([c for c in courses if c.halves < course.halves], lambda c: z3.Not(fits(c)))
-
-    return exists([c for c in courses if c.in_order], lambda c: z3.And(fits(c), is_simplest(c)))
-
-
-def names_of(w: World, i: int) -> set[str]:
-    """The names that an operation can make or take away."""
-    operation = w.operation(i)
-    roots = {"link": [operation.to], "rename": [operation.path, operation.to]}.get(operation.word, [operation.path])
-    ever = {path for tree in w.trees for path in tree}
-    below = {path for path in ever for root in roots if path.startswith(f"{root}/")}
-    return {*roots, *(below if operation.word == "rename" else ())}
-
-
-def _courses(w: World, acting: list[int], names: frozenset[str]) -> Iterator[Course]:
-    """Each operation is not there, is wholly there, or (a rename) is there by half."""
-
-    def go(rest: list[int], course: Course, is_all_there: bool) -> Iterator[Course]:
-        if not rest:
-            yield course
-            return
-        yield from go(rest[1:], course, False)
-        for names, halves in _leaves(w.operation(rest[0]), course.names):
-            after = Course(course.halves + halves, course.in_order and is_all_there, names)
-            yield from go(rest[1:], after, is_all_there and not halves)
-
-    yield from go(acting, Course(0, True, names), True)
-
-
-def _leaves(operation: Operation, names: frozenset[str]) -> Iterator[tuple[frozenset[str], int]]:
-    path, to = operation.path, operation.to
-    made = to if operation.word in ("link", "rename") else path
-    is_possible = (dirname(made) or ".") in names and (operation.word == "rename" or made not in names)
-    if operation.word in ("unlink", "rmdir"):
-        yield from [(names - {path}, 0)] if path in names else []
-    elif operation.word == "rename":
-        old = {name for name in names if name == path or name.startswith(f"{path}/")}
-        new = {to + name[len(path) :] for name in old}
-        yield from [(names - old | new, 0), (names | new, 1), (names - old, 1)] if old and is_possible else []
-    elif is_possible and (operation.word != "link" or path in names):
-        yield names | {made}, 0
 
 
 def alone(w: World, i: int) -> bool:
