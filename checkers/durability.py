@@ -37,6 +37,7 @@ Not checked. Each has its case in tests/unit/checkers/test_exclusions.py, which 
   be missing from both. No document promises the new name then;
 - a file of which a later operation removes or replaces the only durable name, or whose directory a later operation
   removes after the file has left it: no document orders the two operations;
+- contents of a file that had no name any more when it was flushed through a handle: nobody asks to find it again;
 - which of the files that a name can stand for it is, if what is found keeps the promises of one of them;
 - whatever lies beyond the promised size;
 - zero and stale bytes in a hole, or past an end, that a later operation fills: blocks may be there before their data;

@@ -72,9 +72,9 @@ class Lives:
                 above = [path for _, path in self.paths(link.directory, count)]
                 yield link, f"{above[0]}/{link.name}" if above else link.name
 
-    def has_begun(self, inode: int, count: int) -> bool:
-        """Whether the inode was there by the time that `count` operations were done."""
-        return self._states[inode][0][0] <= count
+    def has_name(self, inode: int, count: int) -> bool:
+        """Whether anything leads to the inode after `count` operations, but for handles."""
+        return inode == ROOT_INODE or any(self.paths(inode, count))
 
     def type(self, inode: int) -> EntryType:
         """What kind of thing the inode is."""

@@ -143,8 +143,9 @@ class Names:
         Before the latest that made everything durable there is none to look for: what lasted from there on was durable
         then.
         """
+        lives = self._bindings.lives
         for barrier in reversed(self._bindings.barriers):
-            for link, path in self._bindings.lives.paths(inode, barrier.count):
+            for link, path in lives.paths(inode, barrier.count):
                 if self._is_durable(path, barrier.count) and self._lasts(link, barrier.count):
                     yield barrier, path
             if barrier.is_everything:

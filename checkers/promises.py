@@ -77,8 +77,8 @@ class Contents:
     def _barriers_of(self, inode: int) -> tuple[Barrier, ...]:
         """The barriers that say something of the inode, in order."""
         if inode not in self._barriers:
-            begun = (b for b in self._bindings.barriers if self._bindings.lives.has_begun(inode, b.count))
-            self._barriers[inode] = tuple(b for b in begun if b.is_everything or b.inode == inode)
+            about = (b for b in self._bindings.barriers if b.is_everything or b.inode == inode)
+            self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count))
         return self._barriers[inode]
 
     def _promises(self, inode: int) -> list[Promise]:
