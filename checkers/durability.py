@@ -42,7 +42,9 @@ Not checked. Each has its case in tests/unit/checkers/test_exclusions.py, which 
 - whatever lies beyond the promised size;
 - zero and stale bytes in a hole, or past an end, that a later operation fills: blocks may be there before their data;
 - entries of a directory after fdatasync of it, which is no "explicit fsync()";
-- link counts, permission bits, time stamps, preallocated blocks.
+- permission bits, which file systems without them make up.
+
+The number of links is for link-counts. Time stamps and preallocated blocks are not observed.
 """
 
 from collections.abc import Iterator
