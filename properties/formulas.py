@@ -177,23 +177,33 @@ def bystanders(w: World) -> Formula:
 # HotDep'13
 
 
-def alone(w: World, i: int) -> bool:
-    """No other operation changes the file of an append or its name, then or later."""
+def own_names(w: World, inode: int) -> list[str]:
+    """The names that can only be the inode's: no other one has them, and no directory above them is ever moved."""
+    trees = w.history.trees[w.first :]
+
+    def is_own(name: str, meant: int) -> bool:
+        return all(tree[name].inode == meant for tree in trees if name in tree)
+
+    def is_still(directory: str) -> bool:
+        (tree, *_) = [tree for tree in trees if directory in tree]
+        meant = tree[directory].inode
+        paths = {path for each in trees for path in each if each[path].inode == meant}
+        return is_own(directory, meant) and paths == {directory}
+
+    names = sorted({path for tree in trees for path in tree if tree[path].inode == inode})
+    above = {name: [name[:at] for at, letter in enumerate(name) if letter == "/"] for name in names}
+    return [name for name in names if is_own(name, inode) and all(map(is_still, above[name]))]
+
+
+def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
+    """Appends to files that nothing else changes, those that have not begun included, and the names of each file."""
     workload, trees = w.history.workload, w.history.trees
-    path, inode = workload.operations[i].path, trees[i][workload.operations[i].path].inode
-    states = [tree.get(path) for tree in trees[i:]]
-    others = [k for k in range(w.first, len(workload.operations)) if k != i]
-    writers = [k for k in others if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
-    return all(state and state.inode == inode and state.nlink == 1 for state in states) and not any(
-        trees[k][workload.operations[k].path].inode == inode for k in writers
-    )
-
-
-def lone_appends(w: World, wanted: set[str]) -> list[int]:
-    """Appends to files that nothing else changes, those that have not begun included."""
-    recorded = range(w.first, len(w.history.workload.operations))
-    named = [i for i in recorded if w.operation(i).word in wanted and not w.operation(i).is_held]
-    return [i for i in named if appends(w, i) and alone(w, i)]
+    recorded = range(w.first, len(workload.operations))
+    writers = [k for k in recorded if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
+    written = {k: trees[k][workload.operations[k].path].inode for k in writers}
+    named = [i for i in writers if w.operation(i).word in wanted and not w.operation(i).is_held and appends(w, i)]
+    found = {i: own_names(w, written[i]) for i in named if list(written.values()).count(written[i]) == 1}
+    return {i: names for i, names in found.items() if w.operation(i).path in names}
 
 
 def shows(w: World, i: int, until: int) -> Formula:
@@ -205,8 +215,9 @@ def shows(w: World, i: int, until: int) -> Formula:
 def p2(w: World) -> Formula:
     """If the file has grown, it has grown by no more than was appended, and all of that is what was appended."""
 
-    def says(i: int) -> Formula:
-        path, source = w.operation(i).path, w.code(w.source(i))
+    def says(pair: tuple[int, str]) -> Formula:
+        i, path = pair
+        source = w.code(w.source(i))
         has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
         appended = forall(
             w.places(start(w, i), end(w, i)),
@@ -214,14 +225,16 @@ def p2(w: World) -> Formula:
         )
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), appended))
 
-    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
 def p2_null(w: World) -> Formula:
     """The same, where from some place on there may be zeros."""
 
-    def says(i: int) -> Formula:
-        path, source = w.operation(i).path, w.code(w.source(i))
+    def says(pair: tuple[int, str]) -> Formula:
+        i, path = pair
+        source = w.code(w.source(i))
         has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
         places = w.places(start(w, i), end(w, i))
 
@@ -233,12 +246,14 @@ def p2_null(w: World) -> Formula:
 
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), exists([*places, end(w, i)], until)))
 
-    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
 def p3(w: World) -> Formula:
     """For appends i before j to two files, if the first byte of j is there, all of i is."""
-    appending = lone_appends(w, WRITING)
+    trees = w.history.trees
+    appending = [i for i in lone_appends(w, WRITING) if all(w.operation(i).path in tree for tree in trees[i:])]
     pairs = [(i, j) for i in appending for j in appending if i < j and other_path(w, i, j)]
     return forall(
         pairs,

@@ -272,10 +272,11 @@ class Spoiling:
             names = [set(each.names(inode)) for each in self.trees]
             is_kept = all(new - old or old <= new for old, new in pairwise(names))
             if is_kept and self.keeps_directories and not self.syncs_directories:
-                lost = tuple(tree.names(inode))
-                yield Tree(
-                    e for p, e in tree.items() if not any(p == name or p.startswith(f"{name}/") for name in lost)
-                )
+                gone = {p for p in tree for name in tree.names(inode) if p == name or p.startswith(f"{name}/")}
+                worse = Tree(entry for path, entry in tree.items() if path not in gone)
+                # What has one of its names could pass for it.
+                if not set(worse) & set().union(*names):
+                    yield worse
 
     def spoilt(self, tree: Tree) -> Iterator[Tree]:
         """Each durable file that is not written to later is cut, emptied of its bytes, or as it was before."""
