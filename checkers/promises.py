@@ -4,8 +4,9 @@
 found.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol
@@ -156,7 +157,22 @@ def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "Cont
         return Content(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
     wanted = _part(barrier, workload, first)
     end = max((run.end for run in wanted), default=0)
-    return Content(workload, min(end, *sizes), None, _runs(states, wanted), end)
+    return Content(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted), end)
+
+
+def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
+    """What differs between `states` in the blocks of `wanted`: of many writes to a file few are in any one place."""
+    if not wanted:
+        return states[:1]
+    start, end = wanted[0].start - wanted[0].start % BLOCK_BYTES, wanted[-1].end + -wanted[-1].end % BLOCK_BYTES
+    found: dict[Segments, Entry] = {}
+    for entry in states:
+        first = bisect_right(entry.segments, start, key=lambda segment: segment.end)
+        last = bisect_left(entry.segments, end, key=lambda segment: segment.start)
+        part = clipped(entry.segments[first:last], start, end)
+        if part not in found:
+            found[part] = replace(entry, segments=part)
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
