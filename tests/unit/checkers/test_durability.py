@@ -135,6 +135,14 @@ BROKEN = [
         "D/",
         "fsync . (operation 4) had returned, but D/a is missing",
     ),
+    # A directory whose own name need not be there, but is
+    ("", "mkdir D; creat D/a; fsync D", "D/", "fsync D (operation 3) had returned, but D/a is missing"),
+    (
+        "",
+        "creat a; mkdir b; rename a b/a; fsync b; creat c; rename c b/a; creat a; fsync a",
+        "a b/",
+        "fsync b (operation 4) had returned, but b/a is missing",
+    ),
     # Removed names that come back
     (
         "creat a",
