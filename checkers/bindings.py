@@ -1,22 +1,27 @@
-"""Which names persistence operations had made durable, and since when.
+"""What each name of a history can stand for after a crash, and what certainly has a name.
 
-A name is bound durably once, with the binding unchanged since it was made, one of these was there:
+These make the entries of directories durable as they are then:
 
-- the set-up, which is durable as a whole before recording starts;
-- a returned sync or syncfs;
-- a returned fsync of the directory that holds the name.
+- the set-up, which is durable as a whole before recording starts: all entries;
+- a returned sync or syncfs: all entries;
+- a returned fsync of a directory: its entries.
 
-A path is durable if every name on the way to it is.
+So the latest of them settles an entry: after a crash it can only stand for what it stood for then or later, and it can
+only be missing if it was missing then or later. Nothing is said of the order in which later operations reach the disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
-from postcrash.checkers.links import Link, chain, link_of, links, parent
-from postcrash.model import History, Operation, Tree
+from postcrash.checkers.links import Link, chain, parent
+from postcrash.checkers.lives import lives
+from postcrash.model import History, Operation
+from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
+
+Standing = frozenset[int | None]
+"""Inodes; None is no inode: the entry is not there."""
 
 _EVERYTHING = ("sync", "syncfs")
 
@@ -25,41 +30,46 @@ _EVERYTHING = ("sync", "syncfs")
 class Barrier:
     """A point that made something durable: the set-up's end (`operation` is None) or a returned persistence operation.
 
-    `count` operations, this one included, had been done then; so `trees[count]` is what it saw.
+    `count` operations, this one included, had been done then; so `trees[count]` is what it saw. `inode` is what it is
+    about; None stands for everything.
     """
 
     count: int
     operation: Operation | None
+    inode: int | None
 
     @property
     def is_everything(self) -> bool:
         """Whether it made durable all that was there."""
-        return self.operation is None or self.operation.word in _EVERYTHING
+        return self.inode is None
+
+    @property
+    def word(self) -> str:
+        """The word of the operation; the end of the set-up does what sync does."""
+        return self.operation.word if self.operation else "sync"
+
+    def settles(self, directory: int | None) -> bool:
+        """Whether it makes the entries of the directory durable."""
+        return self.is_everything or (self.word == "fsync" and self.inode == directory)
 
 
-@dataclass(frozen=True)
 class Bindings:
-    """The names of one history: all trees from set-up to what had been started, and what had been made durable."""
+    """The entries of one history's directories, and what had been made durable.
 
-    history: History
+    `barriers` are the set-up's end and the persistence operations that had returned, in order; there are none before
+    recording began.
+    """
 
-    @cached_property
-    def barriers(self) -> tuple[Barrier, ...]:
-        """The set-up's end and the persistence operations that had returned, in order; none before recording began."""
-        first = len(self.history.workload.setup)
-        if self.history.returned < first:
-            return ()
-        recorded = list(enumerate(self.history.returned_operations))[first:]
-        returned = [Barrier(index + 1, operation) for index, operation in recorded if operation.form.persistence]
-        return (Barrier(first, None), *returned)
-
-    @cached_property
-    def _links(self) -> tuple[dict[Link, int], ...]:
-        return tuple(links(tree) for tree in self.history.possible_trees(0))
-
-    def trees(self, since: int) -> tuple[Tree, ...]:
-        """The trees that a crash may show, where the first `since` operations are durable."""
-        return self.history.possible_trees(since)
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.lives = lives(history.workload)
+        self.barriers = tuple(_barriers(history))
+        everything = tuple(barrier for barrier in self.barriers if barrier.is_everything)
+        synced = {barrier.inode for barrier in self.barriers if barrier.word == "fsync"}
+        self._everything = everything
+        self._settling = {inode: tuple(b for b in self.barriers if b.settles(inode)) for inode in synced}
+        self._standing: dict[Link, Standing] = {}
+        self._inodes: dict[str, frozenset[int]] = {ROOT_PATH: frozenset({ROOT_INODE})}
 
     def said(self, barrier: Barrier) -> str:
         """For messages: `fsync A (operation 5) had returned`."""
@@ -67,59 +77,65 @@ class Bindings:
             return "the set-up was durable"
         return f"{operation_at(self.history.workload, barrier.count - 1)} had returned"
 
-    def is_durable(self, path: str, count: int) -> bool:
-        """Whether `path`, of the tree after `count` operations, was durable by then with every name on its way."""
-        return all(self._binder(name, count) is not None for name in chain(path))
+    def settling(self, directory: int) -> tuple[Barrier, ...]:
+        """The barriers that made the entries of the directory durable, in order; the set-up is one of them."""
+        return self._settling.get(directory, self._everything)
 
-    def binder(self, path: str, count: int) -> Barrier:
-        """The latest barrier that `path`, durable by then, owes that to. Raises `ValueError` if it is not durable."""
-        found = [self._binder(name, count) for name in chain(path)]
-        return max((barrier for barrier in found if barrier is not None), key=lambda barrier: barrier.count)
+    def standing(self, link: Link) -> Standing:
+        """What the entry can stand for after a crash; None if it can be missing."""
+        if link not in self._standing:
+            settled = self.settling(link.directory)[-1].count
+            self._standing[link] = self.lives.bound(link, settled, self.history.started)
+        return self._standing[link]
 
-    def _binder(self, path: str, count: int) -> Barrier | None:
-        """The first barrier that made the name at the end of `path` durable as it is bound after `count` operations."""
-        earlier = (barrier for barrier in self.barriers if barrier.count <= count and covers(barrier, path))
-        return next((barrier for barrier in earlier if self._is_same(path, barrier.count, count)), None)
+    def inodes(self, path: str) -> frozenset[int]:
+        """What `path`, if it is found after a crash, can stand for; empty if it cannot be there."""
+        if path not in self._inodes:
+            name = path.rpartition("/")[2]
+            found = Standing().union(*(self.standing(Link(inode, name)) for inode in self.inodes(parent(path))))
+            self._inodes[path] = frozenset(inode for inode in found if inode is not None)
+        return self._inodes[path]
 
-    def _is_same(self, path: str, first: int, last: int) -> bool:
-        """Whether `path` stands for one inode in one directory in all trees from `first` to `last`."""
-        trees = self.history.trees[first : last + 1]
-        return len({_bound(tree, path) for tree in trees}) == 1 and path in trees[0]
+    def certain(self, link: Link) -> Barrier | None:
+        """The first barrier that promised that the entry is there, whatever it stands for; None if none did."""
+        return self._since(link, lambda found: None not in found)
 
-    def stays(self, path: str, since: int) -> bool:
-        """Whether every tree that a crash may show has `path`, and has it in the same directories."""
-        trees = self.trees(since)
-        above = list(chain(parent(path)))
-        return all(path in tree for tree in trees) and all(
-            len({tree[directory].inode for tree in trees}) == 1 for directory in above
-        )
+    def gone(self, link: Link) -> Barrier | None:
+        """The first barrier that promised that the entry, which was there once, is not; None if none did."""
+        found = self._since(link, lambda found: found == {None})
+        return found if found and self.lives.bound(link, 0, found.count) != {None} else None
 
-    def is_steady(self, path: str, since: int, window: int) -> bool:
-        """Whether the names on the way to `path` in the tree after `since` operations never stood for anything else.
+    def _since(self, link: Link, is_so: Callable[[Standing], bool]) -> Barrier | None:
+        """The first barrier since which `is_so` of what the entry stands for."""
+        if not is_so(self.standing(link)):
+            return None
+        started = self.history.started
+        return next(b for b in self.settling(link.directory) if is_so(self.lives.bound(link, b.count, started)))
 
-        Looked at are all trees from the one after `window` operations on. Where that is so, a name that is found after
-        a crash cannot be another file's, in whatever order operations reached the disk.
+    def promised(self, path: str) -> Barrier | None:
+        """The barrier that promised that `path` is there if its directory is; None if none did.
+
+        Where its directory is promised, too, it is the latest that the path owes its being there to.
         """
-        tree = self.history.trees[since]
-        for name in chain(path):
-            link = link_of(tree, name)
-            if {names[link] for names in self._links[window:] if link in names} != {tree[name].inode}:
-                return False
-        return True
+        owed = [self._owed(name) for name in chain(path)]
+        return max(filter(None, owed), key=lambda barrier: barrier.count) if owed[-1] else None
+
+    def _owed(self, path: str) -> Barrier | None:
+        """The barrier that promised the name at the end of `path`, in every directory that its parent can be."""
+        name = path.rpartition("/")[2]
+        found = [self.certain(Link(directory, name)) for directory in self.inodes(parent(path))]
+        promised = [barrier for barrier in found if barrier is not None]
+        is_whole = bool(found) and len(promised) == len(found)
+        return max(promised, key=lambda barrier: barrier.count) if is_whole else None
 
 
-def covers(barrier: Barrier, path: str) -> bool:
-    """Whether the barrier makes durable the name at the end of `path`, if it is there."""
-    if barrier.is_everything:
-        return True
-    operation = barrier.operation
-    return operation is not None and operation.word == "fsync" and operation.path == parent(path)
-
-
-def _bound(tree: Tree, path: str) -> tuple[Link, int] | None:
-    return (link_of(tree, path), tree[path].inode) if path in tree else None
-
-
-def paths_ever(trees: tuple[Tree, ...]) -> Iterator[str]:
-    """Every path of any of `trees` but the root, sorted."""
-    yield from sorted({path for tree in trees for path in tree.paths()} - {ROOT_PATH})
+def _barriers(history: History) -> Iterator[Barrier]:
+    first = len(history.workload.setup)
+    if history.returned < first:
+        return
+    yield Barrier(first, None, None)
+    for count, operation in enumerate(history.returned_operations[first:], first + 1):
+        if operation.word in _EVERYTHING:
+            yield Barrier(count, operation, None)
+        elif operation.form.persistence:
+            yield Barrier(count, operation, history.trees[count][operation.path].inode)

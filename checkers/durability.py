@@ -19,31 +19,42 @@ Who promises what, once it has returned:
 The environment events writeback and commit promise nothing, and neither does an operation still in progress.
 
 What is held against the file system: a tree is compared with all simulated trees from the promise on, for later
-operations may have reached the disk or not.
+operations may have reached the disk or not, in any order. An inode is followed, not a name, so that a file has to hold
+what was promised for as long as it is there, under whichever name.
 
-- A name must be there if it, and every directory on the way to it, was durable (bindings.py), and every later tree has
-  it in the same directories. Replacing a name by rename or exchange never makes it missing: rename(2), "there is no
-  point at which another process attempting to access newpath will find it missing".
-- A name must be gone if it was taken from a durable directory before that, or everything, was made durable.
-- If the name is there, its size must lie between those of the later trees, and each promised byte must come from where
-  one of them has it from. For this the name need not be durable, but it must be unmistakable: in no order of the
-  operations could it be another file's.
+- A name must be there if a directory was made durable with it, every later tree has it there, and the directory is
+  found. Replacing a name by rename or exchange never makes it missing: rename(2), "there is no point at which another
+  process attempting to access newpath will find it missing".
+- A name must be gone if it was taken from a directory before that was made durable, and the directory is found.
+- What had a durable name and was only renamed since must be found, under its old name or a new one: the rename takes
+  the old name away by giving the new one. The same goes for the directories above it.
+- What is found under a name must be as was promised of an inode that the name can stand for. Its size must lie between
+  those of the later states, and each promised byte must come from where one of them has it from.
 
-Not checked, because it would not be certain:
+Not checked. Each has its case in tests/unit/checkers/test_exclusions.py, which would be a false alarm:
 
-- contents of a name that a later operation removes, replaces or moves, and whatever lies beyond the promised size;
-- a file that is found under a name that is neither durable nor unmistakable, and a file moved between directories of
-  which one was fsynced only (it could be missing from both);
+- a file that was moved to another directory, once its old directory was made durable and the new one was not: it could
+  be missing from both. No document promises the new name then;
+- a file of which a later operation removes or replaces the only durable name, or whose directory a later operation
+  removes after the file has left it: no document orders the two operations;
+- contents of a file that had no name any more when it was flushed through a handle: nobody asks to find it again;
+- which of the files that a name can stand for it is, if what is found keeps the promises of one of them;
+- whatever lies beyond the promised size;
 - zero and stale bytes in a hole, or past an end, that a later operation fills: blocks may be there before their data;
-- link counts, permission bits, time stamps, preallocated blocks.
+- entries of a directory after fdatasync of it, which is no "explicit fsync()";
+- permission bits, which file systems without them make up.
+
+The number of links is for link-counts. Time stamps and preallocated blocks are not observed.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import Finding
-from postcrash.checkers.promises import Promise, contents_promised, names_promised
-from postcrash.model import History, Observation
+from postcrash.checkers.names import Broken, Names
+from postcrash.checkers.promises import Contents
+from postcrash.model import History, Observation, Tree
 
 
 class Durability:
@@ -56,14 +67,40 @@ class Durability:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""
         if observation.mount_errno:
             return None
-        for promise in _promises(history):
-            message = promise.broken_by(observation.tree)
-            if message:
-                return Finding(self.name, message, promise.path)
-        return None
+        broken = _promises(history).broken_by(observation.tree)
+        return Finding(self.name, broken[2], broken[1]) if broken else None
+
+
+def is_anything_promised(history: History) -> bool:
+    """Whether `Durability` has anything to compare a tree with."""
+    return _promises(history).is_any
+
+
+class _Promises:
+    """All that was promised by the time of one history."""
+
+    def __init__(self, history: History) -> None:
+        bindings = Bindings(history)
+        self._names = Names(bindings)
+        self._contents = Contents(bindings)
+        self.is_any = bool(bindings.barriers) and (self._names.is_any or self._contents.is_any)
+
+    def broken_by(self, tree: Tree) -> Broken | None:
+        """The first promise that `tree` breaks, of the first kind of which it breaks any."""
+        if not self.is_any:
+            return None
+        kinds = (self._names.missing(tree), self._names.back(tree), self._spoilt(tree))
+        return next((min(found) for found in map(list, kinds) if found), None) or min(
+            self._names.lost(tree, self._contents.could_be), default=None
+        )
+
+    def _spoilt(self, tree: Tree) -> Iterator[Broken]:
+        for path, entry in tree.items():
+            broken = self._contents.broken(path, entry)
+            if broken:
+                yield broken[0], path, broken[1]
 
 
 @lru_cache(maxsize=256)
-def _promises(history: History) -> tuple[Promise, ...]:
-    bindings = Bindings(history)
-    return (*names_promised(bindings), *contents_promised(bindings))
+def _promises(history: History) -> _Promises:
+    return _Promises(history)

@@ -1,9 +1,10 @@
 """No file shows what was not written to it: what free space held, or what another file holds.
 
 The bytes of every write are its own, and free space is filled before the file system is made (docs/ARCHITECTURE.md,
-"Bytes"), so it can be told where a byte comes from. Zeros are no one's.
+"Bytes"), so it can be told where a byte comes from. Zeros are no one's. Bytes of unknown origin, such as metadata that
+was there before, are as foreign as any.
 
-Not checked: bytes of unknown origin, such as metadata that was there before.
+Not checked: bytes that cannot be read, which are for `mounts`, and names that no operation made, for `never-written`.
 """
 
 from itertools import pairwise
@@ -21,9 +22,9 @@ class ForeignBytes:
     statement = "Every byte in a file is zero, or was written to that file at that place."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """The first file with a byte of a write that was never made to it there, or from free space."""
+        """The first file with a byte that was never written to it there, from free space or wherever else."""
         known = pasts(history)
-        sources = {f"write:{op.tag}" for op in history.workload.operations if op.tag is not None} | {"stale"}
+        sources = {f"write:{op.tag}" for op in history.workload.operations if op.tag is not None} | {"stale", "other"}
         for path, entry in observation.tree.items():
             past = known.of(path)
             if past is None or entry.type != "file" or entry.error:

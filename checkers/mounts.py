@@ -1,6 +1,6 @@
 """The file system mounts, and all of it can be read.
 
-Not checked: that it can be written to afterwards.
+That it can be written to afterwards is for `usable`.
 """
 
 import errno

@@ -4,7 +4,8 @@ A name must be one that some operation, started before the crash, made in that d
 have been so at some time: its type, a size no larger than its largest, its target if it is a symbolic link, its
 extended attributes with their values.
 
-Not checked: bytes, which `foreign-bytes` looks at, and permission bits.
+Not checked: bytes, which `foreign-bytes` looks at; permission bits, which vfat makes up; attributes that are not of
+users (SELinux sets its own); entries that cannot be read, which are for `mounts`; what mkfs makes.
 """
 
 from postcrash.checkers.checker import Finding

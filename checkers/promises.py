@@ -1,66 +1,178 @@
-"""What a history promises of the tree after a crash: names that are there, names that are gone, contents, attributes.
+"""What a history promises of files after a crash: their contents, attributes and, for symbolic links, targets.
 
-`durability.py` says in prose which operation promises what.
+`durability.py` says in prose which operation promises what. Everything here is about an inode, by whatever name it is
+found.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol
 
-from postcrash.checkers.bindings import Barrier, Bindings, covers, paths_ever
-from postcrash.checkers.links import parent
-from postcrash.model import Entry, EntryType, Tree, Workload, all_from, sources
+from postcrash.checkers.bindings import Barrier, Bindings
+from postcrash.checkers.lives import lives
+from postcrash.model import Entry, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped
-from postcrash.properties.wording import operation_at, shown_bytes, shown_source
+from postcrash.properties.wording import shown_bytes, shown_source
 
 _O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
+_PARTS = ("msync", *_O_SYNC)
+"""What promises a part of a file only."""
+_ALL_OF_IT = ("fsync", "sync", "syncfs")
+"""What promises attributes, too."""
 BLOCK_BYTES = 4096
 """Blocks of the file systems under test: what is allocated, and may show stale bytes, as one."""
 
 
 class Promise(Protocol):
-    """Something that must be so after a crash."""
+    """Something that must be so of an inode after a crash."""
+
+    def broken_by(self, entry: Entry) -> str:
+        """How `entry`, found to be the inode, breaks the promise; empty if it does not."""
+        ...
+
+
+# Which promises
+
+
+class Contents:
+    """The promises of one history about what files hold."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._bindings = bindings
+        history = bindings.history
+        self._terms = _terms(history.workload, history.started)
+        self._barriers: dict[int, tuple[Barrier, ...]] = {}
 
     @property
-    def path(self) -> str:
-        """The name that it is about."""
-        ...
+    def is_any(self) -> bool:
+        """Whether anything at all is promised about a file."""
+        return any(self._promises(inode) for inode in self._bindings.lives.links)
 
-    def broken_by(self, tree: Tree) -> str:
-        """How `tree` breaks the promise; empty if it does not."""
-        ...
+    def broken(self, path: str, entry: Entry) -> tuple[int, str] | None:
+        """How what is found at `path` is not as promised, whichever inode it is, and since how many operations."""
+        candidates = sorted(self._bindings.inodes(path))
+        alike = [inode for inode in candidates if self._terms.is_alike(inode, entry)]
+        found = [self._first_broken(inode, entry) for inode in alike]
+        broken = [each for each in found if each is not None]
+        if not broken or len(broken) < len(found):
+            return None
+        return broken[0][0], "; and if it is another file, ".join(dict.fromkeys(message for _, message in broken))
+
+    def could_be(self, inode: int, entry: Entry) -> bool:
+        """Whether `entry` keeps all that was promised of the inode."""
+        return self._terms.is_alike(inode, entry) and self._first_broken(inode, entry) is None
+
+    def _first_broken(self, inode: int, entry: Entry) -> tuple[int, str] | None:
+        """The first promise that is broken, in the order in which they were made."""
+        if not any(promise.broken_by(entry) for promise in self._promises(inode)):
+            return None
+        for barrier in self._barriers_of(inode):
+            for promise in self._terms.all_of(inode, barrier):
+                if message := promise.broken_by(entry):
+                    return barrier.count, f"{self._bindings.said(barrier)}, but {message}"
+        raise AssertionError("a promise is broken that was never made")
+
+    def _barriers_of(self, inode: int) -> tuple[Barrier, ...]:
+        """The barriers that say something of the inode, in order."""
+        if inode not in self._barriers:
+            about = (b for b in self._bindings.barriers if b.is_everything or b.inode == inode)
+            self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count))
+        return self._barriers[inode]
+
+    def _promises(self, inode: int) -> list[Promise]:
+        """Promises from which all others about the inode follow."""
+        found: list[Promise] = []
+        reach, is_whole = -1, False
+        for barrier in reversed(self._barriers_of(inode)):
+            content = self._terms.content(inode, barrier)
+            if content is not None and content.reach > reach:
+                found.append(content)
+                reach = reach if barrier.word in _PARTS else content.reach
+            if barrier.word in _ALL_OF_IT and not is_whole:
+                found += self._terms.others(inode, barrier)
+                is_whole = True
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
-    """The name is there, as one of `types`."""
+class _Terms:
+    """What each barrier of a workload promises of each inode where so many operations had started.
 
-    path: str
-    said: str
-    types: frozenset[EntryType]
+    It is the same in every history that has the barrier, however many operations had returned.
+    """
 
-    def broken_by(self, tree: Tree) -> str:
-        """The name is missing, or another kind of thing."""
-        entry = tree.get(self.path)
-        if entry is None:
-            return f"{self.said}, but {self.path} is missing"
-        if entry.type not in self.types:
-            return f"{self.said}, but {self.path} is a {entry.type}; it promised a {' or '.join(sorted(self.types))}"
-        return ""
+    def __init__(self, workload: Workload, started: int) -> None:
+        self._workload, self._started = workload, started
+        self._lives = lives(workload)
+        self._contents: dict[tuple[int, int], Content | None] = {}
+        self._others: dict[tuple[int, int], tuple[Promise, ...]] = {}
+
+    def is_alike(self, inode: int, entry: Entry) -> bool:
+        """Whether the inode is of the entry's type."""
+        return self._lives.type(inode) == entry.type
+
+    def all_of(self, inode: int, barrier: Barrier) -> tuple[Promise, ...]:
+        """All that the barrier promises of the inode."""
+        content = self.content(inode, barrier)
+        return (*((content,) if content else ()), *self.others(inode, barrier))
+
+    def content(self, inode: int, barrier: Barrier) -> "Content | None":
+        """What the barrier promises of a file's size and bytes; None if the inode is no file."""
+        key = inode, barrier.count
+        if key not in self._contents:
+            states = self._states(inode, barrier)
+            is_file = states[0].type == "file"
+            self._contents[key] = _content(self._workload, barrier, states) if is_file else None
+        return self._contents[key]
+
+    def others(self, inode: int, barrier: Barrier) -> tuple[Promise, ...]:
+        """What the barrier promises of attributes and of a symbolic link's target."""
+        key = inode, barrier.count
+        if key not in self._others:
+            states = self._states(inode, barrier)
+            former = self._lives.states(inode, 0, barrier.count)
+            names = {name for entry in former for name, _ in entry.xattrs}
+            attributes = tuple(_attributes(states, names)) if barrier.word in _ALL_OF_IT else ()
+            target = (Target(states[0].target),) if states[0].type == "symlink" else ()
+            self._others[key] = (*attributes, *target)
+        return self._others[key]
+
+    def _states(self, inode: int, barrier: Barrier) -> list[Entry]:
+        return self._lives.states(inode, barrier.count, self._started)
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """The name is not there, as `removal` took it away."""
+@lru_cache(maxsize=256)
+def _terms(workload: Workload, started: int) -> _Terms:
+    return _Terms(workload, started)
 
-    path: str
-    said: str
-    removal: str
 
-    def broken_by(self, tree: Tree) -> str:
-        """The name is there."""
-        return f"{self.said} after {self.removal}, but {self.path} is there" if self.path in tree else ""
+# What they say
+
+
+def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "Content":
+    first, sizes = states[0], [entry.size for entry in states]
+    if barrier.word not in _PARTS:
+        return Content(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
+    wanted = _part(barrier, workload, first)
+    end = max((run.end for run in wanted), default=0)
+    return Content(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted), end)
+
+
+def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
+    """What differs between `states` in the blocks of `wanted`: of many writes to a file few are in any one place."""
+    if not wanted:
+        return states[:1]
+    start, end = wanted[0].start - wanted[0].start % BLOCK_BYTES, wanted[-1].end + -wanted[-1].end % BLOCK_BYTES
+    found: dict[Segments, Entry] = {}
+    for entry in states:
+        first = bisect_right(entry.segments, start, key=lambda segment: segment.end)
+        last = bisect_left(entry.segments, end, key=lambda segment: segment.start)
+        part = clipped(entry.segments[first:last], start, end)
+        if part not in found:
+            found[part] = replace(entry, segments=part)
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +188,25 @@ class Run:
 class Content:
     """A file's size is in bounds, and of the bytes that are there those of `runs` come from where they should."""
 
-    path: str
-    said: str
     workload: Workload
     size_min: int
     size_max: int | None
     runs: tuple[Run, ...]
+    reach: int
+    """Where what was promised of its bytes ends."""
 
-    def broken_by(self, tree: Tree) -> str:
-        """The size or some bytes are wrong; a name that is missing, or no file, is not this promise's business."""
-        entry = tree.get(self.path)
-        if entry is None or entry.type != "file":
-            return ""
+    def broken_by(self, entry: Entry) -> str:
+        """The size or some bytes are wrong, or cannot be read."""
         if entry.error:
-            return f"{self.said}, but {shown_bytes(self.workload, self.path, entry, 0, 0)}"
+            return shown_bytes(self.workload, entry.path, entry, 0, 0)
         if entry.size < self.size_min or (self.size_max is not None and entry.size > self.size_max):
-            return f"{self.said}, but {self.path} is {entry.size} bytes long; it promised {self._shown_size()}"
+            return f"{entry.path} is {entry.size} bytes long; it promised {self._shown_size()}"
         for run in self.runs:
             end = min(run.end, entry.size)
             if run.start < end and not all_from(entry, run.start, end, run.sources):
-                found = shown_bytes(self.workload, self.path, entry, run.start, end)
+                found = shown_bytes(self.workload, entry.path, entry, run.start, end)
                 meant = " or ".join(sorted(shown_source(self.workload, source) for source in run.sources))
-                return f"{self.said}, but {found}; it promised bytes {run.start} to {run.end} that are {meant}"
+                return f"{found}; it promised bytes {run.start} to {run.end} that are {meant}"
         return ""
 
     def _shown_size(self) -> str:
@@ -110,126 +219,35 @@ class Content:
 class Attribute:
     """An extended attribute has one of `values` (in hexadecimal; None: it is not there)."""
 
-    path: str
-    said: str
     name: str
     values: frozenset[str | None]
 
-    def broken_by(self, tree: Tree) -> str:
+    def broken_by(self, entry: Entry) -> str:
         """The attribute is another, missing, or should be."""
-        entry = tree.get(self.path)
-        if entry is None or entry.error:
+        if entry.error:
             return ""
         found = dict(entry.xattrs).get(self.name)
         if found in self.values:
             return ""
         meant = " or ".join(sorted(map(_shown_value, self.values)))
-        return f"{self.said}, but attribute {self.name} of {self.path} is {_shown_value(found)}; it promised {meant}"
+        return f"attribute {self.name} of {entry.path} is {_shown_value(found)}; it promised {meant}"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A symbolic link, if the name is one, points where it did."""
+    """A symbolic link points where it did."""
 
-    path: str
-    said: str
     target: str
 
-    def broken_by(self, tree: Tree) -> str:
+    def broken_by(self, entry: Entry) -> str:
         """It points elsewhere."""
-        entry = tree.get(self.path)
-        if entry is None or entry.error or entry.type != "symlink" or entry.target == self.target:
+        if entry.error or entry.target == self.target:
             return ""
-        return f"{self.said}, but {self.path} points to {entry.target!r}; it promised {self.target!r}"
+        return f"{entry.path} points to {entry.target!r}; it promised {self.target!r}"
 
 
 def _shown_value(value: str | None) -> str:
     return "missing" if value is None else repr(bytes.fromhex(value))
-
-
-# Names
-
-
-def names_promised(bindings: Bindings) -> Iterator[Promise]:
-    """The names that must be there, and those that must not."""
-    last = bindings.history.started
-    seen = set()
-    for barrier in bindings.barriers:
-        for path in paths_ever(bindings.trees(last)):
-            if path not in seen and bindings.is_durable(path, barrier.count) and bindings.stays(path, barrier.count):
-                seen.add(path)
-                types = frozenset(tree[path].type for tree in bindings.trees(barrier.count))
-                yield Present(path, bindings.said(bindings.binder(path, barrier.count)), types)
-        yield from _gone(bindings, barrier)
-
-
-def _gone(bindings: Bindings, barrier: Barrier) -> Iterator[Gone]:
-    before = bindings.history.trees[: barrier.count]
-    after = bindings.trees(barrier.count)
-    for path in paths_ever(before):
-        directory = parent(path)
-        if any(path in tree for tree in after) or not covers(barrier, path):
-            continue
-        is_certain = bindings.stays(directory, barrier.count) and _keeps_its_inode(after, directory)
-        if is_certain and bindings.is_durable(directory, barrier.count):
-            yield Gone(path, bindings.said(barrier), _removal(bindings, path, barrier.count))
-
-
-def _keeps_its_inode(trees: tuple[Tree, ...], path: str) -> bool:
-    return len({tree[path].inode for tree in trees}) == 1
-
-
-def _removal(bindings: Bindings, path: str, count: int) -> str:
-    """The operation that last took `path` away."""
-    trees = bindings.history.trees[: count + 1]
-    removed = [index for index, (old, new) in enumerate(pairwise(trees)) if path in old and path not in new]
-    return operation_at(bindings.history.workload, removed[-1])
-
-
-# Contents
-
-
-def contents_promised(bindings: Bindings) -> Iterator[Promise]:
-    """What files and symbolic links must hold if their names are there."""
-    for barrier in bindings.barriers:
-        tree = bindings.history.trees[barrier.count]
-        for path in sorted(tree.paths()):
-            if _is_flushed(barrier, tree, path) and _is_unmistakable(bindings, path, barrier.count):
-                yield from _promised(bindings, barrier, path)
-
-
-def _is_flushed(barrier: Barrier, tree: Tree, path: str) -> bool:
-    """Whether the barrier says something of what is behind `path`, be it by this name or another."""
-    operation = barrier.operation
-    return operation is None or barrier.is_everything or tree[operation.path].inode == tree[path].inode
-
-
-def _is_unmistakable(bindings: Bindings, path: str, count: int) -> bool:
-    """Whether `path`, if it is found, can only be the inode that it is after `count` operations."""
-    trees = bindings.trees(count)
-    if not bindings.stays(path, count) or not _keeps_its_inode(trees, path):
-        return False
-    return bindings.is_steady(path, count, count if bindings.is_durable(path, count) else 0)
-
-
-def _promised(bindings: Bindings, barrier: Barrier, path: str) -> Iterator[Promise]:
-    entries = [tree[path] for tree in bindings.trees(barrier.count)]
-    said, workload, first = bindings.said(barrier), bindings.history.workload, entries[0]
-    word = barrier.operation.word if barrier.operation else "sync"
-    if first.type == "file":
-        if word in ("msync", *_O_SYNC):
-            wanted = _part(barrier, workload, first)
-            size = max((run.end for run in wanted), default=0)
-            yield Content(first.path, said, workload, min(size, *_sizes(entries)), None, _runs(entries, wanted))
-        else:
-            sizes = _sizes(entries)
-            yield Content(first.path, said, workload, min(sizes), max(sizes), _runs(entries, first.segments))
-    if word in ("fsync", "sync", "syncfs"):
-        former = [tree.get(path) for tree in bindings.history.trees[: barrier.count]]
-        names = {name for entry in former if entry and entry.inode == first.inode for name, _ in entry.xattrs}
-        yield from _attributes(said, entries, names)
-    if first.type == "symlink":
-        yield Target(first.path, said, first.target)
 
 
 def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
@@ -243,10 +261,6 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
         return within
     stored = {f"write:{each.tag}" for each in workload.operations if each.word == "mmapwrite"}
     return tuple(segment for segment in within if segment.source in stored)
-
-
-def _sizes(entries: list[Entry]) -> list[int]:
-    return [entry.size for entry in entries]
 
 
 def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
@@ -293,8 +307,8 @@ def _joined(runs: list[Run]) -> tuple[Run, ...]:
     return tuple(joined)
 
 
-def _attributes(said: str, entries: list[Entry], former: set[str]) -> Iterator[Attribute]:
+def _attributes(states: list[Entry], former: set[str]) -> Iterator[Attribute]:
     """Of each attribute that the inode has, may have or had: what it may be now."""
-    states = [dict(entry.xattrs) for entry in entries]
-    for name in sorted(former.union(*states)):
-        yield Attribute(entries[0].path, said, name, frozenset(state.get(name) for state in states))
+    found = [dict(entry.xattrs) for entry in states]
+    for name in sorted(former.union(*found)):
+        yield Attribute(name, frozenset(state.get(name) for state in found))

@@ -1,10 +1,10 @@
 """Which writes of a workload are appends that P2 and P3 speak about."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.model import History, Operation, Workload
+from postcrash.model import History, Operation, Tree, Workload
 from postcrash.model.segments import written
 
 _SIZE_WORDS = ("truncate", "fallocate")
@@ -12,10 +12,16 @@ _SIZE_WORDS = ("truncate", "fallocate")
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One append: `index` in the workload's operations; its bytes go from `start` up to `end` of the file `path`."""
+    """One append: `index` in the workload's operations; its bytes go from `start` up to `end` of the file `path`.
+
+    `names` can only be the file's, `path` among them, whatever of the operations a crash keeps. `is_kept` says whether
+    no operation takes `path` away.
+    """
 
     index: int
     path: str
+    names: tuple[str, ...]
+    is_kept: bool
     start: int
     end: int
     source: str
@@ -24,8 +30,8 @@ class Append:
 def sole_appends(history: History, words: Collection[str]) -> tuple[Append, ...]:
     """The recorded operations, among those called `words`, that append to a file which nothing else changes.
 
-    Nothing else: no recorded operation writes to the file, sets its size, or gives it another name, before or after,
-    and its name was never another file's. What the set-up did to it is only its past.
+    Nothing else: no recorded operation writes to the file or sets its size, before or after, and its name was never
+    another file's. What the set-up did to it is only its past.
     """
     return _sole_appends(history.workload, frozenset(words))
 
@@ -39,26 +45,39 @@ def _sole_appends(workload: Workload, words: frozenset[str]) -> tuple[Append, ..
         for index in recorded
         if workload.operations[index].word in words and not workload.operations[index].is_held
         for append in _append_at(history, index)
-        if not _is_changed_otherwise(history, append)
+        if append.path in append.names and not _is_changed_otherwise(history, append)
     )
 
 
 def _append_at(history: History, index: int) -> Iterator[Append]:
     operation = history.workload.operations[index]
-    start = history.trees[index][operation.path].size
-    if operation.word == "append" or operation.offset == start:
+    path, entry = operation.path, history.trees[index][operation.path]
+    if operation.word == "append" or operation.offset == entry.size:
         assert operation.length is not None and operation.tag is not None
-        yield Append(index, operation.path, start, start + operation.length, written(operation.tag))
+        is_kept = all(path in tree for tree in history.trees[index:])
+        names, end = tuple(_own_names(history, entry.inode)), entry.size + operation.length
+        yield Append(index, path, names, is_kept, entry.size, end, written(operation.tag))
+
+
+def _own_names(history: History, inode: int) -> Iterator[str]:
+    """The names of the inode that are never another one's, nor in a directory that ever has another path."""
+    trees = history.trees[len(history.workload.setup) :]
+    for name in sorted({name for tree in trees for name in tree.names(inode)}):
+        parts = name.split("/")
+        above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+        is_own = all(name not in tree or tree[name].inode == inode for tree in trees)
+        if is_own and all(_stays_put(trees, directory) for directory in above):
+            yield name
+
+
+def _stays_put(trees: Sequence[Tree], directory: str) -> bool:
+    inodes = {tree[directory].inode for tree in trees if directory in tree}
+    return len(inodes) == 1 and all(tree.names(inode) in ([], [directory]) for tree in trees for inode in inodes)
 
 
 def _is_changed_otherwise(history: History, append: Append) -> bool:
     inode = history.trees[append.index][append.path].inode
     recorded = range(len(history.workload.setup), len(history.workload.operations))
-    for number in (*recorded, recorded.stop):
-        entry = history.trees[number].get(append.path)
-        is_not_yet = entry is None and number < append.index
-        if not is_not_yet and (entry is None or entry.inode != inode or entry.nlink != 1):
-            return True
     return any(index != append.index and _changes(history, index, inode) for index in recorded)
 
 

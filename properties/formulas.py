@@ -6,11 +6,10 @@ their numbers: i is before j if i < j.
 
 from collections.abc import Callable, Iterator
 from posixpath import basename, dirname, normpath
-from typing import NamedTuple
 
 import z3
 
-from postcrash.model import Operation
+from postcrash.properties.formula_p1 import p1
 from postcrash.properties.logic import Formula, Thing, World, exists, forall
 
 Groups = Callable[[World], list[tuple[int, ...]]]
@@ -178,86 +177,33 @@ def bystanders(w: World) -> Formula:
 # HotDep'13
 
 
-class Course(NamedTuple):
-    """What could have become of the directory operations: how many are half done, whether in order, which names."""
+def own_names(w: World, inode: int) -> list[str]:
+    """The names that can only be the inode's: no other one has them, and no directory above them is ever moved."""
+    trees = w.history.trees[w.first :]
 
-    halves: int
-    in_order: bool
-    names: frozenset[str]
+    def is_own(name: str, meant: int) -> bool:
+        return all(tree[name].inode == meant for tree in trees if name in tree)
 
+    def is_still(directory: str) -> bool:
+        (tree, *_) = [tree for tree in trees if directory in tree]
+        meant = tree[directory].inode
+        paths = {path for each in trees for path in each if each[path].inode == meant}
+        return is_own(directory, meant) and paths == {directory}
 
-def p1(w: World) -> Formula:
-    """The names are those of a course in order, and no course with fewer halves has them."""
-    acting = [i for (i,) in words(*NAMING)(w)]
-    if not acting:
-        return z3.BoolVal(True)
-    touched = [path for path in {p for t in w.trees for p in t} if any(path in names_of(w, i) for i in acting)]
-    courses = list(_courses(w, acting, frozenset(w.trees[0])))
-
-    def fits(course: Course) -> Formula:
-        return forall(touched, lambda path: w.there(path) == (path in course.names))
-
-    def is_simplest(course: Course) -> Formula:
-        return forall([c for c in courses if c.halves < course.halves], lambda c: z3.Not(fits(c)))
-
-    return exists([c for c in courses if c.in_order], lambda c: z3.And(fits(c), is_simplest(c)))
+    names = sorted({path for tree in trees for path in tree if tree[path].inode == inode})
+    above = {name: [name[:at] for at, letter in enumerate(name) if letter == "/"] for name in names}
+    return [name for name in names if is_own(name, inode) and all(map(is_still, above[name]))]
 
 
-def names_of(w: World, i: int) -> set[str]:
-    """The names that an operation can make or take away."""
-    operation = w.operation(i)
-    roots = {"link": [operation.to], "rename": [operation.path, operation.to]}.get(operation.word, [operation.path])
-    ever = {path for tree in w.trees for path in tree}
-    below = {path for path in ever for root in roots if path.startswith(f"{root}/")}
-    return {*roots, *(below if operation.word == "rename" else ())}
-
-
-def _courses(w: World, acting: list[int], names: frozenset[str]) -> Iterator[Course]:
-    """Each operation is not there, is wholly there, or (a rename) is there by half."""
-
-    def go(rest: list[int], course: Course, is_all_there: bool) -> Iterator[Course]:
-        if not rest:
-            yield course
-            return
-        yield from go(rest[1:], course, False)
-        for names, halves in _leaves(w.operation(rest[0]), course.names):
-            after = Course(course.halves + halves, course.in_order and is_all_there, names)
-            yield from go(rest[1:], after, is_all_there and not halves)
-
-    yield from go(acting, Course(0, True, names), True)
-
-
-def _leaves(operation: Operation, names: frozenset[str]) -> Iterator[tuple[frozenset[str], int]]:
-    path, to = operation.path, operation.to
-    made = to if operation.word in ("link", "rename") else path
-    is_possible = (dirname(made) or ".") in names and (operation.word == "rename" or made not in names)
-    if operation.word in ("unlink", "rmdir"):
-        yield from [(names - {path}, 0)] if path in names else []
-    elif operation.word == "rename":
-        old = {name for name in names if name == path or name.startswith(f"{path}/")}
-        new = {to + name[len(path) :] for name in old}
-        yield from [(names - old | new, 0), (names | new, 1), (names - old, 1)] if old and is_possible else []
-    elif is_possible and (operation.word != "link" or path in names):
-        yield names | {made}, 0
-
-
-def alone(w: World, i: int) -> bool:
-    """No other operation changes the file of an append or its name, then or later."""
+def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
+    """Appends to files that nothing else changes, those that have not begun included, and the names of each file."""
     workload, trees = w.history.workload, w.history.trees
-    path, inode = workload.operations[i].path, trees[i][workload.operations[i].path].inode
-    states = [tree.get(path) for tree in trees[i:]]
-    others = [k for k in range(w.first, len(workload.operations)) if k != i]
-    writers = [k for k in others if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
-    return all(state and state.inode == inode and state.nlink == 1 for state in states) and not any(
-        trees[k][workload.operations[k].path].inode == inode for k in writers
-    )
-
-
-def lone_appends(w: World, wanted: set[str]) -> list[int]:
-    """Appends to files that nothing else changes, those that have not begun included."""
-    recorded = range(w.first, len(w.history.workload.operations))
-    named = [i for i in recorded if w.operation(i).word in wanted and not w.operation(i).is_held]
-    return [i for i in named if appends(w, i) and alone(w, i)]
+    recorded = range(w.first, len(workload.operations))
+    writers = [k for k in recorded if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
+    written = {k: trees[k][workload.operations[k].path].inode for k in writers}
+    named = [i for i in writers if w.operation(i).word in wanted and not w.operation(i).is_held and appends(w, i)]
+    found = {i: own_names(w, written[i]) for i in named if list(written.values()).count(written[i]) == 1}
+    return {i: names for i, names in found.items() if w.operation(i).path in names}
 
 
 def shows(w: World, i: int, until: int) -> Formula:
@@ -269,8 +215,9 @@ def shows(w: World, i: int, until: int) -> Formula:
 def p2(w: World) -> Formula:
     """If the file has grown, it has grown by no more than was appended, and all of that is what was appended."""
 
-    def says(i: int) -> Formula:
-        path, source = w.operation(i).path, w.code(w.source(i))
+    def says(pair: tuple[int, str]) -> Formula:
+        i, path = pair
+        source = w.code(w.source(i))
         has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
         appended = forall(
             w.places(start(w, i), end(w, i)),
@@ -278,14 +225,16 @@ def p2(w: World) -> Formula:
         )
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), appended))
 
-    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
 def p2_null(w: World) -> Formula:
     """The same, where from some place on there may be zeros."""
 
-    def says(i: int) -> Formula:
-        path, source = w.operation(i).path, w.code(w.source(i))
+    def says(pair: tuple[int, str]) -> Formula:
+        i, path = pair
+        source = w.code(w.source(i))
         has_grown = z3.And(w.is_file(path), w.size(path) > start(w, i))
         places = w.places(start(w, i), end(w, i))
 
@@ -297,12 +246,14 @@ def p2_null(w: World) -> Formula:
 
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), exists([*places, end(w, i)], until)))
 
-    return forall(lone_appends(w, WRITE_CALLS | {"dwrite"}), says)
+    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
 def p3(w: World) -> Formula:
     """For appends i before j to two files, if the first byte of j is there, all of i is."""
-    appending = lone_appends(w, WRITING)
+    trees = w.history.trees
+    appending = [i for i in lone_appends(w, WRITING) if all(w.operation(i).path in tree for tree in trees[i:])]
     pairs = [(i, j) for i in appending for j in appending if i < j and other_path(w, i, j)]
     return forall(
         pairs,

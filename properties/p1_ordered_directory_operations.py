@@ -4,26 +4,37 @@ A tree is explained by saying of each directory operation that it is not there, 
 by half: the new name without the old one gone, or the old name gone without the new one. P1 is broken if every
 explanation with the fewest halves has an operation that is visible after one that is not wholly there.
 
+An explanation says which file each name stands for. What is found under a name cannot be a file of another type or
+target, nor one to which none of the writes was made that it has bytes of; so a file that was removed is not taken for
+the new one of its name. Where that leaves no explanation, contents are mixed up, which is not what P1 is about, and
+names alone are explained. By rename(2) a rename between two links of one file does nothing, and is always there.
+
 So an effect that the tree cannot show, such as that of `creat A` once `unlink A` has its effect, is never held against
 the file system, and a rename that is half done breaks P1 only if something later is visible: by itself it breaks
 atomicity, which P1 does not promise.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
-from postcrash.model import History, Operation, Tree, Workload
+from postcrash.model import Entry, History, Operation, Tree, Workload, any_from
+from postcrash.model.segments import ZERO
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at
 
-Names = frozenset[str]
+Names = Mapping[str, int]
+"""The inodes that names stand for, as numbered in the history's trees."""
+Fits = Callable[[str, int | None], bool]
+"""Whether what is found under a name can be this inode; None is nothing."""
 
 _MAKING = ("creat", "mkdir", "symlink")
 _REMOVING = ("unlink", "rmdir")
-_WORDS = (*_MAKING, *_REMOVING, "link", "rename")
+_MOVING = ("rename", "exchange")
+_WORDS = (*_MAKING, *_REMOVING, *_MOVING, "link")
 
 
 class OrderedDirectoryOperations:
@@ -35,13 +46,12 @@ class OrderedDirectoryOperations:
         "Of a sequence of directory operations, if the tree after a crash contains the effect of one, "
         "it contains the effects of all those before it."
     )
-    source = "HotDep'13, section 2 (P1); link, mkdir, rmdir and symlink are ours"
+    source = "HotDep'13, section 2 (P1); link, mkdir, rmdir, symlink and exchange are ours"
     exclusions = (
         "A directory operation that is half done (the paper's property is about order, not atomicity), "
         "unless something later is visible.",
         "An effect that no longer shows, as of a creat whose file was unlinked.",
-        "exchange: it leaves the same names behind.",
-        "Contents, sizes, link counts and attributes.",
+        "Contents, sizes, link counts and attributes, but for what they tell of which file it is.",
     )
 
     def workloads(self) -> tuple[Workload, ...]:
@@ -53,10 +63,13 @@ class OrderedDirectoryOperations:
         indices = _directory_operations(history)
         if not indices:
             return IRRELEVANT
-        operations = [history.workload.operations[index] for index in indices]
-        before = frozenset(history.trees[len(history.workload.setup)].paths())
-        touched = _last_touch(operations, frozenset(path for t in history.trees for path in t.paths()))
-        explanation = _simplest(operations, before, touched, frozenset(tree.paths()))
+        steps = [_step(history, index) for index in indices]
+        before = _names(history.trees[len(history.workload.setup)])
+        touched = _last_touch(steps, frozenset(path for t in history.trees for path in t.paths()))
+        told = _simplest(steps, before, touched, lambda name, inode: _is_found(history, tree, name, inode))
+        explanation = told or _simplest(
+            steps, before, touched, lambda name, inode: (name in tree) == (inode is not None)
+        )
         if explanation is None:
             names = ", ".join(sorted(path for path in touched if path in tree)) or "none"
             return Judgement(False, True, f"no choice of the operations explains the names that are there: {names}")
@@ -83,6 +96,51 @@ def _directory_operations(history: History) -> list[int]:
     return [index for index, operation in enumerate(operations) if index >= first and operation.word in _WORDS]
 
 
+class _Step(NamedTuple):
+    """A directory operation, with the inode that it makes, if it does."""
+
+    operation: Operation
+    made: int
+
+
+def _step(history: History, index: int) -> _Step:
+    operation = history.workload.operations[index]
+    return _Step(operation, history.trees[index + 1][operation.path].inode if operation.word in _MAKING else 0)
+
+
+def _names(tree: Tree) -> Names:
+    return {path: tree[path].inode for path in tree.paths()}
+
+
+# Telling files apart
+
+
+@lru_cache(maxsize=256)
+def _files(workload: Workload) -> dict[int, tuple[Entry, frozenset[str]]]:
+    """One state of each inode, and where its bytes ever came from."""
+    found: dict[int, tuple[Entry, frozenset[str]]] = {}
+    for tree in History(workload, 0, 0).trees:
+        for entry in (*(tree[path] for path in tree.paths()), *tree.held.values()):
+            _, known = found.get(entry.inode, (entry, frozenset[str]()))
+            found[entry.inode] = entry, known | {segment.source for segment in entry.segments}
+    return found
+
+
+def _is_found(history: History, tree: Tree, name: str, inode: int | None) -> bool:
+    """Whether what `tree` has under the name can be the inode."""
+    entry = tree.get(name)
+    if entry is None or inode is None:
+        return entry is None and inode is None
+    if entry.error:
+        return True
+    files = _files(history.workload)
+    meant, own = files[inode]
+    if (entry.type, entry.target) != (meant.type, meant.target):
+        return False
+    written = frozenset[str]().union(*(sources for _, sources in files.values())) - {ZERO}
+    return not any_from(entry, written - own)
+
+
 # Explaining a tree
 
 
@@ -93,6 +151,7 @@ class _Done(Enum):
     WHOLE = "whole"
     NEW_ONLY = "half done (the old name is still there)"
     OLD_GONE = "half done (the new name is missing)"
+    PARTLY = "half done (one of the two names is as before, or missing)"
 
 
 class _Explanation(NamedTuple):
@@ -102,7 +161,7 @@ class _Explanation(NamedTuple):
     @property
     def cost(self) -> tuple[int, bool, int]:
         """What makes one explanation simpler than another: fewer halves, in order, fewer operations."""
-        halves = sum(done in (_Done.NEW_ONLY, _Done.OLD_GONE) for done in self.choices)
+        halves = sum(done not in (_Done.NOT, _Done.WHOLE) for done in self.choices)
         visible = sum(done is not _Done.NOT for done in self.choices)
         return halves, _disorder(self.choices) is not None, visible
 
@@ -115,61 +174,88 @@ def _disorder(choices: Sequence[_Done]) -> tuple[int, int] | None:
     return None if visible is None else (missing, visible)
 
 
-def _simplest(
-    operations: Sequence[Operation], before: Names, last_touch: dict[str, int], observed: Names
-) -> _Explanation | None:
-    """The explanation of `observed` of the least cost; None if there is none.
+def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int], fits: Fits) -> _Explanation | None:
+    """The explanation of what is found of the least cost; None if there is none.
 
     Of partial explanations that can go on in the same ways, only the simplest is kept; and a name that no later
-    operation touches must be as observed. With each name used once hardly more than one is ever left.
+    operation touches must be as found. With each name used once hardly more than one is ever left.
     """
     partial = [_Explanation(before, ())]
-    for place, operation in enumerate(operations):
+    for place, step in enumerate(steps):
         settled = [name for name, last in last_touch.items() if last == place]
-        best: dict[tuple[Names, bool, bool], _Explanation] = {}
+        best: dict[tuple[frozenset[tuple[str, int]], bool, bool], _Explanation] = {}
         for old in partial:
-            for done, names in _effects(operation, old.names):
-                if any((name in names) != (name in observed) for name in settled):
+            for done, names in _effects(step, old.names):
+                if not all(fits(name, names.get(name)) for name in settled):
                     continue
                 new = _Explanation(names, (*old.choices, done))
-                key = (names, all(c is _Done.WHOLE for c in new.choices), _disorder(new.choices) is None)
+                is_all_there = all(choice is _Done.WHOLE for choice in new.choices)
+                key = (frozenset(names.items()), is_all_there, _disorder(new.choices) is None)
                 if key not in best or new.cost < best[key].cost:
                     best[key] = new
         partial = list(best.values())
     return min(partial, key=lambda explanation: explanation.cost, default=None)
 
 
-def _effects(operation: Operation, names: Names) -> Iterator[tuple[_Done, Names]]:
+def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
     """What the operation can leave of `names`; only what it could do there at all."""
     yield _Done.NOT, names
-    path, to = operation.path, operation.to
-    if operation.word in _MAKING and path not in names and _parent(path) in names:
-        yield _Done.WHOLE, names | {path}
-    if operation.word in _REMOVING and path in names:
-        yield _Done.WHOLE, names - {path}
-    if operation.word == "link" and path in names and to not in names and _parent(to) in names:
-        yield _Done.WHOLE, names | {to}
-    if operation.word == "rename" and path in names and _parent(to) in names:
-        old = frozenset(name for name in names if _is_within(name, path))
-        new = frozenset(to + name[len(path) :] for name in old)
-        yield _Done.WHOLE, (names - old) | new
-        yield _Done.NEW_ONLY, names | new
-        yield _Done.OLD_GONE, names - old
+    operation = step.operation
+    word, path, to = operation.word, operation.path, operation.to
+    if word in _MAKING and path not in names and _parent(path) in names:
+        yield _Done.WHOLE, {**names, path: step.made}
+    if word in _REMOVING and path in names:
+        yield _Done.WHOLE, {name: inode for name, inode in names.items() if name != path}
+    if word == "link" and path in names and to not in names and _parent(to) in names:
+        yield _Done.WHOLE, {**names, to: names[path]}
+    if word == "rename" and path in names and _parent(to) in names:
+        yield from _renamed(names, path, to)
+    if word == "exchange" and path in names and to in names:
+        yield from _exchanged(names, path, to)
 
 
-def _last_touch(operations: Sequence[Operation], ever: Names) -> dict[str, int]:
+def _renamed(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]]:
+    if names.get(to) == names[path]:
+        yield _Done.WHOLE, names
+        return
+    left, moved = _without(names, path), _moved(names, path, to)
+    yield _Done.WHOLE, {**left, **moved}
+    yield _Done.NEW_ONLY, {**names, **moved}
+    yield _Done.OLD_GONE, left
+
+
+def _exchanged(names: Names, path: str, to: str) -> Iterator[tuple[_Done, Names]]:
+    left = _without(_without(names, path), to)
+    first, second = _moved(names, path, to), _moved(names, to, path)
+    yield _Done.WHOLE, {**left, **first, **second}
+    yield _Done.PARTLY, {**_without(names, to), **first}
+    yield _Done.PARTLY, {**_without(names, path), **second}
+    yield _Done.PARTLY, {**left, **first}
+    yield _Done.PARTLY, {**left, **second}
+
+
+def _without(names: Names, root: str) -> dict[str, int]:
+    return {name: inode for name, inode in names.items() if not _is_within(name, root)}
+
+
+def _moved(names: Names, root: str, to: str) -> dict[str, int]:
+    """`root` and what is in it, as it is called where `root` is called `to`."""
+    return {to + name[len(root) :]: inode for name, inode in names.items() if _is_within(name, root)}
+
+
+def _last_touch(steps: Sequence[_Step], ever: frozenset[str]) -> dict[str, int]:
     """Each name that an operation makes or removes, with the place of the last one that does."""
     last: dict[str, int] = {}
-    for place, operation in enumerate(operations):
+    for place, (operation, _) in enumerate(steps):
         for root in _touched(operation):
             last[root] = place
-            if operation.word == "rename":
+            if operation.word in _MOVING:
                 last.update((name, place) for name in ever if _is_within(name, root))
     return last
 
 
 def _touched(operation: Operation) -> tuple[str, ...]:
-    if operation.word == "rename":
+    if operation.word in _MOVING:
         return operation.path, operation.to
     return (operation.to,) if operation.word == "link" else (operation.path,)
 

@@ -23,8 +23,9 @@ class _Appends(ABC):
     source = "HotDep'13, section 2 (P2)"
     exclusions: tuple[str, ...] = (
         "A file that is missing, or no longer than before the append (durability is another matter).",
-        "A file that a recorded operation also writes, truncates, preallocates, links, renames or removes, or whose "
-        "name was another file's: the paper says no other write() or truncate(), the others are ours.",
+        "A file that a recorded operation also writes, truncates or preallocates: the paper says no other write() or "
+        "truncate(), the other is ours.",
+        "A name that is another file's at some time, or in a directory that is renamed: it could be that file.",
         "Appends through a mapping: the paper says write().",
     )
 
@@ -36,14 +37,15 @@ class _Appends(ABC):
         """Relevant where a file is longer than before its append."""
         relevant = False
         for append in sole_appends(history, _WORDS):
-            entry = tree.get(append.path)
-            if entry is None or entry.type != "file" or entry.size <= append.start:
-                continue
-            relevant = True
-            if entry.size > append.end or not self._is_fine(entry, append):
-                found = shown_bytes(history.workload, append.path, entry, append.start, entry.size)
-                meant = f"{operation_at(history.workload, append.index)} at {append.start}"
-                return Judgement(False, True, f"{meant}: {found}")
+            for name in append.names:
+                entry = tree.get(name)
+                if entry is None or entry.type != "file" or entry.size <= append.start:
+                    continue
+                relevant = True
+                if entry.size > append.end or not self._is_fine(entry, append):
+                    found = shown_bytes(history.workload, name, entry, append.start, entry.size)
+                    meant = f"{operation_at(history.workload, append.index)} at {append.start}"
+                    return Judgement(False, True, f"{meant}: {found}")
         return Judgement(True, True, "only appended bytes follow the old end") if relevant else IRRELEVANT
 
     @abstractmethod

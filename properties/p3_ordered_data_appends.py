@@ -28,7 +28,8 @@ class OrderedDataAppends:
     exclusions = (
         "Two appends to the same file: the paper says two files (P2 covers what one append leaves).",
         "A second append of which only a later part is there, without its first byte.",
-        "A file that a recorded operation also writes otherwise, truncates, preallocates, links, renames or removes.",
+        "A file that a recorded operation also writes otherwise, truncates, preallocates, renames or removes, or whose "
+        "name is another file's at some time.",
         "Overwrites.",
     )
 
@@ -39,7 +40,7 @@ class OrderedDataAppends:
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant where the beginning of a second append is there."""
         relevant = False
-        for first, second in combinations(sole_appends(history, _WORDS), 2):
+        for first, second in combinations(filter(lambda append: append.is_kept, sole_appends(history, _WORDS)), 2):
             if first.path == second.path or not _is_found(second, tree):
                 continue
             relevant = True

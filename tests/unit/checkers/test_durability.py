@@ -74,7 +74,6 @@ FINE = [
     ("", f"{FOUR_K}; sync; fallocate a punch-hole 0 4096", "a=zero:4096"),
     ("", f"{FOUR_K}; sync; rename a b", "b=w0:4096"),
     ("", f"{FOUR_K}; sync; rename a b", "a=w0:4096 b=w0:4096"),
-    ("", f"{FOUR_K}; sync; rename a b", ""),
     # A hole that is being filled may show what its blocks held before, all of the block
     ("", "creat a; truncate a 8192; sync; write a 0 100", "a=stale:4096+zero:4096"),
     # A replaced file: the name is promised, the new contents are not.
@@ -136,6 +135,14 @@ BROKEN = [
         "D/",
         "fsync . (operation 4) had returned, but D/a is missing",
     ),
+    # A directory whose own name need not be there, but is
+    ("", "mkdir D; creat D/a; fsync D", "D/", "fsync D (operation 3) had returned, but D/a is missing"),
+    (
+        "",
+        "creat a; mkdir b; rename a b/a; fsync b; creat c; rename c b/a; creat a; fsync a",
+        "a b/",
+        "fsync b (operation 4) had returned, but b/a is missing",
+    ),
     # Removed names that come back
     (
         "creat a",
@@ -171,7 +178,13 @@ BROKEN = [
         "sync (operation 3) had returned, but a is 4096 bytes long; of its bytes, 0 to 4096 are zero; "
         "it promised bytes 0 to 4096 that are those of append a 4096 or those of write a 0 4096",
     ),
-    # A replaced name must not be missing.
+    # A replaced name must not be missing, and what is renamed has its old name or its new one.
+    (
+        "",
+        f"{FOUR_K}; sync; rename a b",
+        "",
+        "sync (operation 3) had returned, but what was a then is not there as a or b",
+    ),
     (FOUR_K, "creat b; rename b a", "b", "the set-up was durable, but a is missing"),
     # Another name of the flushed file
     (

@@ -9,7 +9,7 @@ from postcrash.model import Choice, Entry, History, Observation, Segment, Tree, 
 ROWS = [
     ("creat a; append a 10", "a", [(0, 10, "write:0")], False),
     ("creat a; append a 10", "a", [(0, 10, "zero")], False),
-    ("creat a; append a 10", "a", [(0, 10, "other")], False),
+    ("creat a; append a 10", "a", [(0, 10, "other")], True),
     ("creat a; append a 10", "a", [(0, 4, "write:0"), (4, 10, "stale")], True),
     ("creat a; append a 10; creat b; append b 10", "b", [(0, 10, "write:0")], True),
     ("creat a; append a 10; creat b; append b 10; exchange a b", "b", [(0, 10, "write:0")], False),

@@ -6,8 +6,10 @@ file made in a renamed directory is there even where the rename is lost. Whateve
 never-written must accept.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,8 @@ from hypothesis import strategies as st
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.links import Link, link_of
 from postcrash.checkers.never_written import NeverWritten
-from postcrash.model import History, Observation, Operation, SimulationError, Tree, Workload, simulate
+from postcrash.model import History, Observation, Operation, Segment, SimulationError, Tree, Workload, simulate
+from postcrash.model.segments import clipped
 
 PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
 HELD = ("write", "mmapwrite", "truncate", "fsync", "fdatasync", "msync")
@@ -236,3 +239,92 @@ def test_the_lossy_file_system_loses_what_it_may(returned: int) -> None:
     )
     history = History(workload, returned, returned)
     assert Kept(history).indices == ({0, 1, 3} if returned == 5 else {1})
+
+
+# What a crash must not leave
+
+
+@dataclass
+class Spoiling:
+    """Ways to break a tree that a crash at `history` may leave, if all that was there after `since` is durable."""
+
+    history: History
+    since: int
+
+    def __post_init__(self) -> None:
+        self.trees = self.history.possible_trees(self.since)
+        later = self.history.workload.operations[self.since : self.history.started]
+        directories = [{entry.inode for entry in tree.values() if entry.type == "dir"} for tree in self.trees]
+        self.keeps_directories = all(old <= new for old, new in pairwise(directories))
+        self.moves_directories = any(
+            operation.word in ("rename", "exchange") and any(entry.type == "dir" for entry in named)
+            for operation, tree in zip(later, self.trees, strict=False)
+            for named in [[tree[path] for path in (operation.path, operation.to) if path in tree]]
+        )
+        self.syncs_directories = any(
+            operation.word == "fsync" and tree[operation.path].type == "dir"
+            for operation, tree in zip(later, self.trees, strict=False)
+        )
+
+    def without(self, tree: Tree) -> Iterator[Tree]:
+        """Each durable thing that later operations did not touch, or only renamed, is gone with all below it."""
+        for inode in sorted({entry.inode for entry in self.trees[0].values()} - {1}):
+            names = [set(each.names(inode)) for each in self.trees]
+            is_kept = all(new - old or old <= new for old, new in pairwise(names))
+            if is_kept and self.keeps_directories and not self.syncs_directories:
+                gone = {p for p in tree for name in tree.names(inode) if p == name or p.startswith(f"{name}/")}
+                worse = Tree(entry for path, entry in tree.items() if path not in gone)
+                # What has one of its names could pass for it.
+                if not set(worse) & set().union(*names):
+                    yield worse
+
+    def spoilt(self, tree: Tree) -> Iterator[Tree]:
+        """Each durable file that is not written to later is cut, emptied of its bytes, or as it was before."""
+        for path, durable in self.trees[0].items():
+            states = [each[name] for each in self.trees for name in each.names(durable.inode)]
+            is_steady = durable.type == "file" and len({entry.segments for entry in states}) == 1
+            is_alone = all(
+                p not in t or t[p].inode == durable.inode for t in self.trees for p in tree.names(durable.inode)
+            )
+            if not is_steady or not is_alone or self.moves_directories:
+                continue
+            zeros = (Segment(0, durable.size, "zero"),) if durable.size else ()
+            former = [before[path].segments for before in self.history.trees if path in before]
+            for segments in {clipped(durable.segments, 0, durable.size // 2), zeros, *former} - {durable.segments}:
+                size = segments[-1].end if segments else 0
+                changed = [replace(tree[p], segments=segments, size=size) for p in tree.names(durable.inode)]
+                if changed:
+                    yield tree.changed({entry.path: entry for entry in changed})
+
+    def with_removed(self, tree: Tree) -> Iterator[Tree]:
+        """Each name that had been removed before, and not been made since, is back."""
+        for before in self.history.trees[: self.since]:
+            for path, entry in before.items():
+                above = path.rpartition("/")[0] or "."
+                is_free = all(path not in each for each in self.trees) and above in tree
+                if is_free and not self.moves_directories and tree[above].inode == before[above].inode:
+                    yield tree.changed({path: entry})
+
+
+def test_what_was_promised_must_not_be_lost() -> None:
+    """The mirror of the test above: a legal tree, broken in one place, is found out under all later operations."""
+    broken: Counter[str] = Counter()
+
+    @settings(max_examples=500, derandomize=True)
+    @given(data=st.data(), workload=workloads())
+    def spoil(data: st.DataObject, workload: Workload) -> None:
+        first, count = len(workload.setup), len(workload.operations)
+        returned = data.draw(st.integers(first, count), "returned")
+        history = History(workload, data.draw(st.integers(returned, min(returned + 1, count)), "started"), returned)
+        done = list(enumerate(workload.operations[:returned], 1))[first:]
+        since = max([first, *(number for number, operation in done if operation.word == "sync")])
+        latest = max([first, *(number for number, operation in done if operation.form.persistence)])
+        spoiling, tree = Spoiling(history, since), data.draw(st.sampled_from(history.possible_trees(latest)), "tree")
+        assert Durability().check(history, Observation(0, Tree(tree.values()))) is None
+        for kind in (spoiling.without, spoiling.spoilt, spoiling.with_removed):
+            for worse in kind(tree):
+                assert Durability().check(history, Observation(0, Tree(worse.values()))), (kind.__name__, worse)
+                broken[kind.__name__] += 1
+
+    spoil()
+    assert min(broken[name] for name in ("without", "spoilt", "with_removed")) > 50, broken

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from postcrash.model import SimulationError, Tree, WorkloadBuilder, simulate
@@ -81,6 +81,8 @@ def real_refusal(root: Path, step: Step) -> str | None:
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(sorted(REAL)), NAMES, NAMES), max_size=25))
+@example([("creat", "a", ""), ("link", "a", "b"), ("rename", "a", "b"), ("append", "b", ""), ("rename", "b", "b")])
+@example([("mkdir", "d", ""), ("creat", "a", ""), ("link", "a", "d/a"), ("rename", "d/a", "a"), ("unlink", "a", "")])
 def test_same_refusals_and_same_tree(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
     root = tmp_path_factory.mktemp("real")
     done: list[Step] = []

@@ -43,6 +43,8 @@ MIXED = family(
         "fallocate a punch-hole 0 4096; write a 4096 512; fdatasync a; truncate a 5000",
     ),
     ("mixed-9", "creat a; append a 8192", "fsync a; write a 200 100; fdatasync a; truncate a 5000; sync; creat b"),
+    ("mixed-10", "creat s; append s 100; creat t; link t l", "unlink s; creat s; append s 10; rename t l; creat b"),
+    ("mixed-11", "mkdir D; creat D/a; mkdir E; creat E/b", "exchange D E; rename E/a c; unlink D/b; creat D/b"),
     (
         "mixed-8",
         "creat a; append a 4096; creat b; append b 10",

@@ -56,6 +56,31 @@ ROWS = [
     # A renamed file replaces another
     ("creat a", "creat b; rename b a; creat c", "a c", True, True),
     ("creat a", "creat b; rename b a; creat c", "a b c", False, True),
+    # A name can be of an old file or of a new one: bytes, type and target tell them apart, and else nothing does.
+    ("creat s; append s 10", "unlink s; creat s; creat b", "s=w0:10 b", False, True),
+    ("creat s; append s 10", "unlink s; creat s; creat b", "s b", True, True),
+    ("creat s; append s 10", "unlink s; creat s; append s 10; creat b", "s=w1:10 b", True, True),
+    ("creat s", "unlink s; creat s; creat b", "s b", True, True),
+    ("creat s", "unlink s; mkdir s; creat b", "s b", False, True),
+    ("creat s", "unlink s; mkdir s; creat b", "s/ b", True, True),
+    ("symlink x s", "unlink s; symlink y s; creat b", "s>x b", False, True),
+    ("symlink x s", "unlink s; symlink y s; creat b", "s>y b", True, True),
+    ("creat a; append a 10", "creat b; rename b a; creat c", "a=w0:10 c", False, True),
+    # Contents that belong to none of them are no matter of order.
+    ("creat s; creat o; append o 10", "unlink s; creat s; creat b", "s=w0:10 o=w0:10 b", True, True),
+    # rename(2) between two links of one file does nothing, whether it is there or not.
+    ("creat a; link a b", "rename a b; creat c", "a b c", True, True),
+    ("creat a", "link a b; rename a b; creat c", "a b c", True, True),
+    ("creat a", "link a b; rename a b; creat c", "a c", False, True),
+    ("creat a; link a b", "rename a b; creat c", "b c", False, True),
+    # Exchanged names are there before and after, and what is in them moves.
+    ("mkdir D; creat D/a; mkdir E", "exchange D E; rename E/a c", "D/ E/ c", True, True),
+    ("mkdir D; creat D/a; mkdir E", "exchange D E; creat b", "D/ E/ E/a b", True, True),
+    ("mkdir D; creat D/a; mkdir E", "exchange D E; creat b", "D/ D/a E/ b", False, True),
+    ("mkdir D; creat D/a; mkdir E", "exchange D E", "D/ E/", True, False),
+    ("creat a; append a 10; creat b; append b 10", "exchange a b; creat c", "a=w0:10 b=w1:10 c", False, True),
+    ("creat a; append a 10; creat b; append b 10", "exchange a b; creat c", "a=w1:10 b=w0:10 c", True, True),
+    ("creat a; creat b", "exchange a b; creat c", "a b c", True, True),
     # Names that P1 is not about
     ("creat s", "creat a; creat b", "a b", True, True),
     ("creat s", "creat a; creat b", "a b lost+found/", True, True),

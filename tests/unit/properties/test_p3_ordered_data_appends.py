@@ -44,6 +44,10 @@ ROWS = [
     (("creat a; creat b", "append a 10; append b 10; append a 10"), "a b=w1:10", True, False),
     (("creat a; append a 10; creat b", "write a 0 10; append b 10"), "a b=w1:10", True, False),
     (("creat a", "append a 10; append a 10"), "a=zero:10+w1:10", True, False),
+    (("creat a; creat b", "append a 10; append b 10; rename a c"), "c=w0:10 b=w1:10", True, False),
+    (("creat a; creat b", "append a 10; append b 10; unlink a"), "b=w1:10", True, False),
+    # A second name takes nothing away.
+    (("creat a; creat b", "append a 10; append b 10; link a c"), "a b=w1:10", False, True),
     # Each pair counts.
     (("creat a; creat b; creat c", "append a 1; append b 1; append c 1"), "a=w0:1 b c=w2:1", False, True),
 ]

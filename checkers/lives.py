@@ -1,0 +1,116 @@
+"""What each directory entry stood for, and what each inode was, after every number of operations of a workload.
+
+An inode is followed, not a name: simulated inodes have one number in all trees of a workload, and a directory entry
+belongs to its directory's inode, whatever the path of the directory is at the time.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
+
+from postcrash.checkers.links import Link, link_of, links
+from postcrash.model import Entry, EntryType, History, Tree, Workload
+from postcrash.model.simulate import ROOT_INODE
+
+MOVING = ("rename", "exchange")
+
+
+class Lives:
+    """The lives of all entries and inodes of one workload.
+
+    Only changes are kept, each with the number of operations after which it is there first. `links` has, for each
+    inode, the entries that it ever had, and `entries` has the entries that each directory ever had.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.trees = History(workload, 0, 0).trees
+        self.links: dict[int, list[Link]] = defaultdict(list)
+        self.entries: dict[int, list[Link]] = defaultdict(list)
+        self._bound: dict[Link, list[tuple[int, int | None]]] = defaultdict(list)
+        self._states: dict[int, list[tuple[int, Entry]]] = defaultdict(list)
+        known: dict[Link, int] = {}
+        for count, tree in enumerate(self.trees):
+            if count == 0 or tree is not self.trees[count - 1]:
+                known = self._add(count, tree, known)
+
+    def _add(self, count: int, tree: Tree, known: dict[Link, int]) -> dict[Link, int]:
+        now = links(tree)
+        for link in sorted({link for link, _ in known.items() ^ now.items()}):
+            inode = now.get(link)
+            if link not in self._bound:
+                self.entries[link.directory].append(link)
+            self._bound[link].append((count, inode))
+            if inode is not None and link not in self.links[inode]:
+                self.links[inode].append(link)
+        for entry in (*(tree[path] for path in tree.paths()), *tree.held.values()):
+            states = self._states[entry.inode]
+            if not states or _what(states[-1][1]) != _what(entry):
+                states.append((count, entry))
+        return now
+
+    def bound(self, link: Link, first: int, last: int) -> frozenset[int | None]:
+        """What the entry stands for in the trees from `first` to `last`; None where it is not there."""
+        changes = self._bound.get(link, [])
+        place = bisect_right(changes, first, key=_count)
+        before = {changes[place - 1][1] if place else None}
+        return frozenset(before | {inode for _, inode in changes[place : bisect_right(changes, last, key=_count)]})
+
+    def first_other(self, link: Link, count: int) -> int | None:
+        """After how many operations the entry first stands for something else than after `count`."""
+        (inode,) = self.bound(link, count, count)
+        later = self._bound[link][bisect_right(self._bound[link], count, key=_count) :]
+        return next((number for number, other in later if other != inode), None)
+
+    def paths(self, inode: int, count: int) -> Iterator[tuple[Link, str]]:
+        """The entries that stand for the inode after `count` operations, with the path of each."""
+        if inode == ROOT_INODE:
+            return
+        for link in self.links[inode]:
+            if self.bound(link, count, count) == {inode}:
+                above = [path for _, path in self.paths(link.directory, count)]
+                yield link, f"{above[0]}/{link.name}" if above else link.name
+
+    def has_name(self, inode: int, count: int) -> bool:
+        """Whether anything leads to the inode after `count` operations, but for handles."""
+        return inode == ROOT_INODE or any(self.paths(inode, count))
+
+    def type(self, inode: int) -> EntryType:
+        """What kind of thing the inode is."""
+        return self._states[inode][0][1].type
+
+    def states(self, inode: int, first: int, last: int) -> list[Entry]:
+        """What the inode is in the trees from `first` to `last`, under any one name; each state once, in order.
+
+        Once it has neither name nor handle, it stays what it was last.
+        """
+        changes = self._states[inode]
+        place = max(bisect_right(changes, first, key=_count) - 1, 0)
+        return [entry for _, entry in changes[place : bisect_right(changes, last, key=_count)]]
+
+    def moved_to(self, link: Link, count: int) -> Link | None:
+        """Where the operation after which there are `count` takes what `link` stood for; None if nowhere."""
+        operation = self.workload.operations[count - 1]
+        if operation.word not in MOVING:
+            return None
+        before, after = self.trees[count - 1], self.trees[count]
+        if link_of(before, operation.path) == link:
+            return link_of(after, operation.to)
+        if operation.word == "exchange" and link_of(before, operation.to) == link:
+            return link_of(after, operation.path)
+        return None
+
+
+def _count(change: tuple[int, object]) -> int:
+    return change[0]
+
+
+def _what(entry: Entry) -> tuple[object, ...]:
+    return entry.type, entry.size, entry.segments, entry.xattrs, entry.target
+
+
+@lru_cache(maxsize=64)
+def lives(workload: Workload) -> Lives:
+    """The lives of a workload, found once."""
+    return Lives(workload)

@@ -1,0 +1,186 @@
+"""What a history promises of names after a crash: names that are there, names that are gone, files that have a name.
+
+`durability.py` says in prose what is promised and what is not.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from postcrash.checkers.bindings import Barrier, Bindings
+from postcrash.checkers.links import Link, chain, link_of, parent
+from postcrash.checkers.never_written import MADE_BY_MKFS
+from postcrash.model import Entry, Tree
+from postcrash.model.simulate import ROOT_INODE
+from postcrash.model.tree import ROOT_PATH
+from postcrash.properties.wording import operation_at
+
+Broken = tuple[int, str, str]
+"""A broken promise: after how many operations it was made, the name that it is about, and a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An inode that must be found, whatever of the later operations a crash keeps.
+
+    `path` is the name that it had when `barrier` made that durable.
+    """
+
+    inode: int
+    path: str
+    barrier: Barrier
+
+
+class Names:
+    """The promises of one history about names."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._bindings = bindings
+        self._certain: dict[int, dict[str, Barrier]] = {}
+        self._entries = bindings.lives.entries
+        self.kept = tuple(self._kept()) if bindings.barriers else ()
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything at all is promised about names."""
+        known = [link for entries in self._entries.values() for link in entries]
+        return bool(self.kept) or any(self._bindings.certain(link) or self._bindings.gone(link) for link in known)
+
+    # Names that must be there, and names that must not
+
+    def missing(self, tree: Tree) -> Iterator[Broken]:
+        """Names that every directory that could be meant was promised to have, and what is behind them otherwise."""
+        for directory, found in tree.items():
+            meant = sorted(self._directories(directory)) if found.type == "dir" else []
+            for name in self._certain_of(meant[0]) if meant else ():
+                if all(name in self._certain_of(other) for other in meant[1:]):
+                    path = name if directory == ROOT_PATH else f"{directory}/{name}"
+                    yield from self._missing(path, tree.get(path))
+
+    def _missing(self, path: str, entry: Entry | None) -> Iterator[Broken]:
+        types = {self._bindings.lives.type(inode) for inode in self._bindings.inodes(path)}
+        if entry is not None and entry.type in types:
+            return
+        barrier = self._bindings.promised(path)
+        assert barrier is not None
+        found = "is missing" if entry is None else f"is a {entry.type}; it promised a {' or '.join(sorted(types))}"
+        yield barrier.count, path, f"{self._bindings.said(barrier)}, but {path} {found}"
+
+    def _certain_of(self, directory: int) -> dict[str, Barrier]:
+        """The names that the directory has for certain."""
+        if directory not in self._certain:
+            found = {link.name: self._bindings.certain(link) for link in self._entries.get(directory, ())}
+            self._certain[directory] = {name: barrier for name, barrier in sorted(found.items()) if barrier}
+        return self._certain[directory]
+
+    def _directories(self, path: str) -> list[int]:
+        return [inode for inode in self._bindings.inodes(path) if self._bindings.lives.type(inode) == "dir"]
+
+    def back(self, tree: Tree) -> Iterator[Broken]:
+        """Names that were taken away for good, and are there."""
+        for path in tree:
+            above = parent(path)
+            if path == ROOT_PATH or path in MADE_BY_MKFS or self._bindings.inodes(path):
+                continue
+            links = [Link(directory, path.rpartition("/")[2]) for directory in sorted(self._directories(above))]
+            gone = [(link, barrier) for link in links if (barrier := self._bindings.gone(link))]
+            for link, barrier in gone[:1]:
+                removal = self._removal(link, barrier.count)
+                yield barrier.count, path, f"{self._bindings.said(barrier)} after {removal}, but {path} is there"
+
+    def _removal(self, link: Link, count: int) -> str:
+        """The operation that last took the entry away."""
+        before = [self._bindings.lives.bound(link, number, number) != {None} for number in range(count + 1)]
+        removed = [index for index, (old, new) in enumerate(pairwise(before)) if old and not new]
+        return operation_at(self._bindings.history.workload, removed[-1])
+
+    # Inodes that must be somewhere
+
+    def lost(self, tree: Tree, could_be: Callable[[int, Entry], bool]) -> Iterator[Broken]:
+        """Inodes that had a durable name, lost none but by moving, and are nowhere. `could_be` looks at an entry."""
+        if not self.kept:
+            return
+        found: dict[int, list[str]] = {}
+        for path in tree:
+            for inode in self._bindings.inodes(path):
+                found.setdefault(inode, []).append(path)
+        for kept in self.kept:
+            paths = found.get(kept.inode, [])
+            if not any(could_be(kept.inode, tree[path]) for path in paths):
+                names = " or ".join(self._names_since(kept))
+                told = f"what was {kept.path} then is not there as {names}"
+                yield kept.barrier.count, kept.path, f"{self._bindings.said(kept.barrier)}, but {told}"
+
+    def _names_since(self, kept: Kept) -> list[str]:
+        """The names that it has had since it was durable, in their order."""
+        trees = self._bindings.history.possible_trees(kept.barrier.count)
+        return list(dict.fromkeys(name for tree in trees for name in tree.names(kept.inode)))
+
+    def _kept(self) -> Iterator[Kept]:
+        """What may have moved: no entry stands for it alone, in a directory that is sure to be found."""
+        found: dict[int, Kept | None] = {ROOT_INODE: None}
+        for inode, links in sorted(self._bindings.lives.links.items()):
+            if any(inode in self._bindings.standing(link) for link in links):
+                self._find(inode, found)
+        yield from filter(None, found.values())
+
+    def _find(self, inode: int, found: dict[int, Kept | None]) -> bool:
+        """Whether the inode is sure to be found, with what that takes in `found`."""
+        if inode in found:
+            return True
+        alone = [link for link in self._bindings.lives.links[inode] if self._bindings.standing(link) == {inode}]
+        if any(self._find(link.directory, found) for link in alone):
+            found[inode] = None
+            return True
+        for barrier, path in self._anchors(inode):
+            found[inode] = Kept(inode, path, barrier)
+            return True
+        return False
+
+    def _anchors(self, inode: int) -> Iterator[tuple[Barrier, str]]:
+        """Barriers that made a name of the inode durable which it cannot have lost since but by moving, latest first.
+
+        Before the latest that made everything durable there is none to look for: what lasted from there on was durable
+        then.
+        """
+        lives = self._bindings.lives
+        for barrier in reversed(self._bindings.barriers):
+            for link, path in lives.paths(inode, barrier.count):
+                if self._is_durable(path, barrier.count) and self._lasts(link, barrier.count):
+                    yield barrier, path
+            if barrier.is_everything:
+                return
+
+    def _is_durable(self, path: str, count: int) -> bool:
+        """Whether `path`, of the tree after `count` operations, was durable by then, and all names on its way."""
+        tree = self._bindings.history.trees[count]
+        for link in (link_of(tree, name) for name in chain(path)):
+            settled = [barrier.count for barrier in self._bindings.settling(link.directory) if barrier.count <= count]
+            bound = self._bindings.lives.bound(link, settled[-1], count)
+            if len(bound) != 1 or None in bound:
+                return False
+        return True
+
+    def _lasts(self, link: Link, count: int, seen: frozenset[int] = frozenset({ROOT_INODE})) -> bool:
+        """Whether no operation after the first `count` takes away what the entry stands for but by moving it.
+
+        Nor may one take away a directory that it is in, then or later; those that are `seen` are looked at already.
+        """
+        lives = self._bindings.lives
+        while True:
+            if link.directory not in seen:
+                seen |= {link.directory}
+                above = [found for found, _ in lives.paths(link.directory, count)]
+                if not above or not self._lasts(above[0], count, seen):
+                    return False
+            other = lives.first_other(link, count)
+            if other is None or other > self._bindings.history.started:
+                return True
+            moved = lives.moved_to(link, other)
+            if moved is None or (moved.directory != link.directory and self._is_split(link.directory, other)):
+                return False
+            link, count = moved, other
+
+    def _is_split(self, directory: int, count: int) -> bool:
+        """Whether, after `count` operations, the directory was made durable by itself: the other one may not be."""
+        return any(b.count > count and not b.is_everything for b in self._bindings.settling(directory))

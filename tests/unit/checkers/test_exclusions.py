@@ -1,0 +1,117 @@
+"""What checkers do not check: for each thing the case that would be a false alarm, and one close by that is none.
+
+Every item of durability's list has a row, and every row an item.
+"""
+
+import re
+
+import pytest
+
+from postcrash.checkers import durability
+from postcrash.checkers.checker import Checker
+from postcrash.checkers.durability import Durability
+from postcrash.checkers.foreign_bytes import ForeignBytes
+from postcrash.checkers.link_counts import LinkCounts
+from postcrash.checkers.mounts import Mounts
+from postcrash.checkers.never_written import NeverWritten
+from postcrash.model import Entry, History, Observation, Segment, Tree
+from postcrash.properties.family import family
+
+from .test_durability import check
+
+TWO = "mkdir D; mkdir E; creat D/a"
+OPEN = "creat a; append a 10"
+
+# how the item begins; set-up, operations (all returned), tree after the crash; the same where it is no excuse
+DURABILITY = [
+    # The blocks of D and E are written one by one.
+    ("a file that was moved", (TWO, "rename D/a E/a; fsync D", "D/ E/"), (TWO, "rename D/a E/a", "D/ E/")),
+    ("a file that was moved", (TWO, "rename D E/D; fsync .", "E/"), (TWO, "rename D E/D", "E/")),
+    # Removals go to the disk before links and renames.
+    ("a file of which", ("creat a", "link a b; unlink a", ""), ("creat a", "link a b; rename a c", "")),
+    ("a file of which", ("creat a; creat b", "link b c; rename a b", "b"), ("creat a; creat b", "rename a c", "b")),
+    ("a file of which", (TWO, "rename D/a E/a; rmdir D", "E/"), (TWO, "rename D/a E/a", "D/ E/")),
+    # The name is back, as its removal was lost, with a file that nobody had to keep.
+    (
+        "contents of a file that had no name",
+        (OPEN, "open a; unlink a; write @a 0 10; fsync @a", "a=w0:10"),
+        (OPEN, "open a; write @a 0 10; fsync @a; unlink a", "a=w0:10"),
+    ),
+    # A rename that is half done, on a file system that has no inodes: c has its new name and not yet lost the old one.
+    (
+        "which of the files",
+        ("creat a; creat c", "append a 10; fsync a; rename c a", "a c"),
+        ("creat a; creat c; append c 5", "append a 10; fsync a; rename c a", "a c=w0:5"),
+    ),
+    ("whatever lies beyond", (OPEN, "append a 10", "a=w0:10+other:5"), (OPEN, "append a 10", "a=other:15")),
+    (
+        "zero and stale bytes",
+        ("creat a; truncate a 8192", "write a 0 100", "a=stale:4096+zero:4096"),
+        ("creat a; truncate a 8192", "write a 0 100", "a=zero:4096+stale:4096"),
+    ),
+    (
+        "zero and stale bytes",
+        (OPEN, "truncate a 0; append a 10", "a=stale:10"),
+        (OPEN, "write a 0 10", "a=stale:10"),
+    ),
+    ("entries of a directory", ("mkdir D", "creat D/a; fdatasync D", "D/"), ("mkdir D", "creat D/a; fsync D", "D/")),
+]
+
+
+@pytest.mark.parametrize(("item", "fine", "broken"), DURABILITY)
+def test_durability(item: str, fine: tuple[str, str, str], broken: tuple[str, str, str]) -> None:
+    assert check(*fine) == ""
+    assert check(*broken) != ""
+
+
+def test_durability_has_no_other_exclusions() -> None:
+    assert durability.__doc__
+    _, listed = durability.__doc__.split("Not checked.")
+    items = re.findall(r"^- (.*)", listed, re.MULTILINE)
+    begun = {item for item, _, _ in DURABILITY} | {"permission bits"}
+    assert len(items) == len(begun)
+    assert all(sum(text.startswith(item) for text in items) == 1 for item in begun)
+
+
+def found(checker: Checker, operations: str, *entries: Entry) -> bool:
+    (workload,) = family(("excluded", "", operations))
+    count = len(workload.operations)
+    tree = Tree([Entry(".", "dir", nlink=2, inode=1), *entries])
+    return checker.check(History(workload, count, count), Observation(0, tree)) is not None
+
+
+def a_file(*runs: Segment, path: str = "a", mode: int = 0o644, error: int = 0, inode: int = 2, nlink: int = 1) -> Entry:
+    size = runs[-1].end if runs else 0
+    return Entry(path, "file", mode, nlink, inode, size, runs, error=error)
+
+
+@pytest.mark.parametrize("checker", [Durability(), NeverWritten()])
+def test_permission_bits_that_vfat_makes_up(checker: Checker) -> None:
+    assert not found(checker, "creat a; sync", a_file(mode=0o755))
+
+
+def test_never_written_leaves_bytes_to_foreign_bytes_and_unreadable_entries_to_mounts() -> None:
+    stale, unreadable = a_file(Segment(0, 10, "stale")), a_file(error=5)
+    assert not found(NeverWritten(), OPEN, stale)
+    assert found(ForeignBytes(), OPEN, stale)
+    assert not found(NeverWritten(), OPEN, unreadable)
+    assert found(Mounts(), OPEN, unreadable)
+
+
+def test_foreign_bytes_leaves_unreadable_bytes_to_mounts_and_strange_names_to_never_written() -> None:
+    unreadable, strange = a_file(Segment(0, 10, "error:5")), a_file(Segment(0, 10, "stale"), path="b")
+    assert not found(ForeignBytes(), OPEN, unreadable)
+    assert found(Mounts(), OPEN, unreadable)
+    assert not found(ForeignBytes(), OPEN, strange)
+    assert found(NeverWritten(), OPEN, strange)
+
+
+def test_bytes_of_unknown_origin_are_foreign() -> None:
+    assert found(ForeignBytes(), OPEN, a_file(Segment(0, 5, "write:0"), Segment(5, 10, "other")))
+
+
+def test_a_link_that_cannot_be_read_may_be_any_files() -> None:
+    """A second name of the file whose inode the kernel would not tell; without it the count would be wrong."""
+    linked, unreadable = a_file(nlink=2), a_file(path="b", error=5, inode=0)
+    assert not found(LinkCounts(), "creat a; link a b", linked, unreadable)
+    assert found(LinkCounts(), "creat a; link a b", linked)
