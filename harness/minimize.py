@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from postcrash._core import Recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Progress, run_plan
+from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination import Ruling
-from postcrash.harness.examine import CASUALTY_JUDGE, Plan
+from postcrash.harness.examine import Plan
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Machine, MachineSettings

@@ -9,6 +9,7 @@ from postcrash.reports.block_content import SECTOR_BYTES
 from postcrash.reports.block_names import Names, block_names
 from postcrash.reports.block_part import Written
 from postcrash.reports.comparison import compare, error_name
+from postcrash.reports.consoles import console_file
 from postcrash.reports.epochs import Words, raw_epochs, shown_epochs, shown_lost, shown_parts, unsent
 from postcrash.reports.explained import (
     Epoch,
@@ -141,7 +142,9 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
         said.append(("kernel log, warnings and worse", "\n".join(observation.klog)))
         if observation.fsck is not None:
             said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
-    said.append(("console of the lost guest", str((crash.casualty or {}).get("console", ""))))
+    if crash.casualty is not None:
+        said.append(("what the lost guest's kernel was doing", str(crash.casualty.get("stacks", ""))))
+        said.append(("console of the lost guest", f"{console_file(crash.casualty)} in the store"))
     return tuple(Evidence(title, _last_lines(text)) for title, text in said if text.strip())
 
 

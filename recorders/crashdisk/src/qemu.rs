@@ -1,8 +1,8 @@
 //! QEMU: any kernel image, with KVM or without. The guest's root is an initramfs.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command as Process;
+use std::process::{Child, Command as Process};
 
 use serde::Deserialize;
 
@@ -51,7 +51,8 @@ impl Qemu {
             ])
             .args(["-machine", "pc,memory-backend=memory", "-smp", "1", "-object", &memory])
             .args(if self.kvm { ["-accel", "kvm", "-cpu", "host"] } else { ["-accel", "tcg", "-cpu", TCG_CPU] })
-            .args(["-m", &format!("{}M", config.memory_mib), "-serial", "stdio"])
+            .args(["-m", &format!("{}M", config.memory_mib), "-serial", "chardev:console"])
+            .args(["-chardev", "stdio,id=console,mux=on"])
             .arg("-kernel")
             .arg(&config.kernel)
             .arg("-initrd")
@@ -92,6 +93,12 @@ impl Qemu {
         };
         Ok(Sleep::watching(threads))
     }
+}
+
+/// Press a magic SysRq key: on a serial console that is a break and the key. QEMU sends a break for Ctrl-A b.
+pub fn press(process: &mut Child, key: char) -> io::Result<()> {
+    let keyboard = process.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    write!(keyboard, "\x01b{key}")
 }
 
 /// A path within an option of QEMU.

@@ -1,6 +1,8 @@
 //! User-mode Linux: the kernel is a program, its root a folder of the host.
 
 use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::Command as Process;
 
 use crate::engine::{self, KERNEL_ARGUMENTS};
@@ -9,7 +11,15 @@ use crate::sleep::{Sleep, Syscall, Thread};
 
 const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
 
+/// A guest's folder within its work folder, where its management console is.
+const NAME: &str = "guest";
+const MCONSOLE_MAGIC: u32 = 0xcafe_babe;
+const MCONSOLE_VERSION: u32 = 2;
+const MCONSOLE_BYTES: usize = 512;
+
 pub fn command(config: &GuestConfig) -> Process {
+    // Of a guest before this one, which was killed.
+    let _ = std::fs::remove_dir_all(config.work.join(NAME));
     let mut process = Process::new(&config.kernel);
     process
         .arg(format!("mem={}M", config.memory_mib))
@@ -19,11 +29,24 @@ pub fn command(config: &GuestConfig) -> Process {
         .args(config.sockets().map(|path| format!("virtio_uml.device={}:2", path.display())))
         .args(["con=null", "con0=null,fd:1", "ssl=null"])
         .arg(format!("uml_dir={}/", config.work.display()))
+        .arg(format!("umid={NAME}"))
         .env("TMPDIR", "/dev/shm");
     if let Some(plain) = &config.plain_disk {
         process.arg(format!("ubd0={}", plain.display()));
     }
     process
+}
+
+/// Press a magic SysRq key, by a request to the management console (arch/um/drivers/mconsole.h): magic, version and
+/// length, then the command. What it answers is on the guest's console too, where nothing is dropped.
+pub fn press(work: &Path, key: char) -> io::Result<()> {
+    let command = format!("sysrq {key}");
+    let numbers = [MCONSOLE_MAGIC, MCONSOLE_VERSION, command.len() as u32];
+    let mut request: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    request.extend_from_slice(command.as_bytes());
+    request.resize(numbers.len() * size_of::<u32>() + MCONSOLE_BYTES, 0);
+    let place = work.join(NAME).join("mconsole");
+    UnixDatagram::unbound()?.send_to(&request, place).map(|_| ())
 }
 
 /// Watch the kernel's threads. The idle loop waits in clock_nanosleep up to Linux 5.10, then in rt_sigsuspend, in newer
