@@ -27,10 +27,30 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.consoles import keep_console
 from postcrash.reports.store import NotInStoreError, StoreError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Commands whose errors leave the guest's console in a file of the store: it is long."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except HarnessError as error:
+            if error.evidence.strip():
+                error.add_note(_kept(context.params["store"], error))
+            raise
+
+
+def _kept(store: Path, error: HarnessError) -> str:
+    try:
+        return f"the guest's console is in {keep_console(store, {'what': str(error), 'console': error.evidence})}"
+    except OSError as failed:
+        return f"the guest's console could not be kept: {failed}"
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(postcrash.__version__, prog_name="postcrash")
 @click.option(
     "--store",
@@ -85,9 +105,7 @@ def _run() -> int:
         _say("interrupted; what was finished is kept, and the same command goes on from there")
         return ExitCode.INTERRUPTED
     except HarnessError as error:
-        _say(str(error))
-        if error.evidence.strip():
-            _say("the guest's console ended with:\n" + error.evidence.strip()[-2000:])
+        _say("; ".join([str(error), *getattr(error, "__notes__", ())]))
         return error.exit_code
     except StoreError as error:
         _say(str(error))

@@ -60,10 +60,11 @@ impl Engine {
 
     /// What the kernel of a guest that hangs is doing, or why that cannot be told. The guest is of no use afterwards.
     pub fn stacks(&self, process: &mut Child, work: &Path) -> String {
-        stacks::stacks(&work.join(CONSOLE), |key| match self {
-            Engine::Uml => uml::press(work, key),
-            Engine::Qemu(_) => qemu::press(process, key),
-        })
+        let console = work.join(CONSOLE);
+        match self {
+            Engine::Uml => uml::stacks(process.id(), &console, work),
+            Engine::Qemu(_) => stacks::stacks(&console, qemu::KEYS, |key| qemu::press(process, key)),
+        }
     }
 
     /// Watch whether the guest with this process stands still.

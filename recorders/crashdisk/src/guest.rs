@@ -27,6 +27,8 @@ use crate::vhost::Connection;
 
 /// A kernel that is never at rest is not waited for longer than this.
 const REST_MAX: Duration = Duration::from_millis(20);
+/// A guest that says nothing is looked after so often.
+const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 /// How a guest is started.
@@ -205,7 +207,10 @@ impl Guest {
                 return Err(self.give_up(format!("the guest hangs: no {what} within {} s", limit.as_secs_f64())));
             }
             let idle = self.held.is_empty() && self.uncompleted.is_empty();
-            let tokens = if idle { self.poll.wait(left)? } else { self.poll.ready()? };
+            let tokens = if idle { self.poll.wait(left.min(REMIND_EVERY))? } else { self.poll.ready()? };
+            if idle && tokens.is_empty() {
+                self.remind();
+            }
             for &token in &tokens {
                 self.handle(token, disk).map_err(|error| self.blame(error))?;
             }
@@ -223,6 +228,16 @@ impl Guest {
             self.complete(0, disk)?;
         }
         Ok(())
+    }
+
+    /// Wake a guest that sleeps though it was interrupted.
+    ///
+    /// The idle loop of user-mode Linux looks at its timer and then sleeps until a signal comes. A signal that comes between
+    /// the two is noted but not acted on before the next one, which may be that of a timer seconds away.
+    fn remind(&self) {
+        for connection in self.ports.iter().filter_map(|port| port.connection.as_ref()) {
+            connection.queue.remind();
+        }
     }
 
     /// The guest stands still: answer a read or complete a request that it may be waiting for.

@@ -24,6 +24,7 @@ mod sleep;
 mod source;
 mod stacks;
 mod termination;
+mod tracer;
 mod trust;
 mod uml;
 mod vhost;

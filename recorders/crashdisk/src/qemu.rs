@@ -15,6 +15,8 @@ use crate::sleep::{Sleep, Syscall, Thread};
 const FAST: &str = "rcupdate.rcu_expedited=1 mitigations=off nokaslr tsc=reliable audit=0 random.trust_cpu=on";
 /// A plain CPU costs TCG half as much as one with all that it can emulate; the kernel's checksums use SSE 4.2.
 const TCG_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
+/// Print everything to the console; the stacks of blocked tasks; the registers and the stack of what was interrupted.
+pub const KEYS: &str = "9wp";
 /// FUTEX_WAIT_BITSET: how a thread waits for a condition. Waiting for a lock is FUTEX_WAIT.
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;

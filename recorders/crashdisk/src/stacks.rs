@@ -9,8 +9,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Print everything to the console; the stacks of blocked tasks; the registers, which tell where a loop is.
-const KEYS: [char; 3] = ['9', 'w', 'p'];
 /// How long the answer to one key is waited for.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// A console that has been silent for so long has said all. The guest is then idle again, too, if it can be: user-mode
@@ -19,9 +17,9 @@ const SILENT: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
 const BYTES_KEPT: u64 = 64 << 10;
 
-/// What the kernel says on `console` to the keys that `press` hands to it, or why there is nothing.
-pub fn stacks(console: &Path, mut press: impl FnMut(char) -> io::Result<()>) -> String {
-    match said(console, &mut press) {
+/// What the kernel says on `console` to the `keys` that `press` hands to it, or why there is nothing.
+pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Result<()>) -> String {
+    match said(console, keys, &mut press) {
         Ok(text) if text.trim().is_empty() => {
             format!("no stacks could be had: the kernel did not answer sysrq within {} s", ANSWER_MAX.as_secs())
         }
@@ -30,10 +28,10 @@ pub fn stacks(console: &Path, mut press: impl FnMut(char) -> io::Result<()>) -> 
     }
 }
 
-fn said(console: &Path, press: &mut dyn FnMut(char) -> io::Result<()>) -> io::Result<String> {
+fn said(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()>) -> io::Result<String> {
     let console = File::open(console)?;
     let start = console.metadata()?.len();
-    for key in KEYS {
+    for key in keys.chars() {
         let before = console.metadata()?.len();
         press(key)?;
         if !settled(&console, before)? {
@@ -75,14 +73,14 @@ mod tests {
         let console = console();
         let mut other = console.reopen().expect("a second handle");
         io::Seek::seek(&mut other, io::SeekFrom::End(0)).expect("at its end");
-        let said = stacks(console.path(), |key| write!(other, "<{key}>"));
+        let said = stacks(console.path(), "9wp", |key| write!(other, "<{key}>"));
         assert_eq!(said, "<9><w><p>");
     }
 
     #[test]
     fn a_kernel_that_does_not_answer_is_asked_once_and_said_so() {
         let (console, mut pressed) = (console(), 0);
-        let said = stacks(console.path(), |_| {
+        let said = stacks(console.path(), "9wp", |_| {
             pressed += 1;
             Ok(())
         });
@@ -91,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_key_that_cannot_be_pressed_is_said() {
-        let said = stacks(console().path(), |_| Err(io::Error::other("no keyboard")));
+        let said = stacks(console().path(), "9wp", |_| Err(io::Error::other("no keyboard")));
         assert_eq!(said, "no stacks could be had: no keyboard");
     }
 }

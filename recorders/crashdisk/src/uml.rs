@@ -8,6 +8,7 @@ use std::process::Command as Process;
 use crate::engine::{self, KERNEL_ARGUMENTS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
+use crate::{stacks, tracer};
 
 const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
 
@@ -37,9 +38,24 @@ pub fn command(config: &GuestConfig) -> Process {
     process
 }
 
+/// Where the kernel is if it runs, as addresses of its own (`/proc/kallsyms` has their names), and what it says to the
+/// SysRq keys: print everything to the console, and the stacks of blocked tasks. It would give no true registers: those
+/// of the signal that stands for the interrupt are not kept.
+pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
+    let told = match tracer::addresses(pid) {
+        Ok(found) if found.is_empty() => String::new(),
+        Ok(found) => {
+            let lines = found.iter().map(|address| format!(" [<{address:08x}>]\n")).collect::<String>();
+            format!("the kernel is running, at these addresses:\n{lines}")
+        }
+        Err(error) => format!("where the kernel is running cannot be told: {error}\n"),
+    };
+    told + &stacks::stacks(console, "9w", |key| press(work, key))
+}
+
 /// Press a magic SysRq key, by a request to the management console (arch/um/drivers/mconsole.h): magic, version and
 /// length, then the command. What it answers is on the guest's console too, where nothing is dropped.
-pub fn press(work: &Path, key: char) -> io::Result<()> {
+fn press(work: &Path, key: char) -> io::Result<()> {
     let command = format!("sysrq {key}");
     let numbers = [MCONSOLE_MAGIC, MCONSOLE_VERSION, command.len() as u32];
     let mut request: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
