@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import LostAtWork
 from postcrash.harness.examination import Examination, Ruling
+from postcrash.harness.recording import DEVICES
+from postcrash.harness.recovery import SameRecovery
 from postcrash.model import Verdict, Workload
 from postcrash.reports.consoles import console_file
 from postcrash.reports.explanation import explain
@@ -58,8 +60,10 @@ def lost_in_run(plan: "Plan", recording: Path, lost: LostAtWork) -> Examination:
     message = f"{where}: {lost.what}"
     finding = _finding(plan, recording, lost, message)
     result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel)
+    result.device = DEVICES[plan.how.recorder]
     reason = f"the workload did not come to its end: {message}"
-    result.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=reason) for judge in plan.judges}
+    names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
+    result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
     result.rulings[CASUALTY_JUDGE] = Ruling(Verdict.VIOLATED, relevant=True, reason=message)
     result.findings = [finding]
     return result

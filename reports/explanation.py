@@ -23,6 +23,8 @@ from postcrash.reports.explained import (
 from postcrash.reports.explanation_text import render_text
 
 EVIDENCE_LINES_MAX = 60
+CONSOLE = "console of the lost guest"
+"""Title of the evidence that says where a console is: in a file, as it is long."""
 
 
 class ExplanationError(ValueError):
@@ -144,17 +146,19 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
             said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
     if crash.casualty is not None:
         said.append(("what the lost guest's kernel was doing", str(crash.casualty.get("stacks", ""))))
-        said.append(("console of the lost guest", f"{console_file(crash.casualty)} in the store"))
-    return tuple(Evidence(title, _last_lines(text)) for title, text in said if text.strip())
+        said.append((CONSOLE, f"{console_file(crash.casualty)} in the store"))
+    return tuple(Evidence(title, last_lines(text)) for title, text in said if text.strip())
 
 
-def _last_lines(text: str) -> str:
+def last_lines(text: str) -> str:
+    """As much of a long text's end as is shown."""
     lines = text.rstrip().splitlines()
     more = len(lines) - EVIDENCE_LINES_MAX
     return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)
 
 
 __all__ = [
+    "CONSOLE",
     "Crash",
     "Epoch",
     "Evidence",
@@ -164,5 +168,6 @@ __all__ = [
     "ExplanationError",
     "PathComparison",
     "explain",
+    "last_lines",
     "render_text",
 ]

@@ -394,7 +394,9 @@ impl Guest {
             GuestError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 self.lose(format!("the guest broke the protocol: {error}"))
             }
-            GuestError::Io(error) if is_cut_off(&error) => self.lose(format!("the guest's kernel closed its disk: {error}")),
+            GuestError::Io(error) if is_cut_off(&error) => {
+                self.lose(format!("the guest's kernel closed its disk: {error}"))
+            }
             other => other,
         }
     }
