@@ -23,11 +23,15 @@ pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
     let mut words = [0; 16];
     while found.len() < CALLERS_MAX && memory.read_exact_at(&mut words, frame).is_ok() {
         let word = |at: usize| u64::from_ne_bytes(words[at..at + 8].try_into().expect("eight bytes"));
-        found.push(word(8));
-        if word(0) <= frame {
+        let (caller, address) = (word(0), word(8));
+        if address == 0 {
             break;
         }
-        frame = word(0);
+        found.push(address);
+        if caller <= frame {
+            break;
+        }
+        frame = caller;
     }
     Ok(found)
 }
