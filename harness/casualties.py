@@ -25,7 +25,7 @@ _RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the
 
 def note(during: str, lost: Mapping[str, Any]) -> str:
     """One sentence: what happened during what, and where the console is."""
-    return f"{during}: {lost['what']}; a fresh guest tried it again (console: {console_file(lost)} in the store)"
+    return f"{during}: {lost['what']}; the guest was replaced (console: {console_file(lost)} in the store)"
 
 
 def doing(workload: Workload, lost: LostAtWork) -> str:
