@@ -11,6 +11,7 @@ from postcrash.harness.errors import BootError, InfrastructureError
 from postcrash.harness.guest_identity import content_digest
 from postcrash.harness.kernel import Kernel
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.reports.consoles import keep_console
 
 
 def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False) -> str | None:
@@ -46,18 +47,14 @@ def _try_boot(settings: MachineSettings, cache: Path) -> tuple[str, bool]:
             return "", True
     except BootError as error:
         in_time = time.monotonic() - started < settings.engine.boot_timeout_s
-        return with_console(str(error), error.evidence, cache), in_time
+        return _with_console(str(error), error.evidence, cache), in_time
 
 
-def with_console(sentence: str, console: str, cache: Path) -> str:
+def _with_console(sentence: str, console: str, cache: Path) -> str:
     """The sentence, and the name of the file in `cache` where the console is now. Raises OSError."""
     if not console.strip():
         return f"{sentence} (its console is empty)"
-    name = hashlib.sha256(console.encode(errors="replace")).hexdigest()[:16]
-    place = cache / "consoles" / f"{name}.txt"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _write(place, console)
-    return f"{sentence} (console: {place})"
+    return f"{sentence} (console: {keep_console(cache, {'what': sentence, 'console': console})})"
 
 
 def _write(place: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 import postcrash
 from postcrash import _core
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
-from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine, unsupported
 from postcrash.harness.guest_identity import content_digest
@@ -129,6 +129,7 @@ def keep(done: Done, store: Store) -> None:
     """Put a plan with all that was found into the store."""
     assert not isinstance(done.result, OperationFailedError)
     keep_recordings(done, store)
+    keep_consoles(done, store)
     store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
 
 
@@ -138,6 +139,13 @@ def keep_recordings(done: Done, store: Store) -> None:
     store.keep_base(done.plan.base.path, done.plan.base.id)
     for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
         store.adopt_recording(path, id)
+
+
+def keep_consoles(done: Done, store: Store) -> None:
+    """Put the consoles of guests that were lost over a plan into the store: its notes name them."""
+    assert not isinstance(done.result, OperationFailedError)
+    for lost in done.result.casualties:
+        store.keep_console(lost)
 
 
 @dataclass(slots=True)
@@ -168,10 +176,10 @@ def examine_all(
         first = list(islice(waiting, crew.machines))
         settings = settings_for_recorders(crew.settings, (plan.how.recorder for _, plan in first))
         for cpu in range(len(first)):
-            machine = Machine(settings, cpu)
-            worker = threading.Thread(target=_work, args=(machine, desk, scratch, progress), daemon=True)
+            post = _Post(settings, cpu)
+            worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
             stack.callback(worker.join)
-            stack.callback(machine.close)
+            stack.callback(post.close)
             worker.start()
         stack.callback(desk.close, len(first))
         count = 0
@@ -208,15 +216,55 @@ def _next(desk: _Desk) -> Done | BaseException:
             continue
 
 
-def _work(machine: Machine, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
+class _Post:
+    """One machine of a campaign, which is replaced when its crash disk has ended by itself."""
+
+    def __init__(self, settings: MachineSettings, cpu: int) -> None:
+        self._settings, self._cpu = settings, cpu
+        self._machine, self._closed = Machine(settings, cpu), False
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """End the machine, also while it works."""
+        with self._lock:
+            self._closed = True
+        self._machine.close()
+
+    def boot(self) -> None:
+        """Start the first guest."""
+        self._machine.boot()
+
+    def _replace(self) -> None:
+        self._machine.close()
+        with self._lock:
+            if self._closed:
+                raise CrashDiskEndedError("the campaign has ended")
+            self._machine = Machine(self._settings, self._cpu)
+        self._machine.boot()
+
+    def examine(self, plan: Plan, recording: Path, progress: Progress) -> Examination:
+        """Examine the plan; if that ends the crash disk, once more with a new one."""
+        try:
+            return _examine(plan, self._machine, recording, progress)
+        except CrashDiskEndedError:
+            self._replace()
+        try:
+            result = _examine(plan, self._machine, recording, progress)
+        except CrashDiskEndedError as error:
+            raise InfrastructureError(f"{plan.workload.name} on {plan.target.name}, tried twice: {error}") from error
+        result.notes.append(f"{plan.workload.name}: the crash disk's process ended; a new one tried it again")
+        return result
+
+
+def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
     try:
-        machine.boot()
+        post.boot()
         while (item := desk.work.get()) is not None:
             number, plan = item
             recording = scratch()
             result: Examination | OperationFailedError
             try:
-                result = _examine(plan, machine, recording, progress)
+                result = post.examine(plan, recording, progress)
             except OperationFailedError as failed:
                 result = failed
             desk.done.put(Done(number, plan, recording, result))

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -10,7 +9,6 @@ from typing import NoReturn
 import click
 
 import postcrash
-from postcrash.harness.boot import with_console
 from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
@@ -26,13 +24,33 @@ from postcrash.harness.commands.repro import repro
 from postcrash.harness.commands.trace import import_strace_output, trace
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.output import say
-from postcrash.harness.places import STORE_DEFAULT, cache_folder
+from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.consoles import keep_console
 from postcrash.reports.store import NotInStoreError, StoreError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Commands whose errors leave the guest's console in a file of the store: it is long."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except HarnessError as error:
+            if error.evidence.strip():
+                error.add_note(_kept(context.params["store"], error))
+            raise
+
+
+def _kept(store: Path, error: HarnessError) -> str:
+    try:
+        return f"the guest's console is in {keep_console(store, {'what': str(error), 'console': error.evidence})}"
+    except OSError as failed:
+        return f"the guest's console could not be kept: {failed}"
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(postcrash.__version__, prog_name="postcrash")
 @click.option(
     "--store",
@@ -87,19 +105,11 @@ def _run() -> int:
         say("interrupted; what was finished is kept, and the same command goes on from there")
         return ExitCode.INTERRUPTED
     except HarnessError as error:
-        say(_with_evidence(error))
+        say("; ".join([str(error), *getattr(error, "__notes__", ())]))
         return error.exit_code
     except StoreError as error:
         say(str(error))
         return ExitCode.USAGE if isinstance(error, NotInStoreError) else ExitCode.INFRASTRUCTURE
-
-
-def _with_evidence(error: HarnessError) -> str:
-    """One sentence; a guest's console goes into a file."""
-    with suppress(OSError):
-        if error.evidence.strip():
-            return with_console(str(error), error.evidence, cache_folder())
-    return str(error)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -1,5 +1,6 @@
 """What ends a command early, with the exit code that says so."""
 
+from dataclasses import dataclass
 from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
 
 from postcrash.model import ExitCode
@@ -22,6 +23,41 @@ class InfrastructureError(HarnessError):
 
 class BootError(InfrastructureError):
     """A guest does not come up. The evidence is its console."""
+
+
+class CrashDiskEndedError(InfrastructureError):
+    """A machine's crash disk has ended though nobody asked it to. Its guest has ended with it."""
+
+
+class GuestLostError(InfrastructureError):
+    """Two guests were lost over the same, one after the other."""
+
+    def __init__(self, lost: "LostAtWork") -> None:
+        super().__init__(lost.what, lost.console)
+        self.lost = lost
+
+
+@dataclass(frozen=True, slots=True)
+class LostAtWork:
+    """How a guest was lost, but for guests lost over crash states that are explored.
+
+    during   "run" of a workload, "trust": recovery of the base image, "recovery" of a crash state that is recorded
+    what     in words: it hangs, or its kernel died
+    console  the end of its console
+    stacks   what its kernel was doing, or why that is not known
+    started  operations (set-up included) that had been started, and returned: those that had returned
+    """
+
+    during: str
+    what: str
+    console: str
+    stacks: str
+    started: int
+    returned: int
+
+    def to_json(self) -> dict[str, str]:
+        """As decoded JSON, as the crash disk reports the loss of a crash state's guest."""
+        return {"what": self.what, "console": self.console, "stacks": self.stacks}
 
 
 class UsageError(HarnessError):

@@ -145,6 +145,8 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
+    casualties: list[dict[str, Any]] = field(default_factory=list)
+    """Guests that were lost, for their consoles to be kept; not part of what the store has."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
     """Recordings of the recoveries within which a finding's crash comes, by their id."""
 

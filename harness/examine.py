@@ -3,14 +3,16 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
+from postcrash.harness.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
 from postcrash.harness.coverage import coverage
-from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.errors import GuestLostError, OperationFailedError
 from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, Opinion
@@ -22,6 +24,7 @@ from postcrash.harness.recovery import (
     Crashed,
     SameRecovery,
     first_observation,
+    image_of,
     judge_of,
     record_recovery,
 )
@@ -32,8 +35,6 @@ from postcrash.targets import BaseImage, Target
 
 ANSWERS_MAX = 20_000
 """Of one judge about one outcome."""
-CASUALTY_JUDGE = "guest"
-"""Stands in a finding for the judge, where recovering a state kills or hangs every guest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,16 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         "completions": "at once" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
     mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
-    record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
-    examiner = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress)
-    return examiner.run()
+    try:
+        record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
+    except GuestLostError as error:
+        result = lost_in_run(plan, recording, error.lost)
+    else:
+        result = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress).run()
+    for lost in machine.take_lost():
+        count_in(result, workload, lost)
+    result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
+    return result
 
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
@@ -144,9 +152,12 @@ class _Examiner:
             before = self._result.recoveries
             depth = self._depth(recover)
             share = plan.how.budget.share(before + self._result.remembered, seconds, len(plan.recoveries) - number)
-            for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
-                self._event(event, recover, before)
-            seconds += event["seconds"]
+            try:
+                for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
+                    self._event(event, recover, before)
+                seconds += event["seconds"]
+            except GuestLostError as error:
+                self._undecided(recover, f"no guest could be trusted: {doing(plan.workload, error.lost)}: {error}")
         self._result.reached(self._extents)
         for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
             self._confirm(name)
@@ -174,7 +185,8 @@ class _Examiner:
             case "lost-guest":
                 choices = [(component, version) for component, version in event["choices"]]
                 state = state_id(self._result.recording, event["interval"], choices)
-                self._result.notes.append(f"{event['what']} (crash state {state}); console: {event['console'][-400:]}")
+                self._result.casualties.append({name: event[name] for name in ("what", "console", "stacks")})
+                self._result.notes.append(note(f"in the recovery of crash state {state}", event))
             case "nondeterministic":
                 reason = f"crash interval {event['interval']}: two recoveries of one crash state differ"
                 self._result.notes.append(f"{reason}: {event['first']} and {event['second']}"[:2000])
@@ -290,7 +302,8 @@ class _Examiner:
         confirmed = 0
         for message, witness in found:
             confirm = self._confirm_state if witness.crashed is None else self._confirm_within
-            confirmed += confirm(name, message, witness)
+            with suppress(GuestLostError):  # then it did not show again
+                confirmed += confirm(name, message, witness)
             if confirmed == self._plan.findings_max:
                 break
         if ruling.witnesses and not confirmed:
@@ -310,8 +323,8 @@ class _Examiner:
         history = History(self._plan.workload, witness.started, witness.returned)
         out = self._source.recording.with_name(f"{self._source.recording.name}.{len(self._result.recoveries_kept)}")
         crashed, recover = witness.crashed, witness.recover
-        source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
         try:
+            source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
             recording = Recording(out)
             base = state_id(self._result.recording, crashed.interval, crashed.settled(witness.choices))
             place = Place(recording, source.base, base, source.model)
@@ -335,8 +348,11 @@ class _Examiner:
                 message = MESSAGE + message
             self._result.findings.append(self._finding(name, message, shown, place))
             return True
+        except GuestLostError:
+            out.unlink(missing_ok=True)
+            raise
         finally:
-            source.base.unlink()
+            image_of(out).unlink(missing_ok=True)
 
     def _judge_within(self, name: str, choices: list[tuple[int, int]], witness: Witness) -> Judge:
         if name != SameRecovery.name:

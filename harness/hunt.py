@@ -17,7 +17,7 @@ from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
 from typing import Any, Protocol
 
-from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_recordings, tool_digest
+from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_consoles, keep_recordings, tool_digest
 from postcrash.harness.causes import Cause, cause_of, without_numbers
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import COUNTS, Examination
@@ -207,6 +207,7 @@ class _Hunt:
             self._refused(done.result.operation, done.result.errno)
             return
         result, size = done.result, _size(done.number, done.plan)
+        keep_consoles(done, self._store)
         self._count(result)
         causes: list[dict[str, Any]] = []
         kept: list[Finding] = []

@@ -17,7 +17,16 @@ from typing import Any, Self
 from postcrash.harness.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.budget import Budget
 from postcrash.harness.engine import LIBRARY, Engine, Uml
-from postcrash.harness.errors import BootError, HarnessError, InfrastructureError, OperationFailedError, UsageError
+from postcrash.harness.errors import (
+    BootError,
+    CrashDiskEndedError,
+    GuestLostError,
+    HarnessError,
+    InfrastructureError,
+    LostAtWork,
+    OperationFailedError,
+    UsageError,
+)
 from postcrash.harness.kernel import is_static
 from postcrash.model import Workload
 
@@ -59,6 +68,8 @@ class Machine:
     """A guest that runs workloads and recovers crash states. Use it in a `with` statement.
 
     Every method raises InfrastructureError when the machine fails, UsageError when what was asked for cannot be done.
+    A guest that is lost is replaced, and what it was doing tried once more: GuestLostError if that one is lost as well.
+    CrashDiskEndedError if the crash disk's process is gone: then the machine is of no use any more.
     """
 
     def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
@@ -66,6 +77,7 @@ class Machine:
         self._cpu = cpu
         self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
         self._log = self._work / "log"
+        self._lost: list[LostAtWork] = []
         try:
             program = find_binary("crashdisk")
             self._process = subprocess.Popen(
@@ -97,6 +109,11 @@ class Machine:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._work, ignore_errors=True)
+
+    def take_lost(self) -> list[LostAtWork]:
+        """The guests that were lost since this was last asked, but for those lost over crash states, oldest first."""
+        lost, self._lost = self._lost, []
+        return lost
 
     def boot(self) -> float:
         """Start the guest. Returns the seconds that it took. BootError if it does not come up."""
@@ -242,17 +259,22 @@ class Machine:
             self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise InfrastructureError("the crash disk process has ended") from error
+            raise CrashDiskEndedError("the crash disk process has ended") from error
         for line in self._process.stdout:
             event: Event = json.loads(line)
+            if event["event"] == "lost-at-work":
+                del event["event"]
+                self._lost.append(LostAtWork(**event))
+                continue
             if event["event"] == "error":
-                raise _failure(request, event)
+                raise self._failure(request, event)
             yield event
             if event["event"] == last or (last is None and event["event"] != "lost-guest"):
                 return
-        raise InfrastructureError("the crash disk process has ended")
+        raise CrashDiskEndedError("the crash disk process has ended")
 
-
-def _failure(request: str, event: Event) -> HarnessError:
-    kind = UsageError if event["kind"] == "input" else BootError if request == "boot" else InfrastructureError
-    return kind(event["message"], event["console"])
+    def _failure(self, request: str, event: Event) -> HarnessError:
+        if event["kind"] == "lost" and self._lost:
+            return GuestLostError(self._lost[-1])
+        kind = UsageError if event["kind"] == "input" else BootError if request == "boot" else InfrastructureError
+        return kind(event["message"], event["console"])

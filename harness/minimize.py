@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import Any
 
 from postcrash._core import Recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Progress, run_plan
+from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination import Ruling
-from postcrash.harness.examine import CASUALTY_JUDGE, Plan
+from postcrash.harness.examine import Plan
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import judges_named
 from postcrash.harness.machine import Machine, MachineSettings
@@ -37,6 +39,12 @@ class Minimized:
     undecided: int
 
 
+def recorded_how(store: Store, finding: Finding) -> dict[str, Any]:
+    """What the recording of the finding's workload says of itself: `held`, `recorder` and more."""
+    about = json.loads(Recording(store.recording_path(state_below(finding) or finding.recording)).metadata)
+    return dict(about)
+
+
 def plan_of(
     finding: Finding,
     target: Target,
@@ -46,12 +54,16 @@ def plan_of(
     recoveries: int | None,
     store: Store,
 ) -> Plan:
-    """What examines the finding's workload as it was examined, with only the judge that it breaks."""
-    below = state_below(finding)
-    metadata = json.loads(Recording(store.recording_path(below or finding.recording)).metadata)
-    kind = target.recover_wire(
-        walk=finding.recover["walk"], fsck=bool(finding.recover["fsck"]), use=finding.recover["use_after"]
-    )
+    """What examines the finding's workload as it was examined, with only the judge that it breaks.
+
+    Nothing is recovered where guests were lost while they ran the workload: to run it is enough.
+    """
+    below, metadata = state_below(finding), recorded_how(store, finding)
+    kinds: tuple[dict[str, Any], ...] = ()
+    if not finding.is_of_run:
+        recover = finding.recover
+        walk, fsck, use = recover["walk"], bool(recover["fsck"]), recover["use_after"]
+        kinds = (target.recover_wire(walk=walk, fsck=fsck, use=use),)
     return Plan(
         target=target,
         base=base,
@@ -59,7 +71,7 @@ def plan_of(
         guest=guest,
         workload=parse_workload(finding.workload_text, finding.workload_name),
         judges=() if finding.checker in (CASUALTY_JUDGE, SameRecovery.name) else judges_named([finding.checker]),
-        recoveries=(kind,),
+        recoveries=kinds,
         how=Exploration(
             finding.model,
             Budget(recoveries, seconds=None),  # so that every run comes to the same minimum

@@ -1,6 +1,7 @@
 """Making a recording, by the recorder that was asked for."""
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, write_recording
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.errors import GuestLostError, InfrastructureError
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.model import Workload
 from postcrash.recorders import crash_disk, dm_log_writes
@@ -42,6 +43,8 @@ def record(
 ) -> None:
     """Run `workload` on `base` and write the recording to `out`. Errors as of `Machine.record`.
 
+    After GuestLostError, `out` has what the crash disk saw until then.
+
     With dm-log-writes: InfrastructureError where what it saw and what the crash disk saw cannot be of one run.
     """
     metadata = {**metadata, "recorder": recorder, "device": DEVICES[recorder], "held": held}
@@ -50,7 +53,11 @@ def record(
         return
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
-        machine.record(base, mount, workload, below, metadata, held, log=log)
+        try:
+            machine.record(base, mount, workload, below, metadata, held, log=log)
+        except GuestLostError:
+            shutil.copyfile(below, out)
+            raise
         seen = Recording(below)
         try:
             above, is_stable = dm_log_writes.trace(log, seen.disk_sectors), mount["fstype"] not in UNSTABLE

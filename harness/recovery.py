@@ -15,7 +15,7 @@ from typing import Any
 
 from postcrash._core import Recording, write_state
 from postcrash.checkers import recovery
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.judges import Opinion
 from postcrash.harness.machine import Event, Machine, Source
 from postcrash.model import History, Observation, Verdict
@@ -84,6 +84,11 @@ def _above(segments: list[Any], chosen: dict[int, int]) -> Iterator[Any]:
             yield {**segment, "component": segment["component"] + BELOW}
 
 
+def image_of(recording: Path) -> Path:
+    """The disk image, beside it, that the recording of a recovery is made on."""
+    return recording.with_name(f"{recording.name}.image")
+
+
 def record_recovery(
     machine: Machine,
     source: Source,
@@ -95,9 +100,9 @@ def record_recovery(
 ) -> Source:
     """Recover the state for real, with the `choices` of a crash within; what the recovery wrote goes to `out`.
 
-    The disk that it was made on is the file beside `out` that ends in `.image`.
+    The disk that it was made on is the file `image_of(out)`.
     """
-    image = out.with_name(f"{out.name}.image")
+    image = image_of(out)
     settled = crashed.settled(choices)
     write_state(Recording(source.recording), source.base, source.model, crashed.interval, settled, image)
     machine.record_recovery(image, recover, out, history.started, history.returned, {"device": "crash disk"})
@@ -141,9 +146,9 @@ def judge_of(
 ) -> SameRecovery:
     """The judge of crashes within the recovery of that state, which is recovered for it, files read by the kernel.
 
-    InfrastructureError if that takes the guest with it: it did not when the crashes were explored.
+    GuestLostError if that takes the guest with it: it did not when the crashes were explored.
     """
     first = machine.execute(source, interval, list(choices), {**recover, "map": False})
     if first["observation"] is None:
-        raise InfrastructureError(f"a crash state was recovered before, now: {first['casualty']['what']}")
+        raise GuestLostError(LostAtWork("recovery", **first["casualty"], started=0, returned=0))
     return SameRecovery(Observation.from_wire(first["observation"]))

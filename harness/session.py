@@ -10,9 +10,9 @@ from postcrash.checkers import CHECKERS, recovery
 from postcrash.harness.aged import aged_image
 from postcrash.harness.boot import why_no_boot
 from postcrash.harness.campaign import Crew
+from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.examine import CASUALTY_JUDGE
 from postcrash.harness.guest_identity import guest_digest
 from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time

@@ -9,6 +9,7 @@ from postcrash.reports.block_content import SECTOR_BYTES
 from postcrash.reports.block_names import Names, block_names
 from postcrash.reports.block_part import Written
 from postcrash.reports.comparison import compare, error_name
+from postcrash.reports.consoles import console_file
 from postcrash.reports.epochs import Words, crash_event, raw_epochs, shown_epochs, shown_lost, shown_parts, unsent
 from postcrash.reports.explained import (
     Epoch,
@@ -22,6 +23,8 @@ from postcrash.reports.explained import (
 from postcrash.reports.explanation_text import render_text
 
 EVIDENCE_LINES_MAX = 60
+CONSOLE = "console of the lost guest"
+"""Title of the evidence that says where a console is: in a file, as it is long."""
 
 
 class ExplanationError(ValueError):
@@ -140,17 +143,21 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
         said.append(("kernel log, warnings and worse", "\n".join(observation.klog)))
         if observation.fsck is not None:
             said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
-    said.append(("console of the lost guest", str((crash.casualty or {}).get("console", ""))))
-    return tuple(Evidence(title, _last_lines(text)) for title, text in said if text.strip())
+    if crash.casualty is not None:
+        said.append(("what the lost guest's kernel was doing", str(crash.casualty.get("stacks", ""))))
+        said.append((CONSOLE, f"{console_file(crash.casualty)} in the store"))
+    return tuple(Evidence(title, last_lines(text)) for title, text in said if text.strip())
 
 
-def _last_lines(text: str) -> str:
+def last_lines(text: str) -> str:
+    """As much of a long text's end as is shown."""
     lines = text.rstrip().splitlines()
     more = len(lines) - EVIDENCE_LINES_MAX
     return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)
 
 
 __all__ = [
+    "CONSOLE",
     "Crash",
     "Epoch",
     "Evidence",
@@ -160,5 +167,6 @@ __all__ = [
     "ExplanationError",
     "PathComparison",
     "explain",
+    "last_lines",
     "render_text",
 ]

@@ -1,11 +1,12 @@
 """A finding as a plain text for a mailing list: lines of at most 72 characters, but for commands and scripts."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from postcrash.properties.promises import Said, said_of
 from postcrash.reports.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
+from postcrash.reports.explanation import CONSOLE, last_lines
 from postcrash.reports.explanation_text import NOTHING_LOST, UNSENT, place, when
 from postcrash.reports.records import Finding
 from postcrash.reports.text import visible
@@ -49,12 +50,22 @@ def mail(finding: Finding, explanation: Explanation, target: Target, told: Mail)
         _operations(explanation.operations),
         _trees(explanation),
         _losses(explanation),
-        *(f"{visible(said.title).capitalize()}\n\n{_indented(visible(said.text))}" for said in explanation.evidence),
+        *_evidence(finding, explanation),
         f"How often\n\n{_wrapped(told.states)}",
         f"Reproducer\n\n{_wrapped(told.tried)}",
     ]
     script = f"\n---- 8< ---- reproduce.sh\n{told.script}---- >8 ----\n" if told.script else ""
     return "\n\n".join(sections) + "\n" + script
+
+
+def _evidence(finding: Finding, explanation: Explanation) -> Iterator[str]:
+    """What the guest said. Who gets the mail has no store to look a console up in."""
+    for said in explanation.evidence:
+        text = said.text
+        if said.title == CONSOLE:
+            text = last_lines(str((finding.casualty or {}).get("console", "")))
+        if text.strip():
+            yield f"{visible(said.title).capitalize()}\n\n{_indented(visible(text))}"
 
 
 def _wrapped(text: str, indent: str = "", hanging: str | None = None) -> str:

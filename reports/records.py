@@ -84,7 +84,7 @@ def standing_json(said: Said, verdict: Verdict) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One crash state that breaks something, with all that is needed to make it again.
+    """A crash state that breaks something, or a workload that ends the guest, with all that is needed to make it again.
 
     checker        name of the property or checker that says so
     workload_text  the workload that was recorded, in the `.ops` language
@@ -93,8 +93,9 @@ class Finding:
     lost           pieces in flight in the interval that the state lost, as indices; torn: writes that it kept in part
     started        operations (set-up included) that had been started, and returned: those that had returned
     observation    the agent's report, decoded JSON; None if every guest was lost
-    casualty       how the guests were lost (`what`, `console`); None if they were not
-    recover        the command that the agent got, decoded JSON
+    casualty       how the guests were lost (`what`, `console`, `stacks`); None if they were not
+    recover        the command that the agent got, decoded JSON; empty where the guests were lost while they ran the
+                   workload: then `recording` ends there, and there is no crash state, so that `state` is empty too
     guest          digest of the guest, which tells its kernel from another one of that name; empty if not known
     minimal        id of the finding with the smallest workload that breaks the same judge, if it has been looked for
     """
@@ -122,6 +123,11 @@ class Finding:
     explanation: Explanation | None = None
     minimal: str | None = None
     guest: str = ""
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the guests were lost while they ran the workload: there is no crash state."""
+        return not self.recover
 
     def to_json(self) -> Json:
         """As decoded JSON."""

@@ -17,8 +17,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from postcrash.reports.consoles import keep_console
 from postcrash.reports.plain import Json, PlainError, shown
 from postcrash.reports.records import Cell, Finding, IdError, check_finding_id, check_recording_id
 
@@ -158,6 +159,11 @@ class Store:
         if not place.is_file():
             raise NotInStoreError(f"{place}: there is no recording {id}")
         return place
+
+    def keep_console(self, lost: Mapping[str, Any]) -> None:
+        """Keep the console of a guest that was lost."""
+        with _explained(self.folder):
+            keep_console(self.folder, lost)
 
     def keep_base(self, path: str | os.PathLike[str], id: str) -> None:
         """Keep the base image at `path`, which never changes: as a second name of the file where that is possible."""

@@ -8,8 +8,11 @@ from postcrash.harness.naming import named
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.consoles import console_file
 from postcrash.reports.explanation_text import render_text
 from postcrash.reports.records import Finding
+
+NO_CRASH = "Two guests were lost while they ran the workload: there is no crash state. The recording ends there."
 
 
 @click.command()
@@ -25,8 +28,14 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
     """
     (finding,) = named([session.store.finding(id)], session.store)
     write_json(json_file, finding.to_json())
-    if json_file != "-" and finding.explanation is not None:
-        render_text(finding.explanation, Console())
+    if json_file != "-":
+        if finding.is_of_run:
+            Console(soft_wrap=True).print(f"{finding.checker}: {finding.message}", markup=False, highlight=False)
+            Console(soft_wrap=True).print(NO_CRASH, markup=False, highlight=False)
+        if finding.explanation is not None:
+            render_text(finding.explanation, Console())
+        elif finding.casualty is not None:
+            Console(soft_wrap=True).print(f"console: {console_file(finding.casualty)} in the store", highlight=False)
         print_link(finding)
     return ExitCode.HOLDS
 

@@ -53,7 +53,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
 def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> Minimized:
     """Minimize `finding` with progress on the terminal."""
     target = session.target(finding.target)
-    session.require(target, fsck=bool(finding.recover["fsck"]))
+    session.require(target, fsck=bool(finding.recover.get("fsck")))
     base, kernel = session.base(target), session.kernel.label
     plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
     with TerminalProgress(None) as progress:

@@ -51,6 +51,11 @@ def report(
       postcrash report f-1a2b3c4d5e6f7a8b --minimize --try -o report.txt
     """
     finding = session.store.finding(id)
+    if finding.is_of_run:
+        raise UsageError(
+            f"{id}: guests were lost while they ran the workload, so that there is no crash state to report: "
+            f"see  postcrash explain {id}  for the operations and the kernel's stacks"
+        )
     if minimize:
         finding = minimized(session, finding, Budget().recoveries, fresh=False).finding
     elif finding.minimal is not None:

@@ -1,13 +1,19 @@
 """`postcrash repro ID`: run one crash state again."""
 
+import tempfile
+from pathlib import Path
+
 import click
 from rich.console import Console
 
+from postcrash.harness.casualties import doing
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.errors import UsageError
+from postcrash.harness.errors import GuestLostError, UsageError
 from postcrash.harness.judges import Judge, judges_named
-from postcrash.harness.machine import Machine, Source
+from postcrash.harness.machine import Machine, MachineSettings, Source
+from postcrash.harness.minimize import recorded_how
 from postcrash.harness.output import write_json
+from postcrash.harness.recording import record, settings_for_recorders
 from postcrash.harness.recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload
@@ -23,14 +29,19 @@ from postcrash.reports.records import Finding
 def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     """Recover the crash state of finding ID again and say whether it still fails.
 
+    A finding of guests that were lost while they ran the workload has no crash state: its workload is run again.
+
     \b
     ID is printed by `check` and `characterize`, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if
     it never does, 3 if it sometimes does: then something is not deterministic.
     """
     finding = session.store.finding(id)
-    with source_of(session.store, finding) as (source, under), Machine(session.settings) as machine:
-        judge = _judge(machine, under, finding)
-        answers = [_once(machine, source, finding, judge) for _ in range(times)]
+    with source_of(session.store, finding) as (source, under), Machine(_settings(session, finding)) as machine:
+        if finding.is_of_run:
+            answers = [_run_once(session, machine, source, finding) for _ in range(times)]
+        else:
+            judge = _judge(machine, under, finding)
+            answers = [_once(machine, source, finding, judge) for _ in range(times)]
     failures = sum(failed for failed, _ in answers)
     message = answers[-1][1]
     write_json(
@@ -54,6 +65,27 @@ def _other(finding: Finding, label: str) -> str:
     """The guest on which it was found, where that is not the one here."""
     same_name = "another build of it, or with other modules or programs"
     return same_name if finding.kernel == label else finding.kernel
+
+
+def _settings(session: Session, finding: Finding) -> MachineSettings:
+    if not finding.is_of_run:
+        return session.settings
+    return settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+
+
+def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[bool, str]:
+    """Whether two guests in a row are lost over the finding's workload, as they were."""
+    how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
+    mount = session.target(finding.target).mount_wire()
+    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+        out = Path(folder) / "run.pcr"
+        try:
+            record(machine, source.base, mount, workload, out, {}, held=how["held"], recorder=how["recorder"])
+        except GuestLostError as error:
+            return True, f"{doing(workload, error.lost)}: {error}"
+    if machine.take_lost():
+        return False, "one guest was lost, and a fresh one ran the workload to its end"
+    return False, "the workload ran to its end"
 
 
 def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:

@@ -31,7 +31,7 @@ def mutant(folder: Path, function: str, code: bytes) -> Kernel:
     """User-mode Linux whose `function` starts with `code`, as a program in `folder`."""
     kernel = find_kernel()
     content = bytearray(kernel.path.read_bytes())
-    start = _offset(content, _address(function))
+    start = _offset(content, address(function))
     content[start : start + len(code)] = code
     path = folder / f"linux-{hashlib.sha256(content).hexdigest()[:12]}"
     path.write_bytes(content)
@@ -47,7 +47,8 @@ def _symbols() -> str:
     return ran.printed
 
 
-def _address(function: str) -> int:
+def address(function: str) -> int:
+    """Where the kernel has this function."""
     found = re.findall(rf"^([0-9a-f]+) [tT] {re.escape(function)}\b", _symbols(), re.MULTILINE)
     assert len(found) == 1, f"{function} is there {len(found)} times"
     return int(found[0], 16)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.errors import GuestLostError, InfrastructureError
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.initramfs import initramfs
 from postcrash.harness.kernel import Kernel, in_virtual_time
@@ -23,6 +24,7 @@ from postcrash.targets import base_image, target_named
 
 from .conftest import Recorded, explored, intervals_of, trees_of
 from .test_cli import ROOT, one_line, postcrash
+from .test_lost_guests import guest_of
 
 BUDGET = Budget(120, 300)
 RECOVERIES_MAX = 60
@@ -164,10 +166,15 @@ def test_a_lost_guest_is_replaced(qemu_settings: MachineSettings, tmp_path: Path
     assert intervals_of(events) == undisturbed
 
 
-def guest_of(machine: Machine) -> int:
-    """Process id of a machine's guest."""
-    disk = machine._process.pid
-    return int(Path(f"/proc/{disk}/task/{disk}/children").read_text().split()[0])
+def test_a_silent_guest_is_asked_where_it_is(qemu_settings: MachineSettings, tmp_path: Path) -> None:
+    hasty = replace(qemu_settings, command_timeout_s=0.02)
+    target = target_named("ext4-current")
+    base = base_image(target, cache_folder() / "bases")
+    with Machine(hasty, 0) as machine, pytest.raises(GuestLostError, match="hangs") as raised:
+        machine.record(base.path, target.mount_wire(), WORKLOADS[0], tmp_path / "recording.pcr", {})
+    stacks = raised.value.lost.stacks
+    assert re.search(r"sysrq: Show Regs(?s:.*)RIP: 0010:", stacks), stacks
+    assert "Show Blocked State" in stacks
 
 
 def test_a_kernel_that_panics_is_a_lost_guest(qemu_settings: MachineSettings, tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ WORKLOAD = WorkloadBuilder().begin().creat("A").write("A", 0, 12288).fsync("A").
 
 
 def guest_of(machine: Machine) -> int:
-    """Process id of a machine's guest."""
+    """Process id of a machine's guest, which was started after its watcher."""
     disk = machine._process.pid
     children = Path(f"/proc/{disk}/task/{disk}/children").read_text().split()
-    return int(children[0])
+    return int(children[-1])
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ pub enum Request {
     /// Start the guest. Answered by `booted`.
     Boot(GuestConfig),
     /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back; with
-    /// `blktrace`, the kernel's own trace of the requests is written there. Answered by `recorded`.
+    /// `blktrace`, the kernel's own trace of the requests is written there. Answered by `lost-at-work` for each guest
+    /// that is lost, then by `recorded`, or by an error where that were two: what was recorded until then is in `out`.
     Record {
         base: PathBuf,
         out: PathBuf,
@@ -28,7 +29,7 @@ pub enum Request {
         #[serde(default)]
         blktrace: Option<PathBuf>,
     },
-    /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. Answered by `recorded`.
+    /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. Answered as `record` is.
     RecordRecovery { base: PathBuf, out: PathBuf, recover: Recover, marks: Marks, metadata: String },
     /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
     Explore(Explore),
@@ -102,10 +103,26 @@ pub struct Outcome {
     pub casualty: Option<Casualty>,
 }
 
+/// What a guest can be lost over, beside a crash state that is explored.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// A workload.
+    Run,
+    /// The recovery of the base image, by which the guest is to earn trust.
+    Trust,
+    /// The recovery of a crash state that is recorded.
+    Recovery,
+}
+
+/// How a guest was lost.
 #[derive(Debug, Clone, Serialize)]
 pub struct Casualty {
     pub what: String,
+    /// The end of its console.
     pub console: String,
+    /// What its kernel was doing, or why that is not known.
+    pub stacks: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -167,8 +184,17 @@ pub enum Event {
     LostGuest {
         interval: u32,
         choices: Vec<(u32, u32)>,
-        what: String,
-        console: String,
+        #[serde(flatten)]
+        casualty: Casualty,
+    },
+    /// A guest was lost, not over a crash state. So many operations had been started and had returned. It is tried again in
+    /// a new guest, once.
+    LostAtWork {
+        during: Work,
+        started: u32,
+        returned: u32,
+        #[serde(flatten)]
+        casualty: Casualty,
     },
     /// Recoveries so far, for progress.
     Progress {
@@ -196,7 +222,8 @@ pub enum Event {
     Spun {
         result: serde_json::Value,
     },
-    /// The request failed. `kind` is `input` for what the user can mend, `infrastructure` otherwise.
+    /// The request failed. `kind` is `input` for what the user can mend, `lost` where two guests were lost over it, of
+    /// which `lost-at-work` told, `infrastructure` otherwise.
     Error {
         kind: &'static str,
         message: String,

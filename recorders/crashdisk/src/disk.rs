@@ -11,6 +11,7 @@ use postcrash_wire::Message;
 
 use crate::block::{Kind, SPLIT_BYTES};
 use crate::contents::resolved;
+use crate::control::Marks;
 use crate::memo::Footprint;
 use crate::overlay::Overlay;
 use crate::random::Random;
@@ -95,11 +96,14 @@ pub struct Log {
     outstanding: HashMap<u32, usize>,
     /// Off once the agent is done: unmounting is not part of the recording.
     recording: bool,
+    /// How far the operations are.
+    pub marks: Marks,
 }
 
 impl Log {
     pub fn new(writer: RecordingWriter, disk_sectors: u64) -> Self {
-        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true }
+        let marks = Marks { started: 0, returned: 0 };
+        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true, marks }
     }
 
     pub fn finish(self) -> Result<(), RecordingError> {
@@ -152,8 +156,14 @@ impl Log {
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {
         match *message {
-            Message::Started { op } => self.writer.started(op),
-            Message::Returned { op, errno } => self.writer.returned(op, errno),
+            Message::Started { op } => {
+                self.marks.started = op + 1;
+                self.writer.started(op)
+            }
+            Message::Returned { op, errno } => {
+                self.marks.returned = op + 1;
+                self.writer.returned(op, errno)
+            }
             Message::Durable => self.writer.durable(),
             Message::Done(_) | Message::Failed(_) => {
                 self.recording = false;
@@ -174,8 +184,13 @@ pub struct RecordingDisk<'a> {
 impl<'a> RecordingDisk<'a> {
     /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
     pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
+        RecordingDisk::of(base, Log::new(writer, base.sectors()), held)
+    }
+
+    /// The same with a log that was begun.
+    pub fn of(base: &'a Base, log: Log, held: Option<u64>) -> Self {
         let plain = PlainDisk { base, overlay: Overlay::default() };
-        RecordingDisk { plain, log: Log::new(writer, base.sectors()), order: held.map(Random::new) }
+        RecordingDisk { plain, log, order: held.map(Random::new) }
     }
 }
 

@@ -10,12 +10,16 @@ use serde::Deserialize;
 
 use crate::guest::GuestConfig;
 use crate::sleep::Sleep;
-use crate::{qemu, termination, uml};
+use crate::{qemu, stacks, termination, uml};
 
 /// Names of the guest's disks, as sockets in its work folder. The last is there only for a guest with a log disk.
 pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
-/// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console.
-pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic";
+/// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console, and what it
+/// is asked for by SysRq keys, of which Debian's kernels allow only some by default.
+pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic sysrq_always_enabled";
+
+/// File in a guest's work folder that takes what its kernel prints.
+pub const CONSOLE: &str = "console";
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
@@ -25,18 +29,20 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Start the guest's process, in a process group of its own that ends with this process.
+    /// Start the guest's process, in a process group of its own that the watcher knows and kills when this process ends.
     pub fn launch(&self, config: &GuestConfig) -> io::Result<Child> {
-        let console = File::create(config.work.join("console"))?;
+        let console = File::create(config.work.join(CONSOLE))?;
         let mut process = match self {
             Engine::Uml(uml) => uml::command(uml, config),
             Engine::Qemu(qemu) => qemu.command(config),
         };
-        process.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console).process_group(0);
+        let keyboard = if matches!(self, Engine::Qemu(_)) { Stdio::piped() } else { Stdio::null() };
+        process.stdin(keyboard).stdout(console.try_clone()?).stderr(console).process_group(0);
         let cpu = config.cpu;
         // SAFETY: only async-signal-safe calls between fork and exec.
         unsafe {
             process.pre_exec(move || {
+                termination::announce()?;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if let Some(cpu) = cpu {
                     pin(cpu);
@@ -50,6 +56,15 @@ impl Engine {
         })?;
         termination::watch_over(child.id() as i32);
         Ok(child)
+    }
+
+    /// What the kernel of a guest that hangs is doing, or why that cannot be told. The guest is of no use afterwards.
+    pub fn stacks(&self, process: &mut Child, work: &Path) -> String {
+        let console = work.join(CONSOLE);
+        match self {
+            Engine::Uml(_) => uml::stacks(process.id(), &console, work),
+            Engine::Qemu(_) => stacks::stacks(&console, qemu::KEYS, |key| qemu::press(process, key)),
+        }
     }
 
     /// Watch whether the guest with this process stands still.

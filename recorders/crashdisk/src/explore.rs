@@ -118,11 +118,10 @@ fn run_state(
                 }
                 return Ok((Ok(report), recorded.transpose()?));
             }
-            Err(GuestError::Lost { what, console }) => {
-                let choices = explorer.choices();
-                let (index, copy) = (space.interval.index, Casualty { what: what.clone(), console: console.clone() });
-                Event::LostGuest { interval: index, choices, what, console }.emit();
-                casualty = Some(copy);
+            Err(GuestError::Lost(lost)) => {
+                let (interval, choices) = (space.interval.index, explorer.choices());
+                Event::LostGuest { interval, choices, casualty: lost.clone() }.emit();
+                casualty = Some(lost);
             }
             Err(other) => return Err(other),
         }

@@ -15,8 +15,9 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::block::{self, Kind, Request, Status};
+use crate::control::Casualty;
 use crate::disk::Disk;
-use crate::engine::{self, Engine, SOCKETS};
+use crate::engine::{self, Engine, CONSOLE, SOCKETS};
 use crate::held::HeldReads;
 use crate::log_disk::{self, LogDisk};
 use crate::mailbox::Mailbox;
@@ -26,6 +27,8 @@ use crate::vhost::Connection;
 
 /// A kernel that is never at rest is not waited for longer than this.
 const REST_MAX: Duration = Duration::from_millis(20);
+/// A guest that says nothing is looked after so often.
+const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 /// How a guest is started.
@@ -65,9 +68,12 @@ impl GuestConfig {
 
 #[derive(Debug, Error)]
 pub enum GuestError {
-    /// The guest is gone. The console's end is evidence.
-    #[error("{what}")]
-    Lost { what: String, console: String },
+    /// The guest is gone.
+    #[error("{}", .0.what)]
+    Lost(Casualty),
+    /// No guest could be started. The console's end is evidence.
+    #[error("{}", .0.what)]
+    Boot(Casualty),
     /// What was asked for cannot be done; the user can mend it.
     #[error("{0}")]
     Input(String),
@@ -119,6 +125,13 @@ pub struct Guest {
 impl Guest {
     /// Start a guest and wait until its agent asks for a command.
     pub fn boot(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
+        Guest::start(config, disk).map_err(|error| match error {
+            GuestError::Lost(casualty) => GuestError::Boot(casualty),
+            other => other,
+        })
+    }
+
+    fn start(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
         std::fs::create_dir_all(&config.work)?;
         let log_disk = config.log_disk.as_deref().map(LogDisk::create).transpose()?;
         let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / 512, log_disk::SECTORS];
@@ -191,10 +204,13 @@ impl Guest {
         while !done(&self.mailbox) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(self.lose(format!("the guest hangs: no {what} within {} s", limit.as_secs_f64())));
+                return Err(self.give_up(format!("the guest hangs: no {what} within {} s", limit.as_secs_f64())));
             }
             let idle = self.held.is_empty() && self.uncompleted.is_empty();
-            let tokens = if idle { self.poll.wait(left)? } else { self.poll.ready()? };
+            let tokens = if idle { self.poll.wait(left.min(REMIND_EVERY))? } else { self.poll.ready()? };
+            if idle && tokens.is_empty() {
+                self.remind();
+            }
             for &token in &tokens {
                 self.handle(token, disk).map_err(|error| self.blame(error))?;
             }
@@ -212,6 +228,16 @@ impl Guest {
             self.complete(0, disk)?;
         }
         Ok(())
+    }
+
+    /// Wake a guest that sleeps though it was interrupted.
+    ///
+    /// The idle loop of user-mode Linux looks at its timer and then sleeps until a signal comes. A signal that comes between
+    /// the two is noted but not acted on before the next one, which may be that of a timer seconds away.
+    fn remind(&self) {
+        for connection in self.ports.iter().filter_map(|port| port.connection.as_ref()) {
+            connection.queue.remind();
+        }
     }
 
     /// The guest stands still: answer a read or complete a request that it may be waiting for.
@@ -368,14 +394,30 @@ impl Guest {
             GuestError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 self.lose(format!("the guest broke the protocol: {error}"))
             }
+            GuestError::Io(error) if is_cut_off(&error) => {
+                self.lose(format!("the guest's kernel closed its disk: {error}"))
+            }
             other => other,
         }
     }
 
+    /// The guest hangs: ask its kernel where, and end it.
+    fn give_up(&mut self, what: String) -> GuestError {
+        let console = console_end(&self.config.work);
+        let stacks = self.config.engine.stacks(&mut self.process, &self.config.work);
+        self.end();
+        GuestError::Lost(Casualty { what, console, stacks })
+    }
+
     fn lose(&mut self, what: String) -> GuestError {
+        self.end();
+        let stacks = "no stacks could be had: the guest was gone".into();
+        GuestError::Lost(Casualty { what, console: console_end(&self.config.work), stacks })
+    }
+
+    fn end(&mut self) {
         self.gone = true;
         engine::kill(&mut self.process);
-        GuestError::Lost { what, console: console_end(&self.config.work) }
     }
 }
 
@@ -428,6 +470,12 @@ fn pidfd(process: &Child) -> io::Result<OwnedFd> {
     }
 }
 
+/// Whether the other end of a socket went away in the middle of something.
+fn is_cut_off(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
 fn drain_eventfd(fd: RawFd) {
     let mut count = 0u64;
     // SAFETY: eight bytes into a local; virtio_uml's eventfds do not block once readable.
@@ -435,7 +483,7 @@ fn drain_eventfd(fd: RawFd) {
 }
 
 fn console_end(work: &Path) -> String {
-    let bytes = std::fs::read(work.join("console")).unwrap_or_default();
+    let bytes = std::fs::read(work.join(CONSOLE)).unwrap_or_default();
     let start = bytes.len().saturating_sub(CONSOLE_BYTES_KEPT);
     String::from_utf8_lossy(&bytes[start..]).into_owned()
 }

@@ -33,6 +33,17 @@ impl Machine {
         Ok(&mut self.guest)
     }
 
+    /// Do something with a guest; where it is lost, once more with a new one.
+    pub fn twice<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Machine) -> Result<T, GuestError>,
+    ) -> Result<T, GuestError> {
+        match attempt(self) {
+            Err(GuestError::Lost(_)) => attempt(self),
+            answer => answer,
+        }
+    }
+
     /// What a guest would report of the state of `space` that `explorer` is at, if that is known.
     pub fn recall(&mut self, recover: &Recover, space: Space<'_>, explorer: &mut dyn Explorer) -> Option<Vec<u8>> {
         let awaited = |sector| !holds_reads(space.interval) || self.guest.awaits(sector);

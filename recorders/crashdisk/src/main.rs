@@ -22,7 +22,9 @@ mod record;
 mod recovery;
 mod sleep;
 mod source;
+mod stacks;
 mod termination;
+mod tracer;
 mod trust;
 mod uml;
 mod vhost;
@@ -40,7 +42,10 @@ use postcrash_wire::Command;
 use source::Source;
 
 fn main() {
-    termination::prepare();
+    if let Err(error) = termination::prepare() {
+        Event::Error { kind: "infrastructure", message: format!("no watcher: {error}"), console: String::new() }.emit();
+        return;
+    }
     let mut machine = None;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let outcome = match serde_json::from_str(&line) {
@@ -67,10 +72,10 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
     match request {
         Request::Boot(_) => unreachable!("handled above"),
         Request::Record { base, out, run, metadata, held, blktrace } => {
-            record::record(machine.guest()?, &base, &out, run, &metadata, held, blktrace.as_deref())
+            record::record(machine, record::Job { base, out, run, metadata, held, blktrace })
         }
         Request::RecordRecovery { base, out, recover, marks, metadata } => {
-            recovery::record(machine.guest()?, &base, &out, recover, marks, &metadata)
+            recovery::record(machine, &base, &out, recover, marks, &metadata)
         }
         Request::Explore(job) => explore::explore(machine, &job),
         Request::Execute { recording, base, model, interval, choices, recover } => {
@@ -88,10 +93,11 @@ fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestEr
 fn error_event(error: &GuestError) -> Event {
     let kind = match error {
         GuestError::Input(_) | GuestError::Recording(RecordingError::Malformed { .. }) => "input",
+        GuestError::Lost(_) => "lost",
         _ => "infrastructure",
     };
     let console = match error {
-        GuestError::Lost { console, .. } => console.clone(),
+        GuestError::Lost(casualty) | GuestError::Boot(casualty) => casualty.console.clone(),
         _ => String::new(),
     };
     Event::Error { kind, message: error.to_string(), console }

@@ -1,8 +1,8 @@
 //! QEMU: any kernel image, with KVM or without. The guest's root is an initramfs.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command as Process;
+use std::process::{Child, Command as Process};
 
 use serde::Deserialize;
 
@@ -15,6 +15,8 @@ use crate::sleep::{Sleep, Syscall, Thread};
 const FAST: &str = "rcupdate.rcu_expedited=1 mitigations=off nokaslr tsc=reliable audit=0 random.trust_cpu=on";
 /// A plain CPU costs TCG half as much as one with all that it can emulate; the kernel's checksums use SSE 4.2.
 const TCG_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
+/// Print everything to the console; the stacks of blocked tasks; the registers and the stack of what was interrupted.
+pub const KEYS: &str = "9wp";
 /// FUTEX_WAIT_BITSET: how a thread waits for a condition. Waiting for a lock is FUTEX_WAIT.
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;
@@ -51,7 +53,8 @@ impl Qemu {
             ])
             .args(["-machine", "pc,memory-backend=memory", "-smp", "1", "-object", &memory])
             .args(if self.kvm { ["-accel", "kvm", "-cpu", "host"] } else { ["-accel", "tcg", "-cpu", TCG_CPU] })
-            .args(["-m", &format!("{}M", config.memory_mib), "-serial", "stdio"])
+            .args(["-m", &format!("{}M", config.memory_mib), "-serial", "chardev:console"])
+            .args(["-chardev", "stdio,id=console,mux=on"])
             .arg("-kernel")
             .arg(&config.kernel)
             .arg("-initrd")
@@ -92,6 +95,12 @@ impl Qemu {
         };
         Ok(Sleep::watching(threads))
     }
+}
+
+/// Press a magic SysRq key: on a serial console that is a break and the key. QEMU sends a break for Ctrl-A b.
+pub fn press(process: &mut Child, key: char) -> io::Result<()> {
+    let keyboard = process.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    write!(keyboard, "\x01b{key}")
 }
 
 /// A path within an option of QEMU.

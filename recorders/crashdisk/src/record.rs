@@ -1,40 +1,61 @@
 //! Recording: one run of a workload on a base image.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use postcrash_core::recording::{Event as Logged, Recording, RecordingWriter};
 use postcrash_core::view::{Base, Ground};
 use postcrash_wire::{Command, Run};
 
-use crate::control::Event;
+use crate::control::{Event, Marks, Work};
 use crate::disk::RecordingDisk;
 use crate::guest::{Guest, GuestError};
+use crate::machine::Machine;
 
-/// Run `run` on `base` and write the recording to `out`; `held` is the seed of completions that are held back, and
-/// `blktrace` where the kernel's own trace of the requests goes.
-pub fn record(
-    guest: &mut Guest,
-    base: &Path,
-    out: &Path,
-    mut run: Run,
-    metadata: &str,
-    held: Option<u64>,
-    blktrace: Option<&Path>,
-) -> Result<(), GuestError> {
-    let base = Base::open(base)?;
-    let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
-    let mut disk = RecordingDisk::new(&base, writer, held);
-    run.blktrace = blktrace.is_some();
-    let trace = guest.run(&Command::Run(run), &mut disk)?;
-    disk.log.finish()?;
-    if let Some(file) = blktrace {
+/// What is recorded, and where it goes.
+pub struct Job {
+    pub base: PathBuf,
+    pub out: PathBuf,
+    pub run: Run,
+    pub metadata: String,
+    /// Seed of completions that are held back.
+    pub held: Option<u64>,
+    /// Where the kernel's own trace of the requests goes.
+    pub blktrace: Option<PathBuf>,
+}
+
+/// Run a workload and write the recording. If the guest is lost, the recording holds what came before that.
+pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
+    job.run.blktrace = job.blktrace.is_some();
+    let command = Command::Run(job.run);
+    let trace = machine.twice(|machine| {
+        let base = Base::open(&job.base)?;
+        let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
+        run(machine.guest()?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
+    })?;
+    if let Some(file) = job.blktrace {
         std::fs::write(file, trace)?;
     }
-    let recording = Recording::open(out)?;
+    let recording = Recording::open(&job.out)?;
     let failed = recording.events().iter().find_map(|event| match *event {
         Logged::Returned { op, errno } if errno != 0 => Some((op, errno)),
         _ => None,
     });
     Event::Recorded { requests: recording.requests() as u32, failed }.emit();
     Ok(())
+}
+
+/// Have the guest run `command` on `disk` and finish the recording, also of a guest that is lost.
+pub fn run(
+    guest: &mut Guest,
+    command: &Command,
+    mut disk: RecordingDisk<'_>,
+    during: Work,
+) -> Result<Vec<u8>, GuestError> {
+    let answer = guest.run(command, &mut disk);
+    let Marks { started, returned } = disk.log.marks;
+    disk.log.finish()?;
+    if let Err(GuestError::Lost(casualty)) = &answer {
+        Event::LostAtWork { during, started, returned, casualty: casualty.clone() }.emit();
+    }
+    answer
 }

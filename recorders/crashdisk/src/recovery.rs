@@ -13,9 +13,11 @@ use postcrash_wire::{Command, Recover};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::control::{Event, Marks};
+use crate::control::{Event, Marks, Work};
 use crate::disk::{Log, RecordingDisk};
-use crate::guest::{Guest, GuestError};
+use crate::guest::GuestError;
+use crate::machine::Machine;
+use crate::record;
 
 /// The crash states that a recovery stands for, and what it showed.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +55,7 @@ pub fn recorded(log: Log, scratch: &Path) -> Result<Recording, RecordingError> {
 
 /// Recover the disk image `base` and write what the recovery wrote to the recording `out`.
 pub fn record(
-    guest: &mut Guest,
+    machine: &mut Machine,
     base: &Path,
     out: &Path,
     recover: Recover,
@@ -61,9 +63,12 @@ pub fn record(
     metadata: &str,
 ) -> Result<(), GuestError> {
     let base = Base::open(base)?;
-    let mut disk = RecordingDisk::new(&base, marked(out, base.sectors(), metadata, marks)?, None);
-    guest.run(&Command::Recover(recover), &mut disk)?;
-    disk.log.finish()?;
+    let command = Command::Recover(recover);
+    machine.twice(|machine| {
+        let mut log = Log::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
+        log.marks = marks;
+        record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
+    })?;
     Event::Recorded { requests: Recording::open(out)?.requests() as u32, failed: None }.emit();
     Ok(())
 }

@@ -7,6 +7,7 @@
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 
+use crate::control::{Event, Work};
 use crate::disk::PlainDisk;
 use crate::guest::GuestError;
 use crate::machine::Machine;
@@ -26,21 +27,32 @@ impl<'a> Trust<'a> {
         Trust { source, recover, expected: None, trusted: None }
     }
 
-    /// Try out the machine's guest unless it is trusted already.
+    /// Try out the machine's guest unless it is trusted already. One that is lost over that is replaced once.
     pub fn establish(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
+        machine.twice(|machine| self.try_out(machine))
+    }
+
+    fn try_out(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         machine.guest()?;
         if self.trusted == Some(machine.generation()) {
             return Ok(());
         }
         // What a kernel logs once in its life is logged here and not compared.
         self.look(machine)?;
-        self.confirm(machine)?;
+        self.compare(machine)?;
         self.trusted = Some(machine.generation());
         Ok(())
     }
 
-    /// The base image must look as it did before.
+    /// The base image must look as it did before. Where the guest is lost over that, a new one must show it.
     pub fn confirm(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
+        match self.compare(machine) {
+            Err(GuestError::Lost(_)) => self.try_out(machine),
+            answer => answer,
+        }
+    }
+
+    fn compare(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         let seen = self.look(machine)?;
         if self.expected.get_or_insert_with(|| seen.clone()) != &seen {
             let (now, then) = (String::from_utf8_lossy(&seen), self.expected.as_deref().unwrap_or_default());
@@ -52,7 +64,11 @@ impl<'a> Trust<'a> {
 
     fn look(&self, machine: &mut Machine) -> Result<Vec<u8>, GuestError> {
         let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
-        let bytes = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk)?;
+        let answer = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk);
+        if let Err(GuestError::Lost(casualty)) = &answer {
+            Event::LostAtWork { during: Work::Trust, started: 0, returned: 0, casualty: casualty.clone() }.emit();
+        }
+        let bytes = answer?;
         let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match objection(&observation) {
             None => Ok(bytes),

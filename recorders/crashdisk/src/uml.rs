@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use serde::Deserialize;
@@ -10,9 +11,16 @@ use serde::Deserialize;
 use crate::engine::{self, KERNEL_ARGUMENTS};
 use crate::guest::GuestConfig;
 use crate::sleep::{Sleep, Syscall, Thread};
+use crate::{stacks, tracer};
 
 const PRELOAD: &str = "LD_PRELOAD";
 const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
+
+/// A guest's folder within its work folder, where its management console is.
+const NAME: &str = "guest";
+const MCONSOLE_MAGIC: u32 = 0xcafe_babe;
+const MCONSOLE_VERSION: u32 = 2;
+const MCONSOLE_BYTES: usize = 512;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +30,8 @@ pub struct Uml {
 }
 
 pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
+    // Of a guest before this one, which was killed.
+    let _ = std::fs::remove_dir_all(config.work.join(NAME));
     let mut process = Process::new(&config.kernel);
     process
         .arg(format!("mem={}M", config.memory_mib))
@@ -31,6 +41,7 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
         .args(config.sockets().map(|path| format!("virtio_uml.device={}:2", path.display())))
         .args(["con=null", "con0=null,fd:1", "ssl=null"])
         .arg(format!("uml_dir={}/", config.work.display()))
+        .arg(format!("umid={NAME}"))
         .env("TMPDIR", "/dev/shm");
     if let Some(library) = &uml.preload {
         process.env(PRELOAD, before_others(library.into()));
@@ -47,6 +58,33 @@ fn before_others(library: OsString) -> OsString {
         Some(others) if !others.is_empty() => [library, others].join(":".as_ref()),
         _ => library,
     }
+}
+
+/// Where the kernel is if it runs, as addresses of its own (`/proc/kallsyms` has their names), and what it says to the
+/// SysRq keys: print everything to the console, and the stacks of blocked tasks. It would give no true registers: those
+/// of the signal that stands for the interrupt are not kept.
+pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
+    let told = match tracer::addresses(pid) {
+        Ok(found) if found.is_empty() => String::new(),
+        Ok(found) => {
+            let lines = found.iter().map(|address| format!(" [<{address:08x}>]\n")).collect::<String>();
+            format!("the kernel is running, at these addresses:\n{lines}")
+        }
+        Err(error) => format!("where the kernel is running cannot be told: {error}\n"),
+    };
+    told + &stacks::stacks(console, "9w", |key| press(work, key))
+}
+
+/// Press a magic SysRq key, by a request to the management console (arch/um/drivers/mconsole.h): magic, version and
+/// length, then the command. What it answers is on the guest's console too, where nothing is dropped.
+fn press(work: &Path, key: char) -> io::Result<()> {
+    let command = format!("sysrq {key}");
+    let numbers = [MCONSOLE_MAGIC, MCONSOLE_VERSION, command.len() as u32];
+    let mut request: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    request.extend_from_slice(command.as_bytes());
+    request.resize(numbers.len() * size_of::<u32>() + MCONSOLE_BYTES, 0);
+    let place = work.join(NAME).join("mconsole");
+    UnixDatagram::unbound()?.send_to(&request, place).map(|_| ())
 }
 
 /// Watch the kernel's threads. The idle loop waits in clock_nanosleep up to Linux 5.10, then in rt_sigsuspend, in newer

@@ -1,7 +1,7 @@
 //! A split virtqueue, the device's side (virtio 1.1, section 2.6).
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicU16, Ordering};
 
 use crate::memory::{invalid, GuestMemory};
@@ -133,14 +133,31 @@ impl Virtqueue {
 
     /// Interrupt the guest if it wants to know about completions.
     pub fn notify(&self) {
-        use std::os::fd::AsRawFd;
         let (Some(rings), Some(call)) = (&self.rings, &self.call) else { return };
         fence(Ordering::SeqCst);
         if rings.wants_interrupt() {
-            // SAFETY: writing eight bytes to an eventfd that we own; a full counter already means "pending".
-            unsafe { libc::write(call.as_raw_fd(), (&1u64 as *const u64).cast(), 8) };
+            interrupt(call);
         }
     }
+
+    /// Interrupt the guest once more if it has not taken note of the last interrupt; tells whether it had to be.
+    ///
+    /// Only of a pipe, which is what user-mode Linux interrupts itself with, can be told what was read from it.
+    pub fn remind(&self) -> bool {
+        let Some(call) = &self.call else { return false };
+        let mut unread: libc::c_int = 0;
+        // SAFETY: the call fills in a local.
+        let known = unsafe { libc::ioctl(call.as_raw_fd(), libc::FIONREAD, &mut unread) } == 0;
+        if known && unread > 0 {
+            interrupt(call);
+        }
+        known && unread > 0
+    }
+}
+
+fn interrupt(call: &OwnedFd) {
+    // SAFETY: writing eight bytes to an eventfd or a pipe that we own; a full counter already means "pending".
+    unsafe { libc::write(call.as_raw_fd(), (&1u64 as *const u64).cast(), 8) };
 }
 
 impl Rings {
@@ -259,6 +276,22 @@ mod tests {
         fn error(&mut self) -> String {
             self.queue.take_available().expect_err("hostile").to_string()
         }
+    }
+
+    #[test]
+    fn a_guest_is_reminded_of_an_interrupt_that_it_has_not_read() {
+        use std::io::Read;
+        let mut guest = Guest::new();
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        assert!(!guest.queue.remind(), "nobody to interrupt");
+        guest.queue.call = Some(writer.into());
+        assert!(!guest.queue.remind(), "no interrupt yet");
+        guest.queue.complete(0, 0);
+        guest.queue.notify();
+        assert!(guest.queue.remind());
+        let mut two = [0; 16];
+        reader.read_exact(&mut two).expect("the interrupt and the reminder");
+        assert!(!guest.queue.remind(), "both were read");
     }
 
     #[test]

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from postcrash._core import write_recording
+from postcrash.harness.casualties import CASUALTY_JUDGE
+from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan, examine
 from postcrash.harness.exploration import Exploration
@@ -50,14 +52,23 @@ class FakeMachine:
 
     def __init__(self, base: Path, *events: dict[str, Any]) -> None:
         self.base, self.events = base, events
+        self.lost: list[LostAtWork] = []
+        """Guests that are lost, while it records or after these events."""
 
     def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
         assert held is None
         write_recording(out, base.stat().st_size // 512, "{}", [("started", 0), ("durable",)])
+        if self.lost and self.lost[0].during == "run":
+            raise GuestLostError(self.lost[0])
 
     def explore(self, *arguments: object, **options: object) -> Iterator[dict[str, Any]]:
         yield from self.events
+        if self.lost:
+            raise GuestLostError(self.lost[0])
         yield {"event": "explored", "seconds": 0.0}
+
+    def take_lost(self) -> list[LostAtWork]:
+        return self.lost
 
 
 class Asked:
@@ -77,7 +88,10 @@ class Asked:
 
 
 def examined(
-    folder: Path, *events: dict[str, Any], judges: tuple[Judge, ...] = judges_named(["mounts"])
+    folder: Path,
+    *events: dict[str, Any],
+    judges: tuple[Judge, ...] = judges_named(["mounts"]),
+    lost: LostAtWork | None = None,
 ) -> Examination:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
@@ -91,7 +105,9 @@ def examined(
         recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
         how=Exploration(depth=2),
     )
-    return examine(FakeMachine(base, *events), plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
+    machine = FakeMachine(base, *events)
+    machine.lost = [lost] * 2 if lost else []
+    return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
 def verdicts(result: Examination) -> tuple[Verdict, Verdict]:
@@ -157,3 +173,22 @@ def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
     both["executions"].append(([[BELOW + 3, 1]], 0))
     with pytest.raises(FollowedUpError):
         examined(tmp_path, both, WHOLE[1])
+
+
+def test_guests_lost_over_the_workload_are_a_finding_without_a_crash_state(tmp_path: Path) -> None:
+    lost = LostAtWork("run", "the guest hangs", "last words", "xfs_log_force", started=1, returned=0)
+    result = examined(tmp_path, lost=lost)
+    assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+    assert result.rulings[CASUALTY_JUDGE].verdict is Verdict.VIOLATED
+    (finding,) = result.findings
+    assert finding.message == "in 'creat a': the guest hangs"
+    assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.to_json())
+    assert [note.partition(";")[0] for note in result.notes] == [finding.message] * 2
+
+
+def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:
+    lost = LostAtWork("trust", "the guest hangs", "", "", started=0, returned=0)
+    result = examined(tmp_path, *WHOLE, lost=lost)
+    assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+    assert result.findings == []
+    assert "in the recovery of the base image: the guest hangs" in result.rulings["mounts"].reason

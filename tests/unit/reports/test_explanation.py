@@ -10,6 +10,7 @@ import pytest
 from postcrash._core import Recording, write_recording
 from postcrash.model import WorkloadError
 from postcrash.reports import epochs
+from postcrash.reports.consoles import console_file
 from postcrash.reports.explanation import EVIDENCE_LINES_MAX, Explanation, ExplanationError, explain
 
 Explain = Callable[..., Explanation]
@@ -183,10 +184,12 @@ def test_where_there_is_no_tree_nothing_is_compared(crash: Any, changes: dict[st
 
 def test_fsck_and_console_are_evidence(crash: Any) -> None:
     observation = {**crash.finding.observation, "klog": [], "fsck": {"status": 4, "output": "Inode 12\n"}}
-    finding = replace(crash.finding, observation=observation, casualty={"what": "hang", "console": "a\n" * 100})
-    fsck, console = explain(finding, crash.recording, crash.base).evidence
+    lost = {"what": "hang", "console": "a\n" * 100, "stacks": "b\n" * 100}
+    finding = replace(crash.finding, observation=observation, casualty=lost)
+    fsck, stacks, console = explain(finding, crash.recording, crash.base).evidence
     assert (fsck.title, fsck.text) == ("fsck, exit status 4", "Inode 12")
-    assert console.text.splitlines() == [f"({100 - EVIDENCE_LINES_MAX} earlier lines)", *["a"] * EVIDENCE_LINES_MAX]
+    assert stacks.text.splitlines() == [f"({100 - EVIDENCE_LINES_MAX} earlier lines)", *["b"] * EVIDENCE_LINES_MAX]
+    assert console.text == f"{console_file(lost)} in the store"
 
 
 def test_an_explanation_comes_back(crash: Any) -> None:

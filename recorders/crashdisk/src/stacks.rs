@@ -1,0 +1,95 @@
+//! What the kernel of a guest that hangs is doing, by its magic SysRq keys: asked before the guest is killed.
+//!
+//! The kernel answers on the console. It does so in an interrupt, so that one whose tasks are all blocked answers, and
+//! also one that loops with interrupts enabled. One that does not answer in time is killed all the same.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the answer to one key is waited for.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// A console that has been silent for so long has said all. The guest is then idle again, too, if it can be: user-mode
+/// Linux prints no stacks while it handles an interrupt of a busy CPU.
+const SILENT: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(10);
+const BYTES_KEPT: u64 = 64 << 10;
+
+/// What the kernel says on `console` to the `keys` that `press` hands to it, or why there is nothing.
+pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Result<()>) -> String {
+    match said(console, keys, &mut press) {
+        Ok(text) if text.trim().is_empty() => {
+            format!("no stacks could be had: the kernel did not answer sysrq within {} s", ANSWER_MAX.as_secs())
+        }
+        Ok(text) => text,
+        Err(error) => format!("no stacks could be had: {error}"),
+    }
+}
+
+fn said(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()>) -> io::Result<String> {
+    let console = File::open(console)?;
+    let start = console.metadata()?.len();
+    for key in keys.chars() {
+        let before = console.metadata()?.len();
+        press(key)?;
+        if !settled(&console, before)? {
+            break;
+        }
+    }
+    let mut bytes = vec![0; (console.metadata()?.len() - start).min(BYTES_KEPT) as usize];
+    console.read_exact_at(&mut bytes, start)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Wait until the console has grown beyond `before` and is silent; tells whether it has grown.
+fn settled(console: &File, before: u64) -> io::Result<bool> {
+    let asked = Instant::now();
+    let (mut length, mut since) = (before, asked);
+    while asked.elapsed() < ANSWER_MAX && (length == before || since.elapsed() < SILENT) {
+        std::thread::sleep(STEP);
+        let now = console.metadata()?.len();
+        if now != length {
+            (length, since) = (now, Instant::now());
+        }
+    }
+    Ok(length > before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn console() -> tempfile::NamedTempFile {
+        let mut console = tempfile::NamedTempFile::new().expect("a file");
+        write!(console, "said before; ").expect("written");
+        console
+    }
+
+    #[test]
+    fn what_the_kernel_says_after_the_keys_is_taken() {
+        let console = console();
+        let mut other = console.reopen().expect("a second handle");
+        io::Seek::seek(&mut other, io::SeekFrom::End(0)).expect("at its end");
+        let said = stacks(console.path(), "9wp", |key| write!(other, "<{key}>"));
+        assert_eq!(said, "<9><w><p>");
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_answer_is_asked_once_and_said_so() {
+        let (console, mut pressed) = (console(), 0);
+        let said = stacks(console.path(), "9wp", |_| {
+            pressed += 1;
+            Ok(())
+        });
+        assert_eq!((said.as_str(), pressed), ("no stacks could be had: the kernel did not answer sysrq within 1 s", 1));
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_pressed_is_said() {
+        let said = stacks(console().path(), "9wp", |_| Err(io::Error::other("no keyboard")));
+        assert_eq!(said, "no stacks could be had: no keyboard");
+    }
+}
