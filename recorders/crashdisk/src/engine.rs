@@ -15,7 +15,7 @@ use crate::{qemu, termination, uml};
 /// Names of the guest's disks, as sockets in its work folder. The last is there only for a guest with a log disk.
 pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
 /// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console.
-pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic";
+pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 log_buf_len=128K panic=-1 oops=panic";
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]

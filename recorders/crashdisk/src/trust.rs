@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::disk::PlainDisk;
 use crate::guest::GuestError;
+use crate::kernel_log::agree;
 use crate::machine::Machine;
 use crate::overlay::Overlay;
 use crate::source::Source;
@@ -42,9 +43,9 @@ impl<'a> Trust<'a> {
     /// The base image must look as it did before.
     pub fn confirm(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         let seen = self.look(machine)?;
-        if self.expected.get_or_insert_with(|| seen.clone()) != &seen {
-            let (now, then) = (String::from_utf8_lossy(&seen), self.expected.as_deref().unwrap_or_default());
-            let then = String::from_utf8_lossy(then);
+        let expected = self.expected.get_or_insert_with(|| seen.clone());
+        if expected != &seen && !agree(&parsed(expected), &parsed(&seen)) {
+            let (now, then) = (String::from_utf8_lossy(&seen), String::from_utf8_lossy(expected));
             return Err(GuestError::Agent(format!("a known good disk is observed as {now}, before it was {then}")));
         }
         Ok(())
@@ -53,12 +54,16 @@ impl<'a> Trust<'a> {
     fn look(&self, machine: &mut Machine) -> Result<Vec<u8>, GuestError> {
         let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
         let bytes = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk)?;
-        let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let observation = parsed(&bytes);
         match objection(&observation) {
             None => Ok(bytes),
             Some(objection) => Err(GuestError::Input(objection)),
         }
     }
+}
+
+fn parsed(report: &[u8]) -> Value {
+    serde_json::from_slice(report).unwrap_or_default()
 }
 
 /// Why the base image as it was made is not in order.
