@@ -42,7 +42,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import Finding
-from postcrash.checkers.promises import Promise, contents_promised, names_promised
+from postcrash.checkers.promises import Gone, Present, Promise, contents_promised, names_promised
 from postcrash.model import History, Observation
 
 
@@ -61,6 +61,11 @@ class Durability:
             if message:
                 return Finding(self.name, message, promise.path)
         return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """Something was promised of a name itself, or of what is behind a name that is there."""
+        of_names = (Present, Gone)
+        return any(isinstance(each, of_names) or each.path in observation.tree for each in _promises(history))
 
 
 @lru_cache(maxsize=256)

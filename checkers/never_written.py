@@ -10,6 +10,7 @@ Not checked: bytes, which `foreign-bytes` looks at, and permission bits.
 from postcrash.checkers.checker import Finding
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation
+from postcrash.model.tree import ROOT_PATH
 
 MADE_BY_MKFS = frozenset({"lost+found"})
 """Names in the root directory that mke2fs(8) and mkfs.f2fs(8) put there."""
@@ -32,6 +33,10 @@ class NeverWritten:
             if message:
                 return Finding(self.name, message, path)
         return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """There is a name that mkfs did not make."""
+        return any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths())
 
 
 def _never(entry: Entry, past: Past) -> str:

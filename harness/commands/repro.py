@@ -10,7 +10,7 @@ from postcrash.harness.machine import Machine, Source
 from postcrash.harness.output import write_json
 from postcrash.harness.recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.session import Session
-from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload, worst
 from postcrash.reports.records import Finding
 
 
@@ -25,13 +25,13 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
 
     \b
     ID is printed by `check` and `characterize`, such as f-1a2b3c4d. Exit code 1 if it fails every time, 0 if it never
-    does, 3 if it sometimes does: then something is not deterministic.
+    does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be judged.
     """
     finding = session.store.finding(id)
     with source_of(session.store, finding) as (source, under), Machine(session.settings) as machine:
         judge = _judge(machine, under, finding)
         answers = [_once(machine, source, finding, judge) for _ in range(times)]
-    failures = sum(failed for failed, _ in answers)
+    failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
     write_json(
         json_file,
@@ -47,7 +47,7 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         console.print(message, markup=False, highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
-    return ExitCode.VIOLATED if failures else ExitCode.HOLDS
+    return worst(verdict for verdict, _ in answers).exit_code
 
 
 def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:
@@ -59,16 +59,16 @@ def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | 
     return judges_named([finding.checker])[0]
 
 
-def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[bool, str]:
+def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
     event = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
     if event["observation"] is None:
-        return finding.casualty is not None, event["casualty"]["what"]
+        return Verdict.UNDECIDED if judge else Verdict.VIOLATED, event["casualty"]["what"]
     if judge is None:
-        return False, "the state is recovered"
+        return Verdict.HOLDS, "the state is recovered"
     workload = parse_workload(finding.workload_text, finding.workload_name)
     try:
         observation = Observation.from_wire(event["observation"])
     except ObservationError as error:
         raise UsageError(f"the agent's report is broken: {error}") from error
     opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)
-    return opinion.verdict is Verdict.VIOLATED, opinion.message or f"{judge.name} holds"
+    return opinion.verdict, opinion.message or f"{judge.name} holds"
