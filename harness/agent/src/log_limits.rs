@@ -23,11 +23,14 @@ const INTERVAL: Duration = Duration::from_secs(6);
 
 /// How lines begin that have no limit or that of a mount. They stand here because kernels say them after many crashes, or
 /// at every mount (checkers/kernel_log.py); all others count as limited. From Linux 6.1: fs/ext4/super.c
-/// (s_err_ratelimit_state and its like), fs/ext2/super.c (ext2_msg), fs/xfs/xfs_message.c (xfs_warn), fs/f2fs/super.c
-/// (f2fs_printk), fs/fat/misc.c (_fat_msg), fs/exfat/super.c, fs/nilfs2/super.c (__nilfs_msg), fs/reiserfs/prints.c.
-const UNLIMITED: [&str; 10] = [
+/// (s_err_ratelimit_state and its like), fs/jbd2/recovery.c, fs/ext2/super.c (ext2_msg), fs/xfs/xfs_message.c
+/// (xfs_warn), fs/f2fs/super.c (f2fs_printk), fs/fat/misc.c (_fat_msg), fs/exfat/super.c, fs/nilfs2/super.c
+/// (__nilfs_msg), fs/reiserfs/prints.c.
+const UNLIMITED: [&str; 12] = [
     "EXT4-fs",
     "EXT2-fs",
+    "JBD2: Invalid checksum recovering ",
+    "JBD2: recovery failed",
     "XFS (vda): Torn write (CRC failure)",
     "XFS (vda): Tail block ",
     "F2FS-fs (vda): invalid crc",
