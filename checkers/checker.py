@@ -43,3 +43,10 @@ class Checker(Protocol):
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first thing wrong with `observation`, recovered after a crash at `history`; None if nothing is."""
         ...
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """Whether there was something in `observation` that could have been wrong: without it, a pass says nothing.
+
+        Asked only where `check` found nothing wrong. It does not look at contents that are not settled.
+        """
+        ...

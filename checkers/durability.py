@@ -70,10 +70,9 @@ class Durability:
         broken = _promises(history).broken_by(observation.tree)
         return Finding(self.name, broken[2], broken[1]) if broken else None
 
-
-def is_anything_promised(history: History) -> bool:
-    """Whether `Durability` has anything to compare a tree with."""
-    return _promises(history).is_any
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """Something was promised of names, or of what is behind a name that is there."""
+        return _promises(history).concern(observation.tree)
 
 
 class _Promises:
@@ -93,6 +92,12 @@ class _Promises:
         return next((min(found) for found in map(list, kinds) if found), None) or min(
             self._names.lost(tree, self._contents.could_be), default=None
         )
+
+    def concern(self, tree: Tree) -> bool:
+        """Whether there is something in `tree`, or missing from it, that was promised."""
+        if not self.is_any:
+            return False
+        return self._names.is_any or any(self._contents.concern(path, entry) for path, entry in tree.items())
 
     def _spoilt(self, tree: Tree) -> Iterator[Broken]:
         for path, entry in tree.items():

@@ -35,6 +35,11 @@ class ForeignBytes:
                     return Finding(self.name, f"{found}; no operation put all of them there", path)
         return None
 
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """There is a file with bytes, under a name that an operation made."""
+        known = pasts(history)
+        return any(entry.type == "file" and entry.size and known.of(path) for path, entry in observation.tree.items())
+
 
 def _edges(past: Past, entry: Entry) -> set[int]:
     edges = {edge for run in past.written for edge in (run.start, run.end) if edge < entry.size}

@@ -1,6 +1,7 @@
 """The file system's own checker, run read-only after recovery, finds nothing.
 
-Not checked: anything where fsck was not run (`Observation.fsck` is None).
+Nothing is known where fsck did not look at the file system: where it was not run, which it is not on a state that does
+not mount, and where its status says that it did not get to the end.
 """
 
 import re
@@ -16,6 +17,10 @@ _NOT_ABOUT_THE_DISK = {
     128: "shared library error",
 }
 """Exit statuses that say nothing of the file system: fsck(8), and sh(1) for 126 and 127."""
+_KILLED = 128
+"""With the number of a signal added: the agent and sh(1) report so that the program was killed."""
+_SIGNAL_MAX = 64
+"""Of Linux, signal(7). Greater statuses are the program's own: fsck.f2fs exits with 255 where it cannot go on."""
 
 _ONLY_NOT_UNMOUNTED = (
     re.compile(r"fsck\.fat [\d.]+ .*"),
@@ -39,17 +44,30 @@ class Fsck:
     def check(self, history: History, observation: Observation) -> Finding | None:
         """Any status but 0. Raises `CannotTellError` where fsck did not get to look at the file system."""
         result = observation.fsck
-        if result is None or result.status == 0:
-            return None
-        if result.output and all(_is_harmless(line) for line in result.output.splitlines() if line.strip()):
+        if result is None:
+            raise CannotTellError("fsck was not run")
+        if result.status == 0:
             return None
         output = _shortened(result.output)
-        if result.status < 0:
-            raise CannotTellError(f"fsck was killed by signal {-result.status}: {output}")
+        if signal := _signal(result.status):
+            raise CannotTellError(f"fsck was killed by signal {signal}: {output}")
         if result.status in _NOT_ABOUT_THE_DISK:
             reason = _NOT_ABOUT_THE_DISK[result.status]
             raise CannotTellError(f"fsck did not run: status {result.status} ({reason}): {output}")
+        if result.output and all(_is_harmless(line) for line in result.output.splitlines() if line.strip()):
+            return None
         return Finding(self.name, f"fsck exits with status {result.status}: {output}")
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """It was run."""
+        return observation.fsck is not None
+
+
+def _signal(status: int) -> int:
+    """The signal that ended the program, 0 if it ended by itself. A negative status is how subprocess reports one."""
+    if status < 0:
+        return -status
+    return status - _KILLED if _KILLED < status <= _KILLED + _SIGNAL_MAX else 0
 
 
 def _is_harmless(line: str) -> bool:

@@ -1,5 +1,8 @@
 """The kernel says nothing of level warning or worse, save what it is known to say after any crash.
 
+A log that may lack lines can show that something is wrong, but not that nothing is. `harness/agent/src/kernel_log.rs`
+says when that is so.
+
 Levels are those of include/linux/kern_levels.h in Linux. A line without a level counts: the agent reports only lines
 that matter.
 """
@@ -7,7 +10,7 @@ that matter.
 import re
 from dataclasses import dataclass
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import CannotTellError, Finding
 from postcrash.model import History, Observation
 
 LEVEL_WARNING = 4
@@ -87,12 +90,18 @@ class KernelLog:
     statement = "The kernel logs no warning or worse while it mounts, reads and unmounts the file system."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """The first lines that are neither below warning nor allowed."""
+        """The first lines that are neither below warning nor allowed. Raises `CannotTellError` if lines may be lost."""
         grave = [text for level, text in map(_split, observation.klog) if level <= LEVEL_WARNING]
         lines = [text for text in grave if not _is_allowed(text)]
-        if not lines:
-            return None
-        return Finding(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
+        if lines:
+            return Finding(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
+        if not observation.klog_whole:
+            raise CannotTellError("the kernel's log may lack lines")
+        return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """The log was seen whole."""
+        return observation.klog_whole
 
 
 def _split(line: str) -> tuple[int, str]:

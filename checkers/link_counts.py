@@ -3,13 +3,13 @@
 A directory has two links and one for each directory in it, or always one (btrfs, and others that do not count:
 stat(2) does not say what the number is for directories).
 
-Not checked: trees of which something could not be read; more links of the root than it shows directories, for some are
+Not checked: more links of the root than it shows directories, for some are
 left out of trees (`lost+found`) or hidden by the file system (reiserfs keeps one of its own).
 """
 
 from collections import Counter
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import CannotTellError, Finding
 from postcrash.checkers.links import parent
 from postcrash.model import Entry, History, Observation
 from postcrash.model.tree import ROOT_PATH
@@ -22,10 +22,13 @@ class LinkCounts:
     statement = "Every file has as many links as names, and every directory as many as its subdirectories ask for."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """The first entry whose number of links is not the number of its names."""
+        """The first entry whose number of links is not the number of its names.
+
+        Raises `CannotTellError` where names may be hidden by what could not be read.
+        """
         tree = observation.tree
-        if any(entry.error for entry in tree.values()):
-            return None
+        if unread := next((entry for entry in tree.values() if entry.error), None):
+            raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have names in it")
         names = Counter(entry.inode for entry in tree.values())
         subdirectories = Counter(
             parent(path) for path, entry in tree.items() if entry.type == "dir" and path != ROOT_PATH
@@ -38,6 +41,14 @@ class LinkCounts:
             if message:
                 return Finding(self.name, f"{path} has {entry.nlink} links, but {message}", path)
         return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """There is an entry besides the root that counts its links."""
+        return any(_counts(entry) for path, entry in observation.tree.items() if path != ROOT_PATH)
+
+
+def _counts(entry: Entry) -> bool:
+    return entry.nlink is not None and not (entry.type == "dir" and entry.nlink == 1)
 
 
 def _of_directory(entry: Entry, subdirectories: int) -> str:

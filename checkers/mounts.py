@@ -6,8 +6,9 @@ That it can be written to afterwards is for `usable`.
 import errno
 import os
 
-from postcrash.checkers.checker import Finding
-from postcrash.model import Entry, History, Observation
+from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.model import History, Observation
+from postcrash.model.tree import ROOT_PATH, Unread
 
 
 class Mounts:
@@ -17,24 +18,26 @@ class Mounts:
     statement = "The file system mounts without help, and every name and every byte in it can be read."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """What the mount, a directory, an inode or a file's data failed with."""
+        """What the mount, a directory, an inode or a file's data failed with.
+
+        Raises `CannotTellError` where nobody tried to read it.
+        """
         if observation.mount_errno:
             return Finding(self.name, f"mount failed with {_named(observation.mount_errno)}")
-        for path, entry in observation.tree.items():
-            message = _unreadable(entry)
-            if message:
-                return Finding(self.name, f"{path} {message}", path)
-        return None
+        if ROOT_PATH not in observation.tree:
+            raise CannotTellError("the tree was not looked at")
+        unread = observation.tree.unread
+        return Finding(self.name, shown_unread(unread), unread.path) if unread else None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """Every crash state puts the question."""
+        return True
 
 
-def _unreadable(entry: Entry) -> str:
-    if entry.error:
-        return f"cannot be read: {_named(entry.error)}"
-    for segment in entry.segments:
-        kind, _, number = segment.source.partition(":")
-        if kind == "error":
-            return f"cannot be read from byte {segment.start} to {segment.end}: {_named(int(number))}"
-    return ""
+def shown_unread(unread: Unread) -> str:
+    """For messages: `a cannot be read: EIO (Input/output error)`."""
+    place = f" from byte {unread.start} to {unread.end}" if unread.end else ""
+    return f"{unread.path} cannot be read{place}: {_named(unread.errno)}"
 
 
 def _named(number: int) -> str:

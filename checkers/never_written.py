@@ -11,6 +11,7 @@ users (SELinux sets its own); entries that cannot be read, which are for `mounts
 from postcrash.checkers.checker import Finding
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation
+from postcrash.model.tree import ROOT_PATH
 
 MADE_BY_MKFS = frozenset({"lost+found"})
 """Names in the root directory that mke2fs(8) and mkfs.f2fs(8) put there."""
@@ -33,6 +34,10 @@ class NeverWritten:
             if message:
                 return Finding(self.name, message, path)
         return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """There is a name that mkfs did not make."""
+        return any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths())
 
 
 def _never(entry: Entry, past: Past) -> str:

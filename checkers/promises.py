@@ -51,6 +51,11 @@ class Contents:
         """Whether anything at all is promised about a file."""
         return any(self._promises(inode) for inode in self._bindings.lives.links)
 
+    def concern(self, path: str, entry: Entry) -> bool:
+        """Whether something was promised of an inode that what is found at `path` can be."""
+        candidates = self._bindings.inodes(path)
+        return any(self._terms.is_alike(inode, entry) and self._promises(inode) for inode in candidates)
+
     def broken(self, path: str, entry: Entry) -> tuple[int, str] | None:
         """How what is found at `path` is not as promised, whichever inode it is, and since how many operations."""
         candidates = sorted(self._bindings.inodes(path))

@@ -9,7 +9,7 @@ Not checked: a full disk, before everything has been deleted; what fsck says of 
 import errno
 import os
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import CannotTellError, Finding
 from postcrash.model import History, Observation
 
 
@@ -20,9 +20,15 @@ class Usable:
     statement = "After recovery every file and directory can be changed and deleted, and new ones are kept."
 
     def check(self, history: History, observation: Observation) -> Finding | None:
-        """The first step that failed; nothing where use was not asked for or the mount failed."""
+        """The first step that failed. Raises `CannotTellError` where the file system was not used."""
         used = observation.used
-        if used is None or not used.failed:
+        if used is None:
+            raise CannotTellError("the file system was not used after recovery")
+        if not used.failed:
             return None
         reason = f"{errno.errorcode.get(used.errno, f'errno {used.errno}')} ({os.strerror(used.errno)})"
         return Finding(self.name, f"use after recovery: {used.failed} failed with {reason}")
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """It was used: something new is always written, also where there is nothing to change or to delete."""
+        return observation.used is not None

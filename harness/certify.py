@@ -41,7 +41,7 @@ def certify(
         interval = known[certificate["index"]]
         choices, predicted = _covered_state(certificate, interval, chance)
         executed = machine.execute(source, interval.index, choices, {**certificate["recover"], "map": False})
-        yield Trial(interval.index, tuple(choices), _comparable(predicted), _comparable(executed["observation"]))
+        yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed["observation"]))
 
 
 def _covered_state(
@@ -91,9 +91,17 @@ def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
     return joined
 
 
-def _comparable(observation: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Without hashes: contents that were looked up on the host have none."""
-    if observation is None or observation["tree"] is None:
-        return observation
-    tree = [{name: value for name, value in entry.items() if name != "hash"} for entry in observation["tree"]]
-    return {**observation, "tree": tree}
+def _comparable(*observations: dict[str, Any] | None) -> Iterator[dict[str, Any] | None]:
+    """Without hashes, as contents that were looked up on the host have none, and without logs unless all are whole."""
+    whole = all(each is None or each.get("klog_whole") for each in observations)
+    unlike = () if whole else ("klog", "klog_whole")
+    for each in observations:
+        yield (
+            None
+            if each is None
+            else {
+                **{name: value for name, value in each.items() if name not in unlike},
+                "tree": each["tree"]
+                and [{name: value for name, value in entry.items() if name != "hash"} for entry in each["tree"]],
+            }
+        )

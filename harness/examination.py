@@ -29,6 +29,14 @@ class Ruling:
             self.verdict = opinion.verdict
             self.reason = opinion.message
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether the question was put to the test; else that it holds says nothing.
+
+        What is undecided or violated was asked, if only by a crash state that could not be judged.
+        """
+        return self.relevant or self.verdict is not Verdict.HOLDS
+
     def violated(self, message: str, witness: "Witness") -> None:
         """Keep the witness if it is simpler than what is known for the message."""
         known = self.witnesses.get(message)
@@ -169,8 +177,8 @@ class Examination:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all rulings."""
-        return worst(ruling.verdict for ruling in self.rulings.values())
+        """The worst of all rulings on what was put to the test; UNDECIDED if nothing was."""
+        return worst([ruling.verdict for ruling in self.rulings.values() if ruling.is_tested] or [Verdict.UNDECIDED])
 
     def to_json(self) -> dict[str, Any]:
         """For the store."""

@@ -90,6 +90,7 @@ class Hunted:
     refused    why workloads could not be run, with how many
     undecided  why crash states were not judged or not looked at, with the number of workloads
     lacking    operations that the file system does not have, with how many workloads
+    tested     in how many workloads each judge was put to the test
     """
 
     run: int = 0
@@ -99,15 +100,16 @@ class Hunted:
     lacking: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     undecided: Counter[str] = field(default_factory=Counter)
+    tested: Counter[str] = field(default_factory=Counter)
     groups: dict[Cause, Group] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
-        """On the workloads that were asked for and that the file system can run."""
+        """On the workloads that were asked for and that the file system can run; UNDECIDED if no judge was tested."""
         if self.groups:
             return Verdict.VIOLATED
-        return Verdict.UNDECIDED if self.undecided or self.refused else Verdict.HOLDS
+        return Verdict.UNDECIDED if self.undecided or self.refused or not self.tested else Verdict.HOLDS
 
     def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
         """Whether a finding of this cause in a workload of this size would stand for its group."""
@@ -234,6 +236,8 @@ class _Hunt:
         self._hunted.counts.update({name: getattr(result, name) for name in _COUNTS})
         self._hunted.notes += result.notes
         for name, ruling in result.rulings.items():
+            if ruling.relevant:
+                self._hunted.tested[name] += 1
             if ruling.verdict is Verdict.UNDECIDED:
                 self._hunted.undecided[f"{name}: {without_numbers(ruling.reason)}"] += 1
 

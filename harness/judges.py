@@ -6,7 +6,9 @@ from difflib import get_close_matches
 from typing import Any, Protocol
 
 from postcrash.checkers import CHECKERS, Checker
+from postcrash.checkers.mounts import shown_unread
 from postcrash.model import History, Observation, Verdict
+from postcrash.model.tree import ROOT_PATH
 from postcrash.properties import HOTDEP13, PROPERTIES, Property
 from postcrash.targets import Target
 
@@ -16,7 +18,8 @@ class Opinion:
     """What one judge says of one observation.
 
     verdict   HOLDS, VIOLATED, or UNDECIDED where the judge cannot tell
-    relevant  the observation put the question at all
+    relevant  the judge's premise was true: there was something in the observation that could have been wrong. One that
+              HOLDS without it was not put to the test
     message   for VIOLATED what is wrong, for UNDECIDED why
     """
 
@@ -44,7 +47,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PropertyJudge:
-    """A property. A state that does not mount shows no tree, and leaves the property undecided."""
+    """A property. It is undecided where there is no tree, and does not hold of a tree that was read in part."""
 
     subject: Property
 
@@ -59,18 +62,37 @@ class PropertyJudge:
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno:
-            return _not_mounted(observation)
+        if reason := _no_tree(observation):
+            return Opinion(Verdict.UNDECIDED, False, reason)
         try:
             judgement = self.subject.judge(history, observation.tree)
         except Exception as error:
             return Opinion(Verdict.UNDECIDED, False, f"{self.name} failed: {error!r}")
         verdict = Verdict.HOLDS if judgement.holds else Verdict.VIOLATED
-        return Opinion(verdict, judgement.relevant, judgement.message)
+        return unless_unread(Opinion(verdict, judgement.relevant, judgement.message), observation)
 
 
-def _not_mounted(observation: Observation) -> Opinion:
-    return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+def _not_mounted(observation: Observation) -> str:
+    """Why a judge of what is mounted cannot tell; empty if it can."""
+    errno = observation.mount_errno
+    return f"a crash state does not mount (errno {errno})" if errno else ""
+
+
+def _no_tree(observation: Observation) -> str:
+    """Why a judge of the tree cannot tell; empty if it can."""
+    missing = "" if ROOT_PATH in observation.tree else "the tree of a crash state was not looked at"
+    return _not_mounted(observation) or missing
+
+
+def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
+    """The opinion of a judge of trees, undecided if it finds nothing wrong where a part could not be read.
+
+    That another judge reports the part is no reason to say that what may be in it is in order.
+    """
+    unread = next((unread for each in observations if (unread := each.tree.unread)), None)
+    if unread is None or opinion.verdict is not Verdict.HOLDS:
+        return opinion
+    return Opinion(Verdict.UNDECIDED, opinion.relevant, f"in a crash state {shown_unread(unread)}")
 
 
 _LOOKS_AT = {
@@ -79,7 +101,8 @@ _LOOKS_AT = {
     **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), "walk"),
 }
 """What recoveries must do for a checker to be asked; one that is not named is asked always."""
-_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"fsck", "mounts"}
+_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts"}
+_SEE_TREES = frozenset(name for name, looks_at in _LOOKS_AT.items() if looks_at == "walk") - {"mounts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +122,23 @@ class CheckerJudge:
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
-        if observation.mount_errno and self.name in _SEE_ONLY_WHAT_MOUNTS:
-            return _not_mounted(observation)
+        if reason := self._not_seen(observation):
+            return Opinion(Verdict.UNDECIDED, False, reason)
         try:
             finding = self.checker.check(history, observation)
+            relevant = finding is not None or self.checker.is_relevant(history, observation)
         except Exception as error:
             return Opinion(Verdict.UNDECIDED, False, f"{self.name} cannot tell: {error}")
-        if finding is None:
-            return Opinion(Verdict.HOLDS, True, "")
-        return Opinion(Verdict.VIOLATED, True, finding.message)
+        if finding is not None:
+            return Opinion(Verdict.VIOLATED, relevant, finding.message)
+        opinion = Opinion(Verdict.HOLDS, relevant, "")
+        return unless_unread(opinion, observation) if self.name in _SEE_TREES else opinion
+
+    def _not_seen(self, observation: Observation) -> str:
+        """Why the observation does not show what the checker looks at; empty if it does."""
+        if self.name in _SEE_TREES:
+            return _no_tree(observation)
+        return _not_mounted(observation) if self.name in _SEE_ONLY_WHAT_MOUNTS else ""
 
 
 def recoveries_for(judges: Iterable[Judge], target: Target) -> tuple[dict[str, Any], ...]:

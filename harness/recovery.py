@@ -16,7 +16,7 @@ from typing import Any
 from postcrash._core import Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
-from postcrash.harness.judges import Opinion
+from postcrash.harness.judges import Opinion, unless_unread
 from postcrash.harness.machine import Event, Machine, Source
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.records import Choices, Finding, IdError, parse_state_id
@@ -40,9 +40,11 @@ class SameRecovery:
         return bool(recover["walk"])
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
-        """Whatever the operations were."""
+        """Whatever the operations were. Without a first tree there is nothing that could have changed."""
         found = recovery.difference(self.first, observation)
-        return Opinion(Verdict.VIOLATED if found else Verdict.HOLDS, True, found)
+        if found:
+            return Opinion(Verdict.VIOLATED, True, found)
+        return unless_unread(Opinion(Verdict.HOLDS, bool(self.first.tree), ""), self.first, observation)
 
 
 @dataclass(frozen=True, slots=True)

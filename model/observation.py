@@ -34,7 +34,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _HASH = re.compile(r"[0-9a-f]{16}")
 _SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})|error:[1-9][0-9]{0,3}")
 _TYPES = ("file", "dir", "symlink", "other")
-_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "fsck", "used")
+_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "klog_whole", "fsck", "used")
 _ENTRY_FIELDS = (
     *("path", "type", "mode", "nlink", "inode", "size"),
     *("segments", "hash", "xattrs", "target", "error"),
@@ -73,8 +73,9 @@ class Observation:
     mount_errno  0 if the mount succeeded
     tree         what was found; empty if the mount failed or the tree was not asked for
     klog         the kernel's lines of level warning and worse
-    fsck         None unless the checker was asked for
+    fsck         None unless the checker was asked for; None too if the mount failed
     used         None unless use after recovery was asked for; None too if the mount failed
+    klog_whole   whether it is certain that `klog` has all lines; False too where the guest did not say
     """
 
     mount_errno: int
@@ -82,6 +83,7 @@ class Observation:
     klog: tuple[str, ...] = ()
     fsck: FsckResult | None = None
     used: Usage | None = None
+    klog_whole: bool = False
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
@@ -100,7 +102,8 @@ class Observation:
             raise ObservationError("tree", "no entries, as the mount failed", sorted(tree)[:3])
         lines = _array(wire.get("klog"), "klog", KLOG_LINES_MAX)
         klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
-        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")), _usage(wire.get("used")))
+        whole = _boolean(wire.get("klog_whole", False), "klog_whole")
+        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")), _usage(wire.get("used")), whole)
 
 
 def _fsck(obj: object) -> FsckResult | None:
@@ -264,6 +267,12 @@ def _array(obj: object, place: str, length_max: int) -> list[object]:
         raise ObservationError(place, "an array", obj)
     if len(obj) > length_max:
         raise ObservationError(place, f"at most {length_max} items", len(obj))
+    return obj
+
+
+def _boolean(obj: object, place: str) -> bool:
+    if type(obj) is not bool:
+        raise ObservationError(place, "true or false", obj)
     return obj
 
 

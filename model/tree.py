@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from postcrash.model.choices import Choice
 from postcrash.model.operation import HANDLE
@@ -12,6 +12,17 @@ EntryType = Literal["file", "dir", "symlink", "other"]
 ROOT_PATH = "."
 
 _DELTA_MAX = 64
+_UNREAD = "error:"
+"""Begins the source of bytes that could not be read; the errno follows."""
+
+
+class Unread(NamedTuple):
+    """What could not be read, with the errno: an entry, or if there is an `end`, its bytes from `start` up to there."""
+
+    path: str
+    errno: int
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,16 @@ class Entry:
     hash: str = ""
     error: int = 0
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def unread(self) -> Unread | None:
+        """The first part that could not be read: the whole entry, or bytes of a file; None if all was read."""
+        if self.error:
+            return Unread(self.path, self.error)
+        for start, end, source in self.segments:
+            if source.startswith(_UNREAD):
+                return Unread(self.path, int(source.removeprefix(_UNREAD)), start, end)
+        return None
 
 
 class Tree(Mapping[str, Entry]):
@@ -82,6 +103,12 @@ class Tree(Mapping[str, Entry]):
         yield from (path for path in self._base if path not in self._delta)
         yield from (path for path, entry in self._delta.items() if entry is not None)
 
+    @property
+    def unread(self) -> Unread | None:
+        """The first part that could not be read, None if all was."""
+        found = [unread for path in self.paths() if (unread := self[path].unread)]
+        return min(found, key=lambda unread: _walk_order(unread.path), default=None)
+
     def names(self, inode: int) -> list[str]:
         """All paths of one inode, sorted."""
         return sorted(path for path in self.paths() if self[path].inode == inode)
@@ -109,4 +136,4 @@ def _walk_order(path: str) -> tuple[str, ...]:
     return () if path == ROOT_PATH else tuple(path.split("/"))
 
 
-__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree"]
+__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "Unread"]

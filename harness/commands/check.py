@@ -26,6 +26,8 @@ from postcrash.reports.explanation_text import render_text
 from postcrash.reports.records import standing_json
 from postcrash.targets import Target
 
+UNTESTED = "–"
+"""In place of a verdict's symbol, where no crash state put the question."""
 FINDINGS_MAX = 5
 """Different messages of one judge that are followed up."""
 
@@ -98,7 +100,7 @@ def check(
     firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
     smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
     about = {name: said_of(target, how.model, name) for name in result.rulings}
-    asked = {name: ruling.verdict for name, ruling in result.rulings.items() if _is_asked(ruling)}
+    asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
     on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
     told = {**_to_json(result, about), "on_promises": on_promises.name.lower()}
     write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
@@ -133,16 +135,16 @@ def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
     return named or tuple(judge for judge in all_judges() if is_shown(judge, target))
 
 
-def _is_asked(ruling: Ruling) -> bool:
-    """Whether the workload put the question; else that it holds says nothing."""
-    return ruling.relevant or ruling.verdict is not Verdict.HOLDS
+def _word(ruling: Ruling) -> str:
+    """The verdict as JSON says it."""
+    return ruling.verdict.name.lower() if ruling.is_tested else "untested"
 
 
 def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
     rulings = {
         name: {
-            **{"verdict": ruling.verdict.name.lower(), "relevant": ruling.relevant, "reason": ruling.reason},
-            **standing_json(about[name], ruling.verdict if _is_asked(ruling) else Verdict.UNDECIDED),
+            **{"verdict": _word(ruling), "relevant": ruling.relevant, "reason": ruling.reason},
+            **standing_json(about[name], ruling.verdict if ruling.is_tested else Verdict.UNDECIDED),
         }
         for name, ruling in result.rulings.items()
     }
@@ -180,7 +182,10 @@ def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
         console.print(f"again: postcrash repro {finding.id}", highlight=False)
     console.rule()
     for name, ruling in result.rulings.items():
-        meaning = standing_text(about[name], ruling.verdict) if _is_asked(ruling) else "not put to the test"
+        if not ruling.is_tested:
+            console.print(f"[dim]{UNTESTED}[/] {name} (not put to the test)", highlight=False)
+            continue
+        meaning = standing_text(about[name], ruling.verdict)
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
         console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)

@@ -20,6 +20,7 @@ from postcrash.harness.hunt import hunt as run
 from postcrash.harness.judges import CheckerJudge, kind_of, recoveries_for
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.recovery import SameRecovery
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, parse_workload
 from postcrash.properties.promises import Said, said_of, standing_text
@@ -125,8 +126,8 @@ def hunt(
 
 
 def _on_promises(plan: Plan, hunted: Hunted) -> Verdict:
-    """That of the hunt, of which only groups count that break a promise; UNDECIDED if nothing judged is promised."""
-    if not any(_said(plan, judge.name).promise for judge in plan.judges):
+    """The hunt's verdict, counting only the groups that break a promise; UNDECIDED if no promise was tested."""
+    if not any(hunted.tested[judge.name] and _said(plan, judge.name).promise for judge in plan.judges):
         return Verdict.UNDECIDED
     groups = {cause: group for cause, group in hunted.groups.items() if _said(plan, cause.checker).promise}
     return replace(hunted, groups=groups).verdict
@@ -162,6 +163,7 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
         "kernel": plan.kernel,
         "model": plan.how.model,
         "judges": [judge.name for judge in plan.judges],
+        "tested": {name: hunted.tested[name] for name in _judges(plan)},
         "grammar": selection.space.grammar.name,
         "operations": selection.space.length,
         "shard": list(selection.shard),
@@ -190,6 +192,11 @@ def _to_json(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story]
             {**_story(story), **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED)} for story in told
         ],
     }
+
+
+def _judges(plan: Plan) -> list[str]:
+    """The names of all who judge, in the order of the tables."""
+    return [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
 
 
 def _story(story: Story) -> dict[str, object]:
@@ -231,8 +238,17 @@ def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], 
         console.print(f"note: {note}", markup=False)
     if len(hunted.notes) > NOTES_MAX:
         console.print(f"{len(hunted.notes) - NOTES_MAX} more notes: see --json")
+    console.print(_tested(plan, hunted))
     console.print(_asked(selection, hunted))
     console.print(_came_to(plan, hunted, seconds))
+
+
+def _tested(plan: Plan, hunted: Hunted) -> str:
+    """In how many workloads each judge's premise was true; what a judge passes without it says nothing."""
+    counts = [(name, hunted.tested[name]) for name in _judges(plan)]
+    never = ", ".join(name for name, count in counts if not count)
+    some = ", ".join(f"{name} {count}" for name, count in counts if count)
+    return f"put to the test, of {hunted.run} workloads: {some or 'nothing'}" + (f"; never: {never}" if never else "")
 
 
 def _asked(selection: Selection, hunted: Hunted) -> str:

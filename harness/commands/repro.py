@@ -16,7 +16,7 @@ from postcrash.harness.output import write_json
 from postcrash.harness.recording import record, settings_for_recorders
 from postcrash.harness.recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.session import Session
-from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload, worst
 from postcrash.reports.records import Finding
 
 
@@ -33,7 +33,8 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
 
     \b
     ID is printed by `check` and `characterize`, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if
-    it never does, 3 if it sometimes does: then something is not deterministic.
+    it never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
+    judged.
     """
     finding = session.store.finding(id)
     with source_of(session.store, finding) as (source, under), Machine(_settings(session, finding)) as machine:
@@ -42,7 +43,7 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         else:
             judge = _judge(machine, under, finding)
             answers = [_once(machine, source, finding, judge) for _ in range(times)]
-    failures = sum(failed for failed, _ in answers)
+    failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
     write_json(
         json_file,
@@ -58,7 +59,7 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         console.print(message, markup=False, highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
-    return ExitCode.VIOLATED if failures else ExitCode.HOLDS
+    return worst(verdict for verdict, _ in answers).exit_code
 
 
 def _other(finding: Finding, label: str) -> str:
@@ -73,8 +74,8 @@ def _settings(session: Session, finding: Finding) -> MachineSettings:
     return settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
 
 
-def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[bool, str]:
-    """Whether two guests in a row are lost over the finding's workload, as they were."""
+def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[Verdict, str]:
+    """VIOLATED if two guests in a row are lost over the finding's workload, as they were."""
     how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
     mount = session.target(finding.target).mount_wire()
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
@@ -82,10 +83,10 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
         try:
             record(machine, source.base, mount, workload, out, {}, held=how["held"], recorder=how["recorder"])
         except GuestLostError as error:
-            return True, f"{doing(workload, error.lost)}: {error}"
+            return Verdict.VIOLATED, f"{doing(workload, error.lost)}: {error}"
     if machine.take_lost():
-        return False, "one guest was lost, and a fresh one ran the workload to its end"
-    return False, "the workload ran to its end"
+        return Verdict.HOLDS, "one guest was lost, and a fresh one ran the workload to its end"
+    return Verdict.HOLDS, "the workload ran to its end"
 
 
 def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:
@@ -97,16 +98,16 @@ def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | 
     return judges_named([finding.checker])[0]
 
 
-def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[bool, str]:
+def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
     event = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
     if event["observation"] is None:
-        return finding.casualty is not None, event["casualty"]["what"]
+        return Verdict.UNDECIDED if judge else Verdict.VIOLATED, event["casualty"]["what"]
     if judge is None:
-        return False, "the state is recovered"
+        return Verdict.HOLDS, "the state is recovered"
     workload = parse_workload(finding.workload_text, finding.workload_name)
     try:
         observation = Observation.from_wire(event["observation"])
     except ObservationError as error:
         raise UsageError(f"the agent's report is broken: {error}") from error
     opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)
-    return opinion.verdict is Verdict.VIOLATED, opinion.message or f"{judge.name} holds"
+    return opinion.verdict, opinion.message or f"{judge.name} holds"

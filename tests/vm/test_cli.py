@@ -114,6 +114,20 @@ def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: P
     assert report["judges"]["P5"] == told
 
 
+def test_a_judge_without_a_premise_is_not_put_to_the_test(tmp_path: Path) -> None:
+    (tmp_path / "w.ops").write_text("creat a\n")
+    arguments = ("check", "w.ops", "--target", "ext4-current", "--judge")
+    alone = postcrash(tmp_path, *arguments, "P2", "--json", "-")
+    report = json.loads(alone.stdout)
+    assert (alone.returncode, report["verdict"]) == (6, "undecided"), alone.stderr
+    assert report["judges"]["P2"]["verdict"] == "untested"
+    assert "– P2 (not put to the test)" in postcrash(tmp_path, *arguments, "P2").stdout
+    both = postcrash(tmp_path, *arguments, "P2,mounts", "--json", "-")
+    report = json.loads(both.stdout)
+    assert (both.returncode, report["verdict"]) == (0, "holds")
+    assert [report["judges"][name]["verdict"] for name in ("P2", "mounts")] == ["untested", "holds"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -75,6 +75,8 @@ def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -
     assert found["workloads"]["run"] + found["workloads"]["same"] + found["workloads"]["alike"] == limit
     assert int(found["states"]) == int(found["states_total"]) > found["recoveries"] > limit
     assert list((tmp_path / ".postcrash/recordings").iterdir()) == []
+    assert found["tested"].keys() == set(found["judges"])
+    assert all(0 < count <= found["workloads"]["run"] for count in found["tested"].values())
 
 
 def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:

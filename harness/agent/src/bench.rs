@@ -5,23 +5,23 @@ use std::time::Instant;
 
 use postcrash_wire::{Message, Spin};
 
-use crate::kernel_log;
+use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::walk::walk;
 
 /// Mount, walk, unmount `count` times; answers the seconds it took.
-pub fn spin(mailbox: &mut Mailbox, spin: &Spin) -> io::Result<()> {
+pub fn spin(mailbox: &mut Mailbox, log: &mut KernelLog, spin: &Spin) -> io::Result<()> {
     let started = Instant::now();
     let mut entries = 0;
     for _ in 0..spin.count {
-        kernel_log::clear()?;
+        log.begin(false)?;
         mount(&spin.device, &spin.recover.mount)?;
         let tree = walk(false)?;
         entries = tree.len();
         let json = serde_json::to_vec(&tree).map_err(io::Error::other)?;
         std::hint::black_box(json);
-        kernel_log::take_warnings()?;
+        log.take()?;
         unmount()?;
     }
     let seconds = started.elapsed().as_secs_f64();

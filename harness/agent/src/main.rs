@@ -10,6 +10,7 @@ mod extents;
 mod fsck;
 mod held;
 mod kernel_log;
+mod log_limits;
 mod log_writes;
 mod mailbox;
 mod modules;
@@ -23,6 +24,7 @@ mod walk;
 
 use std::io;
 
+use kernel_log::KernelLog;
 use mailbox::Mailbox;
 use postcrash_wire::{Command, Message};
 
@@ -51,12 +53,13 @@ fn serve() -> io::Result<()> {
     mount::mount_devices()?;
     modules::load(BOOT_MODULES)?;
     let mut mailbox = Mailbox::open(MAILBOX)?;
+    let mut log = KernelLog::open()?;
     loop {
         let result = match mailbox.next_command()? {
             Command::Stop => return Ok(()),
             Command::Run(run) => run::run(&mut mailbox, &run),
-            Command::Recover(recover) => recover::recover(&mut mailbox, &recover, TEST_DISK),
-            Command::Spin(spin) => bench::spin(&mut mailbox, &spin),
+            Command::Recover(recover) => recover::recover(&mut mailbox, &mut log, &recover, TEST_DISK),
+            Command::Spin(spin) => bench::spin(&mut mailbox, &mut log, &spin),
         };
         if let Err(error) = result {
             mailbox.send(&Message::Failed(error.to_string()))?;

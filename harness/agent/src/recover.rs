@@ -6,7 +6,7 @@ use postcrash_wire::{Message, Recover};
 use serde::Serialize;
 
 use crate::fsck::{fsck, Fsck};
-use crate::kernel_log;
+use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::sys::errno;
@@ -19,6 +19,9 @@ struct Observation {
     /// Null where it was not asked for.
     tree: Option<Vec<Entry>>,
     klog: Vec<String>,
+    /// No line of `klog` is missing.
+    klog_whole: bool,
+    /// Null where it was not asked for, and where the mount failed.
     fsck: Option<Fsck>,
     /// Null where it was not asked for, and where the mount failed.
     used: Option<Used>,
@@ -26,8 +29,8 @@ struct Observation {
 
 /// Recover `device`. The report goes out before unmounting unless fsck is to run afterwards: what the kernel
 /// reads after the report has influenced nothing.
-pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Result<()> {
-    kernel_log::clear()?;
+pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, device: &str) -> io::Result<()> {
+    log.begin(recover.whole_log)?;
     // What it could not do shows in the mount.
     fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
@@ -36,6 +39,7 @@ pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Re
         mount_errno: mounted.as_ref().err().map_or(0, errno),
         tree: tree(recover, mounted.is_ok())?,
         klog: Vec::new(),
+        klog_whole: false,
         fsck: None,
         used: None,
     };
@@ -49,7 +53,8 @@ pub fn recover(mailbox: &mut Mailbox, recover: &Recover, device: &str) -> io::Re
         unmount()?;
         observation.fsck = fsck(&recover.fsck)?;
     }
-    observation.klog = kernel_log::take_warnings()?;
+    let said = log.take()?;
+    (observation.klog, observation.klog_whole) = (said.lines, said.whole);
     mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
     if is_mounted && !check_after {
         unmount()?;

@@ -83,7 +83,8 @@ impl Walker {
         for (i, name) in names.iter().enumerate() {
             let text = name.to_bytes().escape_ascii().to_string();
             let ours = prefix.is_empty() && HIDDEN.contains(&text.as_str());
-            if !ours && names.get(i + 1) != Some(name) && self.entries.len() < ENTRIES_MAX {
+            // One more than can be reported, so that a tree that was cut is not taken for a whole one.
+            if !ours && names.get(i + 1) != Some(name) && self.entries.len() <= ENTRIES_MAX {
                 self.name(folder.as_raw_fd(), name, format!("{prefix}{text}"), depth);
             }
         }

@@ -83,6 +83,9 @@ pub struct Recover {
     /// Program and arguments run on the unmounted device after recovery; empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,
+    /// Wait, if need be for seconds, until no limit of the kernel's on messages can hide a line of this recovery.
+    #[serde(default)]
+    pub whole_log: bool,
 }
 
 /// Recover the same device many times without the crash disk (bench baseline).

@@ -16,7 +16,7 @@ use crate::{qemu, stacks, termination, uml};
 pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
 /// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console, and what it
 /// is asked for by SysRq keys, of which Debian's kernels allow only some by default.
-pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 panic=-1 oops=panic sysrq_always_enabled";
+pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 log_buf_len=128K panic=-1 oops=panic sysrq_always_enabled";
 
 /// File in a guest's work folder that takes what its kernel prints.
 pub const CONSOLE: &str = "console";

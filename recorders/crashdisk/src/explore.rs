@@ -20,6 +20,7 @@ use crate::contents::settle;
 use crate::control::{Casualty, Event, Explore, IntervalReport, Outcome, Reached};
 use crate::disk::{holds_reads, StateDisk};
 use crate::guest::{peak_memory_kib, GuestError};
+use crate::kernel_log::{agree, is_whole};
 use crate::machine::Machine;
 use crate::memo::Footprint;
 use crate::random::Random;
@@ -73,7 +74,9 @@ pub fn execute(
     }
     let mut explorer = Fixed::new(choices, |_, _| 0);
     explorer.next_execution();
-    let mut trust = Trust::new(source, recover);
+    // One state is worth the time that it takes for its log to be whole.
+    let recover = Recover { whole_log: true, ..recover.clone() };
+    let mut trust = Trust::new(source, &recover);
     let space = Space { content: cursor.content(), interval: &interval };
     let (result, _) = run_state(machine, &mut trust, space, &mut explorer, Keep::Nothing)?;
     let (observation, casualty) = report(result);
@@ -112,8 +115,8 @@ fn run_state(
             Ok(bytes) => {
                 let report = disk.report.take().unwrap_or(bytes);
                 let recorded = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recorded(log, scratch));
-                // A state that has cost a guest is run each time.
-                if let Some(footprint) = disk.footprint.take().filter(|_| casualty.is_none()) {
+                // A state that has cost a guest is run each time, and one of which the log may lack lines.
+                if let Some(footprint) = disk.footprint.take().filter(|_| casualty.is_none() && is_whole(&report)) {
                     machine.recoveries.remember(trust.recover, space, explorer, footprint);
                 }
                 return Ok((Ok(report), recorded.transpose()?));
@@ -340,7 +343,7 @@ impl Campaign<'_> {
             // One may have settled what the other left open: compare under the choices of both.
             settle(&mut first, &explorer.choices().into_iter().collect());
             settle(&mut second, &choices.iter().copied().collect());
-            if first != second {
+            if !agree(&first, &second) {
                 Event::Nondeterministic { interval: space.interval.index, choices, first, second }.emit();
             }
         }

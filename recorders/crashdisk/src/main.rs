@@ -9,6 +9,7 @@ mod engine;
 mod explore;
 mod guest;
 mod held;
+mod kernel_log;
 mod log_disk;
 mod machine;
 mod mailbox;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::control::{Event, Work};
 use crate::disk::PlainDisk;
 use crate::guest::GuestError;
+use crate::kernel_log::agree;
 use crate::machine::Machine;
 use crate::overlay::Overlay;
 use crate::source::Source;
@@ -54,9 +55,9 @@ impl<'a> Trust<'a> {
 
     fn compare(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         let seen = self.look(machine)?;
-        if self.expected.get_or_insert_with(|| seen.clone()) != &seen {
-            let (now, then) = (String::from_utf8_lossy(&seen), self.expected.as_deref().unwrap_or_default());
-            let then = String::from_utf8_lossy(then);
+        let expected = self.expected.get_or_insert_with(|| seen.clone());
+        if expected != &seen && !agree(&parsed(expected), &parsed(&seen)) {
+            let (now, then) = (String::from_utf8_lossy(&seen), String::from_utf8_lossy(expected));
             return Err(GuestError::Agent(format!("a known good disk is observed as {now}, before it was {then}")));
         }
         Ok(())
@@ -69,12 +70,16 @@ impl<'a> Trust<'a> {
             Event::LostAtWork { during: Work::Trust, started: 0, returned: 0, casualty: casualty.clone() }.emit();
         }
         let bytes = answer?;
-        let observation: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let observation = parsed(&bytes);
         match objection(&observation) {
             None => Ok(bytes),
             Some(objection) => Err(GuestError::Input(objection)),
         }
     }
+}
+
+fn parsed(report: &[u8]) -> Value {
+    serde_json::from_slice(report).unwrap_or_default()
 }
 
 /// Why the base image as it was made is not in order.

@@ -14,12 +14,17 @@ def check(result: FsckResult | None) -> Finding | None:
     return Fsck().check(HISTORY, Observation(0, TREE, (), result))
 
 
-@pytest.mark.parametrize("result", [None, FsckResult(0, "clean"), FsckResult(0, "")])
-def test_clean_or_not_asked_for_is_fine(result: FsckResult | None) -> None:
+@pytest.mark.parametrize("result", [FsckResult(0, "clean"), FsckResult(0, "")])
+def test_clean_is_fine(result: FsckResult) -> None:
     assert check(result) is None
 
 
-@pytest.mark.parametrize("status", [1, 2, 4, 8, 12])
+def test_where_it_was_not_run_nothing_is_known() -> None:
+    with pytest.raises(CannotTellError, match="fsck was not run"):
+        check(None)
+
+
+@pytest.mark.parametrize("status", [1, 2, 4, 8, 12, 193, 255])
 def test_any_other_status_is_found(status: int) -> None:
     expected = Finding("fsck", f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
     assert check(FsckResult(status, "Pass 1\n\n  Inode 12 has wrong size\n")) == expected
@@ -49,8 +54,17 @@ def test_long_output_is_shortened() -> None:
 
 @pytest.mark.parametrize(
     ("status", "reason"),
-    [(-9, "killed by signal 9"), (127, "no such program"), (16, "usage or syntax error"), (32, "cancelled")],
+    [
+        *((-9, "killed by signal 9"), (129, "killed by signal 1"), (139, "killed by signal 11")),
+        *((192, "killed by signal 64"), (128, "shared library error"), (127, "no such program")),
+        *((16, "usage or syntax error"), (32, "cancelled")),
+    ],
 )
 def test_a_checker_that_did_not_look_decides_nothing(status: int, reason: str) -> None:
     with pytest.raises(CannotTellError, match=reason):
         check(FsckResult(status, "sh: e2fsck: not found"))
+
+
+def test_one_that_was_killed_decides_nothing_though_what_it_said_by_then_is_harmless() -> None:
+    with pytest.raises(CannotTellError, match="killed by signal 9"):
+        check(FsckResult(137, NOT_UNMOUNTED))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.kernel_log import ALLOWED, KernelLog
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
 
@@ -25,8 +26,8 @@ NORMAL = [
 ]
 
 
-def found(*lines: str) -> str | None:
-    finding = KernelLog().check(HISTORY, Observation(0, TREE, lines))
+def found(*lines: str, whole: bool = True) -> str | None:
+    finding = KernelLog().check(HISTORY, Observation(0, TREE, lines, klog_whole=whole))
     return finding.message if finding else None
 
 
@@ -63,6 +64,21 @@ def test_warnings_and_worse_count(level: int) -> None:
 def test_other_lines_are_found(line: str) -> None:
     message = found(NORMAL[0], line)
     assert message == f"the kernel says: {line.removeprefix('<4>').removeprefix('<1>')}"
+
+
+@pytest.mark.parametrize("lines", [(), NORMAL])
+def test_a_log_that_may_lack_lines_is_not_clean(lines: tuple[str, ...]) -> None:
+    with pytest.raises(CannotTellError, match="may lack lines"):
+        found(*lines, whole=False)
+
+
+def test_what_is_found_stands_though_lines_may_be_missing() -> None:
+    assert found("<3>EXT4-fs error", whole=False) == "the kernel says: EXT4-fs error"
+
+
+def test_a_log_of_which_nobody_says_that_it_is_whole_is_not() -> None:
+    assert not Observation(0, TREE).klog_whole
+    assert not Observation.from_wire({"mount_errno": 5, "tree": None, "klog": []}).klog_whole
 
 
 def test_a_long_report_is_shortened() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
 
@@ -36,4 +37,5 @@ def test_litmus(entries: str, message: str) -> None:
 
 def test_a_tree_that_was_read_in_part_is_not_judged() -> None:
     tree = Tree([Entry(".", "dir", nlink=2), Entry("a", "file", inode=2, nlink=2), Entry("b", "file", error=5)])
-    assert LinkCounts().check(HISTORY, Observation(0, tree)) is None
+    with pytest.raises(CannotTellError, match=r"b cannot be read \(errno 5\)"):
+        LinkCounts().check(HISTORY, Observation(0, tree))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import CannotTellError, Finding
 from postcrash.checkers.mounts import Mounts
 from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
 
@@ -13,6 +13,11 @@ ROOT = Entry(".", "dir")
 def test_what_mounts_and_can_be_read_is_fine() -> None:
     stale = Entry("a", "file", size=10, segments=(Segment(0, 10, "stale"),))
     assert Mounts().check(HISTORY, Observation(0, Tree([ROOT, stale]))) is None
+
+
+def test_a_tree_that_nobody_looked_at_is_not_in_order() -> None:
+    with pytest.raises(CannotTellError, match="not looked at"):
+        Mounts().check(HISTORY, Observation(0, Tree()))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import errno
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,17 @@ ALL = pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.n
 
 (WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; truncate a 1"))
 ROOT, A = Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)
+FINE: dict[str, Any] = {"fsck": FsckResult(0, ""), "used": Usage("", 0), "klog_whole": True}
+"""What is not a tree, and in order."""
 CANARIES = {
-    "mounts": Observation(5, Tree()),
-    "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",)),
-    "fsck": Observation(0, Tree([ROOT, A]), (), FsckResult(4, "bad")),
-    "durability": Observation(0, Tree([ROOT])),
-    "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file", nlink=1, inode=3)])),
-    "foreign-bytes": Observation(0, Tree([ROOT, replace(A, size=1, segments=(Segment(0, 1, "stale"),))])),
-    "link-counts": Observation(0, Tree([ROOT, replace(A, nlink=2)])),
-    "usable": Observation(0, Tree([ROOT, A]), used=Usage("rmdir D", errno.ENOTEMPTY)),
+    "mounts": Observation(5, Tree(), **FINE),
+    "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",), **FINE),
+    "fsck": Observation(0, Tree([ROOT, A]), **FINE | {"fsck": FsckResult(4, "bad")}),
+    "durability": Observation(0, Tree([ROOT]), **FINE),
+    "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file", nlink=1, inode=3)]), **FINE),
+    "foreign-bytes": Observation(0, Tree([ROOT, replace(A, size=1, segments=(Segment(0, 1, "stale"),))]), **FINE),
+    "link-counts": Observation(0, Tree([ROOT, replace(A, nlink=2)]), **FINE),
+    "usable": Observation(0, Tree([ROOT, A]), **FINE | {"used": Usage("rmdir D", errno.ENOTEMPTY)}),
 }
 
 
@@ -43,7 +46,7 @@ def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
     for checked in HOTDEP13:
         for workload in checked.workloads():
             for history, tree in crash_free(workload.with_tail()):
-                assert checker.check(history, Observation(0, tree, (), FsckResult(0, ""))) is None
+                assert checker.check(history, Observation(0, tree, **FINE)) is None
 
 
 def test_checkers_are_found_by_name() -> None:

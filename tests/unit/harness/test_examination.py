@@ -3,7 +3,11 @@
 from itertools import permutations
 from typing import Any
 
-from postcrash.harness.examination import Ruling, Witness
+import pytest
+
+from postcrash.harness.examination import Examination, Ruling, Witness
+from postcrash.harness.judges import Opinion
+from postcrash.model import Verdict
 
 
 def witness(lost: tuple[int, ...], torn: int = 0, started: int = 3, interval: int = 1) -> Witness:
@@ -58,3 +62,28 @@ def test_settling_counts_pieces_and_names_deviations_only() -> None:
     assert settled.choices == ((1, 2), (4, 1))
     assert settled.lost == (10, 11, 40)
     assert settled.torn == 2
+
+
+PASSED, VACUOUS = Opinion(Verdict.HOLDS, True, ""), Opinion(Verdict.HOLDS, False, "")
+UNSEEN, BROKEN = Opinion(Verdict.UNDECIDED, False, "why"), Opinion(Verdict.VIOLATED, True, "what")
+
+
+@pytest.mark.parametrize(
+    ("opinions", "verdict"),
+    [
+        ({"a": [PASSED]}, Verdict.HOLDS),
+        ({"a": [VACUOUS]}, Verdict.UNDECIDED),
+        ({"a": [VACUOUS], "b": []}, Verdict.UNDECIDED),
+        ({}, Verdict.UNDECIDED),
+        ({"a": [VACUOUS], "b": [VACUOUS, PASSED]}, Verdict.HOLDS),
+        ({"a": [PASSED], "b": [UNSEEN]}, Verdict.UNDECIDED),
+        ({"a": [VACUOUS], "b": [BROKEN]}, Verdict.VIOLATED),
+    ],
+)
+def test_what_was_not_put_to_the_test_holds_nothing(opinions: dict[str, list[Opinion]], verdict: Verdict) -> None:
+    examination = Examination()
+    for name, said in opinions.items():
+        examination.rulings[name] = Ruling()
+        for opinion in said:
+            examination.rulings[name].take(opinion)
+    assert examination.verdict is verdict

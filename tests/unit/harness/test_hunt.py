@@ -58,6 +58,7 @@ class Pretence:
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour, self.ran = behaviour, list[str]()
+        self.relevant = True
 
     def __call__(
         self, todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: object
@@ -76,7 +77,7 @@ class Pretence:
                 recording, each.base.id, each.how.model, each.kernel, states=4, covered=4, recoveries=1
             )
             result.findings = [found(each, message, recording) for message in said]
-            result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS)
+            result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
             result.certificates = [{"index": 0}]
             done = Done(number, each, path, result)
             yield done
@@ -87,8 +88,9 @@ class Pretence:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Hunted, list[str]]]:
     """Hunts with a behaviour, always in the same store; gives the result and which workloads were run for it."""
 
-    def hunted(behaviour: Behaviour, **selected: object) -> tuple[Hunted, list[str]]:
+    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[Hunted, list[str]]:
         pretence = Pretence(behaviour)
+        pretence.relevant = relevant
         monkeypatch.setattr(module, "examine_all", pretence)
         store = Store(tmp_path / "store")
         selection = Selection(SPACE, **selected)  # type: ignore[arg-type]
@@ -118,6 +120,18 @@ def test_nothing_found_holds_and_is_not_run_again(run: Run) -> None:
     assert (first.counts["covered"], first.counts["recoveries"]) == (4 * first.run, first.run)
     again, ran = run(clean)
     assert (again, ran) == (first, [])
+
+
+def test_a_hunt_counts_where_each_judge_was_put_to_the_test(run: Run) -> None:
+    tested, _ = run(clean, sample=5)
+    assert (tested.verdict, tested.tested) == (Verdict.HOLDS, {"durability": tested.run})
+
+
+def test_a_hunt_in_which_no_premise_was_true_is_undecided(run: Run) -> None:
+    vacuous, _ = run(clean, relevant=False)
+    assert (vacuous.verdict, vacuous.tested, vacuous.undecided) == (Verdict.UNDECIDED, {}, {})
+    again, ran = run(clean)
+    assert (again, ran) == (vacuous, [])
 
 
 def test_a_clean_run_leaves_counts_only(run: Run, tmp_path: Path) -> None:

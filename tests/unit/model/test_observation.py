@@ -87,6 +87,8 @@ def without(key: str) -> Callable[[dict[str, Any]], None]:
         (top(tree=[ROOT, FILE]), "tree[1].path"),
         (top(tree=[ROOT, LINK, {**FILE, "path": "s/a"}]), "tree[2].path"),
         (top(klog=None), "klog"),
+        (top(klog_whole=None), "klog_whole"),
+        (top(klog_whole=1), "klog_whole"),
         (top(klog=[5]), "klog[0]"),
         (top(fsck=1), "fsck"),
         (top(fsck={"status": 256, "output": ""}), "fsck.status"),

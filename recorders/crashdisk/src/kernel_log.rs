@@ -1,0 +1,53 @@
+//! Kernel logs of which lines may be missing, for a reason that is the guest's and not the disk's.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+const LOG: [&str; 2] = ["klog", "klog_whole"];
+
+/// What of the agent's report says that.
+#[derive(Deserialize)]
+struct Log {
+    klog_whole: bool,
+}
+
+/// Whether the agent has seen all lines. Where it does not say, it may not have.
+pub fn is_whole(report: &[u8]) -> bool {
+    serde_json::from_slice::<Log>(report).is_ok_and(|log| log.klog_whole)
+}
+
+/// Whether two observations of one crash state are the same. Logs are compared only where both are whole.
+pub fn agree(first: &Value, second: &Value) -> bool {
+    let whole = [first, second].iter().all(|each| each.get("klog_whole") == Some(&Value::Bool(true)));
+    first == second || (!whole && without_log(first) == without_log(second))
+}
+
+fn without_log(observation: &Value) -> Value {
+    let mut rest = observation.clone();
+    if let Some(fields) = rest.as_object_mut() {
+        fields.retain(|name, _| !LOG.contains(&name.as_str()));
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{agree, is_whole};
+    use serde_json::json;
+
+    #[test]
+    fn a_log_that_may_lack_lines_is_not_compared() {
+        let whole = json!({"tree": [], "klog": ["<4>a"], "klog_whole": true});
+        let part = json!({"tree": [], "klog": [], "klog_whole": false});
+        assert!(agree(&whole, &part) && agree(&part, &whole));
+        assert!(!agree(&whole, &json!({"tree": [], "klog": [], "klog_whole": true})));
+        assert!(!agree(&whole, &json!({"tree": null, "klog": [], "klog_whole": false})));
+    }
+
+    #[test]
+    fn a_report_that_does_not_say_is_not_whole() {
+        assert!(is_whole(br#"{"klog": [], "klog_whole": true}"#));
+        assert!(!is_whole(br#"{"klog": [], "klog_whole": false}"#));
+        assert!(!is_whole(br#"{"klog": []}"#));
+    }
+}
