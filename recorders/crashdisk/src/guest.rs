@@ -25,8 +25,8 @@ use crate::poll::Poll;
 use crate::sleep::Sleep;
 use crate::vhost::Connection;
 
-/// A kernel that is never at rest is not waited for longer than this.
-const REST_MAX: Duration = Duration::from_millis(20);
+/// A kernel that is never at rest is not waited for longer than this. A busy host must not make it seem so.
+const REST_MAX: Duration = Duration::from_secs(2);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 /// How a guest is started.

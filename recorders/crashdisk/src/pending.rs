@@ -42,9 +42,11 @@ impl PendingRequests {
         let mut writes: Vec<u32> = self.requests.iter().filter(|each| each.is_write()).map(|each| each.id).collect();
         let only_writes = writes.len() == self.requests.len();
         writes.dedup();
-        let Some(drawn) = draw(writes.len()) else { return std::mem::take(&mut self.requests) };
+        let all = std::mem::take(&mut self.requests);
+        let drawn = if writes.is_empty() { None } else { draw(writes.len()) };
+        let Some(drawn) = drawn else { return all };
         let is_now = |each: &Pending| if only_writes { each.id == writes[drawn] } else { !each.is_write() };
-        let (now, later) = std::mem::take(&mut self.requests).into_iter().partition(is_now);
+        let (now, later) = all.into_iter().partition(is_now);
         self.requests = later;
         now
     }
@@ -76,6 +78,14 @@ mod tests {
         let mut pending = pending();
         assert_eq!(ids(&pending.next(|_| None)), [0, 0, 1, 2]);
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn flushes_alone_are_not_drawn() {
+        let mut pending = PendingRequests::default();
+        pending.add(Request::of(Kind::Flush), 0);
+        assert_eq!(ids(&pending.next(|count| Some(2 % count))), [0]);
+        assert!(pending.next(|count| Some(2 % count)).is_empty());
     }
 
     #[test]
