@@ -38,7 +38,7 @@ class MachineSettings:
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
     log_disk: bool = False
-    """Guests have a disk where dm-log-writes can log."""
+    """Guests have a disk where dm-log-writes can log, which their kernel has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,11 @@ class Machine:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._work, ignore_errors=True)
+
+    @property
+    def has_log_disk(self) -> bool:
+        """Whether dm-log-writes can record its runs."""
+        return self._settings.log_disk
 
     def boot(self) -> float:
         """Start the guest. Returns the seconds that it took."""
