@@ -1,5 +1,6 @@
 """Guests that were lost: what is told of it, and the finding where two were lost over one workload."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import LostAtWork
 from postcrash.harness.examination import Examination, Ruling
-from postcrash.harness.recording import DEVICES
 from postcrash.harness.recovery import SameRecovery
 from postcrash.model import Verdict, Workload
 from postcrash.reports.consoles import console_file
@@ -58,9 +58,10 @@ def lost_in_run(plan: "Plan", recording: Path, lost: LostAtWork) -> Examination:
     """
     where = doing(plan.workload, lost)
     message = f"{where}: {lost.what}"
-    finding = _finding(plan, recording, lost, message)
+    recorded = Recording(recording)
+    finding = _finding(plan, recorded, lost, message)
     result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
-    result.device = DEVICES[plan.how.recorder]
+    result.device = json.loads(recorded.metadata)["device"]
     reason = f"the workload did not come to its end: {message}"
     names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
     result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
@@ -69,8 +70,7 @@ def lost_in_run(plan: "Plan", recording: Path, lost: LostAtWork) -> Examination:
     return result
 
 
-def _finding(plan: "Plan", recording: Path, lost: LostAtWork, message: str) -> Finding:
-    recorded = Recording(recording)
+def _finding(plan: "Plan", recorded: Recording, lost: LostAtWork, message: str) -> Finding:
     # There is none before the set-up is durable. The last one ends where the recording does.
     known = intervals(recorded, plan.base.path, plan.how.model)
     finding = Finding(

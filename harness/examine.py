@@ -17,7 +17,7 @@ from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, Opinion
 from postcrash.harness.machine import Event, Machine, Source
-from postcrash.harness.recording import DEVICES, record
+from postcrash.harness.recording import record
 from postcrash.harness.recovery import (
     BELOW,
     MESSAGE,
@@ -85,7 +85,7 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     metadata = {
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         "text": plan.workload.to_text(),
-        "completions": "at once" if plan.how.held is None else f"held back, seed {plan.how.held}",
+        "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
     mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
     try:
@@ -136,7 +136,7 @@ class _Examiner:
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
         self._result.guest = plan.guest
-        self._result.device = DEVICES[plan.how.recorder]
+        self._result.device = json.loads(self._recording.metadata)["device"]
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.recording import CRASH_DISK
+from postcrash.harness.recording import AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,9 @@ class Exploration:
     budget    for all kinds of recovery of one workload together
     seed      of random crash states, and of what is run again
     depth     2: crashes within the recovery of each crash state too
-    held      seed of the order of completions that are held back while recording; None: each write completes at once
-    recorder  what sees the requests
+    held      seed of the order in which writes complete while recording; None: in order of submission, as soon as the
+              guest stands still
+    recorder  what sees the requests, of `RECORDERS`
     """
 
     model: str = "cache"
@@ -23,4 +24,4 @@ class Exploration:
     seed: int = 1
     depth: int = 1
     held: int | None = None
-    recorder: str = CRASH_DISK
+    recorder: str = AUTO

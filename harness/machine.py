@@ -48,7 +48,7 @@ class MachineSettings:
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
     log_disk: bool = False
-    """Guests have a disk where dm-log-writes can log."""
+    """Guests have a disk where dm-log-writes can log, which their kernel has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,11 @@ class Machine:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._work, ignore_errors=True)
+
+    @property
+    def has_log_disk(self) -> bool:
+        """Whether dm-log-writes can record its runs."""
+        return self._settings.log_disk
 
     def take_lost(self) -> list[LostAtWork]:
         """The guests that were lost since this was last asked, but for those lost over crash states, oldest first."""

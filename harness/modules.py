@@ -9,6 +9,7 @@ import subprocess
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
@@ -71,6 +72,17 @@ class Modules:
         except OSError as error:
             raise InfrastructureError(f"{self._folder / name}: {error.strerror}: was depmod run there?") from error
         return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+@lru_cache(maxsize=64)
+def module_is_there(folder: Path, name: str) -> bool:
+    """Whether a kernel with the modules in `folder` has the one called `name`, built in or not."""
+    loadable, built_in = folder / "modules.dep", folder / "modules.builtin"
+    try:
+        listed = [file.read_text() for file in (loadable, built_in) if file == loadable or file.is_file()]
+    except OSError as error:
+        raise InfrastructureError(f"{error.filename}: {error.strerror}: was depmod run there?") from error
+    return any(module_name(line.partition(":")[0]) == name for lines in listed for line in lines.splitlines())
 
 
 def module_name(file: str) -> str:

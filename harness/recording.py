@@ -11,23 +11,28 @@ from typing import Any
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import GuestLostError, InfrastructureError
 from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.places import quick_folder
 from postcrash.model import Workload
 from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
+from postcrash.recorders.trace import behind_set_up
 
+AUTO = "auto"
 CRASH_DISK, DM_LOG_WRITES = crash_disk.NAME, dm_log_writes.NAME
 DEVICES = {
-    CRASH_DISK: "crash disk over virtio-blk (no FUA: FUA is write + flush)",
+    CRASH_DISK: "crash disk over virtio-blk (no FUA: FUA is write + flush; bios joined and cut)",
     DM_LOG_WRITES: "crash disk over virtio-blk, with the requests and the FUA that dm-log-writes saw above it",
 }
 """Recorders, and what a recording of theirs says of the path that it was made on."""
+RECORDERS = (AUTO, *DEVICES)
+"""What can be asked for. `auto` is dm-log-writes where the kernel has it: it alone sees bios and their FUA."""
 _DISAGREEMENTS_SHOWN = 3
 
 
 def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) -> MachineSettings:
     """Guests on which each of `recorders` can record."""
-    return replace(settings, log_disk=DM_LOG_WRITES in set(recorders))
+    return replace(settings, log_disk=settings.log_disk or DM_LOG_WRITES in set(recorders))
 
 
 def record(
@@ -45,13 +50,16 @@ def record(
 
     After GuestLostError, `out` has what the crash disk saw until then.
 
+    The recording's metadata name the recorder that `auto` stands for on this machine.
     With dm-log-writes: InfrastructureError where what it saw and what the crash disk saw cannot be of one run.
     """
+    if recorder == AUTO:
+        recorder = DM_LOG_WRITES if machine.has_log_disk else CRASH_DISK
     metadata = {**metadata, "recorder": recorder, "device": DEVICES[recorder], "held": held}
     if recorder == CRASH_DISK:
         machine.record(base, mount, workload, out, metadata, held)
         return
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+    with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
         try:
             machine.record(base, mount, workload, below, metadata, held, log=log)
@@ -60,10 +68,12 @@ def record(
             raise
         seen = Recording(below)
         try:
-            above, is_stable = dm_log_writes.trace(log, seen.disk_sectors), mount["fstype"] not in UNSTABLE
-            agreement = compare(crash_disk.trace(seen), above, is_stable=is_stable)
+            disk, above = crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors)
+            rest = behind_set_up(disk, above)
+            agreement = compare(*(rest or (disk, above)), is_stable=mount["fstype"] not in UNSTABLE)
             _refuse(workload, agreement.disagreements)
-            write_recording(out, seen.disk_sectors, json.dumps(metadata), events_with_fua(seen, agreement))
+            events = events_with_fua(seen, agreement, (rest and disk.durable) or 0)
+            write_recording(out, seen.disk_sectors, json.dumps(metadata), events)
         except (OSError, ValueError) as error:
             raise InfrastructureError(f"{workload.name}: {error}") from error
 

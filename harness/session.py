@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import click
+
 from postcrash.checkers import CHECKERS, recovery
 from postcrash.harness.aged import aged_image
 from postcrash.harness.boot import why_no_boot
@@ -18,9 +20,11 @@ from postcrash.harness.guest_root import guest_root, has_program, packed
 from postcrash.harness.kernel import Kernel, in_virtual_time
 from postcrash.harness.kernel_file_systems import has_file_system
 from postcrash.harness.kernels import Stock, choose_kernel, kernels_of
+from postcrash.harness.log_writes import has_log_writes
 from postcrash.harness.machine import MachineSettings
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
+from postcrash.harness.recording import CRASH_DISK, DEVICES
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
 from postcrash.reports.store import Store, StoreError
@@ -57,6 +61,8 @@ class Session:
     virtual_time: bool = False
     _own: list[Target] = field(default_factory=list)
     """Targets that are not in the catalogue."""
+    _without_log_writes: set[str] = field(default_factory=set)
+    """Kernels of which that has been said."""
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -108,8 +114,17 @@ class Session:
         return self._settings(self.kernel)
 
     def crew(self, guests: int | None, kernel: Kernel | None = None) -> Crew:
-        """`guests` machines, by default one for each CPU that this process may use, with `kernel` or the session's."""
-        return Crew(self._settings(kernel or self.kernel), guests or len(os.sched_getaffinity(0)))
+        """`guests` machines, by default one for each CPU that this process may use, with `kernel` or the session's.
+
+        Says so where the kernel has no dm-log-writes.
+        """
+        kernel = kernel or self.kernel
+        settings = self._settings(kernel)
+        if not settings.log_disk and kernel.label not in self._without_log_writes:
+            self._without_log_writes.add(kernel.label)
+            text = f"postcrash: {kernel.label} has no dm-log-writes: {DEVICES[CRASH_DISK]} (docs/recorders.md)"
+            click.echo(text, err=True)
+        return Crew(settings, guests or len(os.sched_getaffinity(0)))
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:
         """The kernels that `name` stands for, best first; None is what there is without a name."""
@@ -167,5 +182,5 @@ class Session:
 
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
     """How guests with `kernel` and the root folder `root` are started."""
-    is_folder = isinstance(kernel.engine, Uml)
-    return MachineSettings(kernel.path, root if is_folder else packed(root), kernel.engine)
+    root = root if isinstance(kernel.engine, Uml) else packed(root)
+    return MachineSettings(kernel.path, root, kernel.engine, log_disk=has_log_writes(kernel))

@@ -15,7 +15,7 @@ def trace(recording: Recording) -> Trace:
     """
     events = recording.events()
     completed = {event[1]: number for number, event in enumerate(events) if event[0] == "complete"}
-    requests, marks = [], []
+    requests, marks, durable = [], [], None
     for number, event in enumerate(events):
         match event:
             case ("write", id, sector, sectors, fua, preflush):
@@ -28,4 +28,6 @@ def trace(recording: Recording) -> Trace:
                 requests.append(Request("flush", 0, 0, False, False, None, number, completed.get(id)))
             case ("started" | "returned" as word, operation, *_):
                 marks.append(Mark(word, operation, number))
-    return Trace(NAME, tuple(requests), tuple(marks))
+            case ("durable",):
+                durable = number
+    return Trace(NAME, tuple(requests), tuple(marks), durable)

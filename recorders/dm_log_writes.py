@@ -12,7 +12,8 @@ from postcrash.recorders.trace import Mark, Request, Trace
 NAME = "dm-log-writes"
 SECTOR_BYTES = 512
 _MARK = re.compile(r"(started|returned):([0-9]{1,9})")
-"""What the agent writes; every other mark is left out."""
+"""What the agent writes; every other mark but `_DURABLE` is left out."""
+_DURABLE = "durable"
 
 
 def trace(log: Path, disk_sectors: int) -> Trace:
@@ -22,22 +23,24 @@ def trace(log: Path, disk_sectors: int) -> Trace:
     completed earlier, but is not covered yet, stands behind it. Device mapper hands a write with PREFLUSH and FUA on as
     a flush, with FUA too, and a FUA write. Errors as of `scan_dm_log_writes`.
     """
-    marks = []
+    marks, durable = [], None
     summary = scan_dm_log_writes(log, disk_sectors)
     for place, text in summary["marks"]:
         if found := _MARK.fullmatch(text):
             marks.append(Mark("started" if found[1] == "started" else "returned", int(found[2]), place))
+        elif text == _DURABLE:
+            durable = place
     fua_flushes = set(summary["fua_flushes"])
     logged = []
     for request in requests(log, disk_sectors):
         fua = request.fua or (request.kind == "flush" and request.submitted in fua_flushes)
         logged.append(replace(request, fua=fua, submitted=None))
-    return Trace(NAME, tuple(logged), tuple(marks))
+    return Trace(NAME, tuple(logged), tuple(marks), durable)
 
 
 def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
     """The requests of a log, by their places: each is submitted there and completed at once. Errors as of `trace`."""
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+    with tempfile.TemporaryDirectory(prefix="postcrash-", dir=log.parent) as folder:
         out = Path(folder) / "log.pcr"
         import_dm_log_writes(log, disk_sectors, out, "{}")
         found = crash_disk.trace(Recording(out)).requests

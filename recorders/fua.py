@@ -1,26 +1,33 @@
 """A recording with FUA: requests as dm-log-writes saw them, when the crash disk saw them."""
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from postcrash._core import Recording
-from postcrash.recorders.agreement import Agreement
+from postcrash.recorders.agreement import SECTOR_BYTES, Agreement
 
 Event = tuple[Any, ...]
+BLOCK = 8
+"""Sectors."""
 
 
-def events_with_fua(recording: Recording, agreement: Agreement) -> Iterator[Event]:
+def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator[Event]:
     """Events for `write_recording`, of a crash disk's recording and its agreement with a trace from above virtio-blk.
 
     The flushes that FUA writes became are gone; a FUA write is completed where its flush was. The traces must agree.
+    Of the events before number `start` only the contents count. So that they are the same in every run, there is a
+    write for each block, completed at once, and no flush. No request may be under way there.
     """
-    events = enumerate(recording.events())
-    timed: list[tuple[int, int, Event]] = [
-        (number, 0, event) for number, event in events if event[0] in ("started", "returned", "durable")
-    ]
-    placed = sorted(agreement.placed, key=lambda found: found.submitted)
-    for id, found in enumerate(placed):
-        request = found.request
+    timed: list[tuple[int, int, Event]] = []
+    ids = count()
+    for number, seen in enumerate(recording.events()):
+        if seen[0] in ("started", "returned", "durable"):
+            timed.append((number, 0, seen))
+        elif number < start:
+            timed += [(number, place, each) for place, each in enumerate(_set_up(recording, number, seen, ids))]
+    for found in sorted(agreement.placed, key=lambda found: found.submitted):
+        id, request = next(ids), found.request
         event: Event
         match request.kind:
             case "write":
@@ -33,3 +40,16 @@ def events_with_fua(recording: Recording, agreement: Agreement) -> Iterator[Even
         if found.completed is not None:
             timed.append((found.completed, id, ("complete", id)))
     return (event for _, _, event in sorted(timed, key=lambda item: item[:2]))
+
+
+def _set_up(recording: Recording, number: int, event: Event, ids: Iterator[int]) -> Iterator[Event]:
+    match event:
+        case ("zero", _, sector, sectors, discard):
+            id = next(ids)
+            yield from (("zero", id, sector, sectors, discard), ("complete", id))
+        case ("write", _, sector, sectors, _, _):
+            data = recording.data(number)
+            for start in (sector, *range(sector - sector % BLOCK + BLOCK, sector + sectors, BLOCK)):
+                id, end = next(ids), min(start - start % BLOCK + BLOCK, sector + sectors)
+                part = data[(start - sector) * SECTOR_BYTES : (end - sector) * SECTOR_BYTES]
+                yield from (("write", id, start, part, False, False), ("complete", id))

@@ -1,6 +1,6 @@
 """What a recorder saw of one run, in a form that traces of different recorders can be compared in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -36,8 +36,38 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Requests and marks of one run, as `recorder` saw them."""
+    """Requests and marks of one run, as `recorder` saw them; `durable` is where the set-up had been made durable."""
 
     recorder: str
     requests: tuple[Request, ...]
     marks: tuple[Mark, ...]
+    durable: int | None = None
+
+
+def behind_set_up(disk: Trace, above: Trace) -> tuple[Trace, Trace] | None:
+    """What both saw of one run once its set-up had been made durable: until then, what was asked for decides nothing.
+
+    None where that is not known, or if a request was under way then.
+    """
+    marks = sum(mark.position > disk.durable for mark in disk.marks) if disk.durable is not None else 0
+    requests = [_behind(trace) for trace in (disk, above)]
+    if None in requests or len(disk.marks) != len(above.marks):
+        return None
+    ours, theirs = (
+        replace(trace, requests=tuple(rest or ()), marks=trace.marks[len(trace.marks) - marks :])
+        for trace, rest in zip((disk, above), requests, strict=True)
+    )
+    return ours, theirs
+
+
+def _behind(trace: Trace) -> list[Request] | None:
+    if trace.durable is None:
+        return None
+    rest = []
+    for request in trace.requests:
+        submitted = request.completed if request.submitted is None else request.submitted
+        if submitted is None or submitted > trace.durable:
+            rest.append(request)
+        elif request.completed is None or request.completed > trace.durable:
+            return None
+    return rest

@@ -11,7 +11,7 @@ from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.kernels import ENGINES
-from postcrash.harness.recording import CRASH_DISK, DEVICES
+from postcrash.harness.recording import AUTO, RECORDERS
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
@@ -104,10 +104,10 @@ def exploration_options(command: _Command) -> _Command:
         ),
         click.option(
             "--recorder",
-            type=click.Choice(list(DEVICES)),
-            default=CRASH_DISK,
+            type=click.Choice(RECORDERS),
+            default=AUTO,
             show_default=True,
-            help="What sees the requests: with dm-log-writes, FUA is FUA (docs/recorders.md).",
+            help="What sees the requests: auto is dm-log-writes where the kernel has it (docs/recorders.md).",
         ),
         click.option(
             "--depth",

@@ -227,7 +227,8 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
     """Faults that a comparison cannot notice; the last operation returned at `end` of the trace above.
 
     Where the disk lacks the last plain writes of all, or earlier ones to the same sectors, the log does not tell that
-    they were not made while unmounting; and a write that the log lacks may be an equal one that was. For QEMU's log, a
+    they were not made while unmounting; and a write that the log lacks may be an equal one that was. A write that was
+    completed together with a FUA write may have FUA too, as both may share the flush. For QEMU's log, a
     flush may be there or not if it is the first behind a FUA write, or if nothing was certainly written since the one
     before or up to the one behind.
     """
@@ -238,7 +239,8 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
         plain = [each for each in compare(disk, above).placed if each.request.kind == "write" and not each.request.fua]
         tails = list(accumulate((sectors(each.request) for each in reversed(plain)), frozenset.union))
         lacking = [part for each in plain for part in each.parts if sectors(part) in tails]
-        return {dropped(disk, request) for request in lacking} | {dropped(above, request) for request in doubled}
+        unseen = {dropped(disk, request) for request in lacking} | {dropped(above, request) for request in doubled}
+        return unseen | set(sharing_a_flush(disk, above))
     certain = {request for request in above.requests if request.completed is not None and not request.fua}
     fua = {request for request in above.requests if request.fua}
     for placed in compare(disk, above).placed:
@@ -247,6 +249,18 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
     return {
         dropped(trace, request) for trace in (above, disk) for request in needless_flushes(trace, certain - fua, fua)
     }
+
+
+def sharing_a_flush(disk: Trace, above: Trace) -> Iterator[str]:
+    """Writes that may as well have FUA: the first flush behind them is that of a FUA write."""
+    flushes = [request for request in disk.requests if request.kind == "flush"]
+    placed = [each for each in compare(disk, above).placed if each.request.kind == "write"]
+    of_fua = {each.completed for each in placed if each.request.fua}
+    for each in placed:
+        behind = (flush for flush in flushes if each.completed is not None and (flush.submitted or 0) > each.completed)
+        flush = next(behind, None)
+        if not each.request.fua and flush is not None and flush.completed in of_fua:
+            yield f"{above.recorder}: write {above.requests.index(each.request)} at {each.request.sector} with FUA True"
 
 
 def needless_flushes(trace: Trace, certain: set[Request], fua: set[Request]) -> Iterator[Request]:

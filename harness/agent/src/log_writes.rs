@@ -43,12 +43,17 @@ impl LogWrites {
         self.logged.message(&format!("mark {word}"))
     }
 
+    /// Bring all that was written so far into the log: it has a write once a flush covers it.
+    pub fn flush(&self) -> io::Result<()> {
+        File::open(&self.logged.device)?.sync_all()
+    }
+
     /// Undo the mappings, which brings all that was seen into the log.
     ///
     /// Removal puts what no flush has covered before all that still waits for its turn (`log_writes_dtr` of
     /// drivers/md/dm-log-writes.c); so a flush comes first.
     pub fn remove(self) -> io::Result<()> {
-        let flushed = File::open(&self.logged.device).and_then(|device| device.sync_all());
+        let flushed = self.flush();
         self.logged.remove()?;
         flushed?;
         self.mirror.map_or(Ok(()), Mapping::remove)

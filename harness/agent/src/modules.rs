@@ -1,20 +1,30 @@
 //! Kernel modules: the file `/modules/NAME` lists those that NAME needs, one path a line, in the order of loading.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Mutex;
 
 use crate::sys::{check, errno};
 
 const FOLDER: &str = "/modules";
+/// What is loaded. To ask the kernel again would read every file again, and that takes longer than a small workload.
+static LOADED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 /// Load what `name` needs; false where there is no such list.
 pub fn load(name: &str) -> io::Result<bool> {
+    let mut loaded = LOADED.lock().expect("one thread");
+    let loaded = loaded.get_or_insert_with(HashSet::new);
+    if loaded.contains(name) {
+        return Ok(true);
+    }
     let list = match fs::read_to_string(format!("{FOLDER}/{name}")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         other => other?,
     };
     list.lines().try_for_each(load_file)?;
+    loaded.insert(name.to_owned());
     Ok(true)
 }
 

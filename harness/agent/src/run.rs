@@ -47,6 +47,7 @@ impl Marks<'_> {
     }
 
     fn durable(&mut self) -> io::Result<()> {
+        self.log.map_or(Ok(()), LogWrites::flush)?;
         self.mailbox.send(&Message::Durable)?;
         self.recorders("durable")
     }

@@ -126,6 +126,11 @@ impl Request {
         Ok(Request { head: chain.head, kind, target, status: status.address })
     }
 
+    #[cfg(test)]
+    pub fn of(kind: Kind) -> Request {
+        Request { head: 0, kind, target: Vec::new(), status: 0 }
+    }
+
     /// Put `data` where the guest wants it, and the status. Returns the number of bytes written.
     pub fn answer(&self, memory: &GuestMemory, data: &[u8], status: Status) -> io::Result<u32> {
         let mut rest = data;

@@ -35,7 +35,11 @@ pub trait Disk {
     fn completed(&mut self, _id: u32) -> Result<(), RecordingError> {
         Ok(())
     }
-    /// Which of `count` finished writes is completed next; none: each at once, in order.
+    /// Whether writes and flushes are completed only when the guest stands still (see `pending`); else each at once.
+    fn completes_at_rest(&self) -> bool {
+        false
+    }
+    /// Which of `count` finished writes is completed next; none: all of them, in order.
     fn next_completion(&mut self, _count: usize) -> Option<usize> {
         None
     }
@@ -223,6 +227,10 @@ impl Disk for RecordingDisk<'_> {
         self.log.completed(id)
     }
 
+    fn completes_at_rest(&self) -> bool {
+        self.log.recording
+    }
+
     fn next_completion(&mut self, count: usize) -> Option<usize> {
         let order = self.order.as_mut().filter(|_| self.log.recording)?;
         Some(order.below(count as u64) as usize)
@@ -279,6 +287,10 @@ impl Disk for StateDisk<'_> {
 
     fn completed(&mut self, id: u32) -> Result<(), RecordingError> {
         self.log.as_mut().map_or(Ok(()), |log| log.completed(id))
+    }
+
+    fn completes_at_rest(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.recording)
     }
 
     fn message(&mut self, message: &Message) -> Result<(), RecordingError> {

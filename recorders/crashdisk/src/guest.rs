@@ -21,12 +21,13 @@ use crate::engine::{self, Engine, CONSOLE, SOCKETS};
 use crate::held::HeldReads;
 use crate::log_disk::{self, LogDisk};
 use crate::mailbox::Mailbox;
+use crate::pending::PendingRequests;
 use crate::poll::Poll;
 use crate::sleep::Sleep;
 use crate::vhost::Connection;
 
-/// A kernel that is never at rest is not waited for longer than this.
-const REST_MAX: Duration = Duration::from_millis(20);
+/// A kernel that is never at rest is not waited for longer than this. A busy host must not make it seem so.
+const REST_MAX: Duration = Duration::from_secs(2);
 /// A guest that says nothing is looked after so often.
 const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
@@ -116,8 +117,7 @@ pub struct Guest {
     mailbox: Mailbox,
     log_disk: Option<LogDisk>,
     held: HeldReads,
-    /// Requests of the test disk that are done and not completed yet, with the disk's number of each.
-    uncompleted: Vec<(Request, u32)>,
+    pending: PendingRequests,
     sleep: Sleep,
     gone: bool,
 }
@@ -156,7 +156,7 @@ impl Guest {
             mailbox: Mailbox::default(),
             log_disk,
             held: HeldReads::default(),
-            uncompleted: Vec::new(),
+            pending: PendingRequests::default(),
             sleep: Sleep::watching(Vec::new()),
             gone: false,
         };
@@ -206,7 +206,7 @@ impl Guest {
             if left.is_zero() {
                 return Err(self.give_up(format!("the guest hangs: no {what} within {} s", limit.as_secs_f64())));
             }
-            let idle = self.held.is_empty() && self.uncompleted.is_empty();
+            let idle = self.held.is_empty() && self.pending.is_empty();
             let tokens = if idle { self.poll.wait(left.min(REMIND_EVERY))? } else { self.poll.ready()? };
             if idle && tokens.is_empty() {
                 self.remind();
@@ -218,14 +218,14 @@ impl Guest {
                 self.sleep.disturb();
                 self.held.awaited();
             } else if !idle && self.sleep.is_sound() {
-                self.let_go(disk)?;
+                self.let_go(disk).map_err(|error| self.blame(error))?;
                 self.sleep.disturb();
             }
         }
         let rest = self.held.take_all();
         self.answer(rest, disk)?;
-        while !self.uncompleted.is_empty() {
-            self.complete(0, disk)?;
+        while !self.pending.is_empty() {
+            self.complete(disk)?;
         }
         Ok(())
     }
@@ -240,21 +240,29 @@ impl Guest {
         }
     }
 
-    /// The guest stands still: answer a read or complete a request that it may be waiting for.
+    /// The guest stands still: answer a read or complete requests that it may be waiting for.
     fn let_go(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         if let Some(request) = self.held.next() {
             return self.answer(vec![request], disk);
         }
-        let position = disk.next_completion(self.uncompleted.len()).unwrap_or(0);
-        self.complete(position, disk)
+        self.complete(disk)
     }
 
-    fn complete(&mut self, position: usize, disk: &mut dyn Disk) -> Result<(), GuestError> {
-        let (request, id) = self.uncompleted.remove(position);
-        disk.completed(id)?;
+    /// Complete those of the pending requests whose turn it is, with one interrupt for all. If there are new requests in
+    /// the ring, these come first: the guest asked for them without knowing of the completions.
+    fn complete(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        if self.serve_disk(disk)? {
+            return Ok(());
+        }
+        let requests = self.pending.next(|count| disk.next_completion(count));
+        for each in &requests {
+            disk.completed(each.id)?;
+        }
         let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
-        let written = request.answer(&connection.memory, &[], Status::Ok)?;
-        connection.queue.complete(request.head, written);
+        for each in &requests {
+            let written = each.request.answer(&connection.memory, &[], Status::Ok)?;
+            connection.queue.complete(each.request.head, written);
+        }
         connection.queue.notify();
         Ok(())
     }
@@ -270,7 +278,7 @@ impl Guest {
                 }
                 match device {
                     Device::Test | Device::Mailbox => self.serve_mailbox(disk),
-                    Device::Log => self.serve_log_disk(),
+                    Device::Log => self.serve_log_disk().map(|_| ()),
                 }
             }
         }
@@ -318,20 +326,31 @@ impl Guest {
         Ok(())
     }
 
-    fn serve_log_disk(&mut self) -> Result<(), GuestError> {
-        let port = &mut self.ports[Device::Log as usize];
+    /// Serve the requests in the log disk's ring; tells whether there were any.
+    fn serve_log_disk(&mut self) -> Result<bool, GuestError> {
+        let Some((port, log_disk)) = self.ports.get_mut(Device::Log as usize).zip(self.log_disk.as_mut()) else {
+            return Ok(false);
+        };
         let taken = take(port)?;
-        let Some((log_disk, connection)) = self.log_disk.as_mut().zip(port.connection.as_mut()) else { return Ok(()) };
-        taken.iter().try_for_each(|request| Ok(log_disk.serve(request, connection)?))
+        if let Some(connection) = port.connection.as_mut() {
+            taken.iter().try_for_each(|request| log_disk.serve(request, connection))?;
+        }
+        Ok(!taken.is_empty())
     }
 
-    /// Serve the guest's disk until its kernel has come to rest: what it does after an operation has returned, such as
+    /// Serve the guest's disks until its kernel has come to rest: what it does after an operation has returned, such as
     /// handling completed I/O, is then done before the next operation, however busy the host is.
     fn rest(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let deadline = Instant::now() + REST_MAX;
         self.sleep.disturb();
-        while !self.sleep.is_sound() && Instant::now() < deadline {
-            if self.serve_disk(disk)? {
+        while Instant::now() < deadline {
+            if self.serve_disk(disk)? | self.serve_log_disk()? {
+                self.sleep.disturb();
+            } else if self.sleep.is_sound() {
+                if self.pending.is_empty() {
+                    break;
+                }
+                self.complete(disk)?;
                 self.sleep.disturb();
             }
         }
@@ -353,10 +372,10 @@ impl Guest {
                 Kind::Zero { sector, sectors, .. } => self.release(sector, sectors, disk)?,
                 _ => {}
             }
-            let is_write = matches!(request.kind, Kind::Write { .. } | Kind::Zero { .. });
-            if is_write && request.kind.fits(self.config.disk_sectors) && disk.next_completion(1).is_some() {
+            let may_wait = matches!(request.kind, Kind::Write { .. } | Kind::Zero { .. } | Kind::Flush);
+            if may_wait && request.kind.fits(self.config.disk_sectors) && disk.completes_at_rest() {
                 execute(&request.kind, disk, self.config.disk_sectors);
-                self.uncompleted.push((request, id));
+                self.pending.add(request, id);
                 continue;
             }
             self.answer(vec![request], disk)?;

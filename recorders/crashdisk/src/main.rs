@@ -16,6 +16,7 @@ mod mailbox;
 mod memo;
 mod memory;
 mod overlay;
+mod pending;
 mod poll;
 mod qemu;
 mod random;

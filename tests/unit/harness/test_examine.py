@@ -1,5 +1,6 @@
 """What is not looked at is undecided, for every judge that would have had to look."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any
 class FakeMachine:
     """A machine on which exploring gives these events."""
 
+    has_log_disk = False
+
     def __init__(self, base: Path, *events: dict[str, Any]) -> None:
         self.base, self.events = base, events
         self.lost: list[LostAtWork] = []
@@ -57,7 +60,7 @@ class FakeMachine:
 
     def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
         assert held is None
-        write_recording(out, base.stat().st_size // 512, "{}", [("started", 0), ("durable",)])
+        write_recording(out, base.stat().st_size // 512, json.dumps(metadata), [("started", 0), ("durable",)])
         if self.lost and self.lost[0].during == "run":
             raise GuestLostError(self.lost[0])
 

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.recording import DEVICES, DM_LOG_WRITES, record
+from postcrash.harness.recording import AUTO, CRASH_DISK, DEVICES, DM_LOG_WRITES, record
 from postcrash.model import parse_workload
 
 WORKLOAD = parse_workload("creat a\n", "w")
@@ -17,14 +17,24 @@ WRITE = bytes(4096)
 class FakeMachine:
     """A machine on which the crash disk sees a write and a flush, and the log has that write with or without FUA."""
 
-    def __init__(self, *, fua: bool) -> None:
-        self.fua = fua
+    def __init__(self, *, fua: bool, has_log_disk: bool = True) -> None:
+        self.fua, self.has_log_disk = fua, has_log_disk
 
     def record(
-        self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object, *, log: Path
+        self,
+        base: Path,
+        mount: object,
+        workload: object,
+        out: Path,
+        metadata: object,
+        held: object,
+        *,
+        log: Path | None = None,
     ) -> None:
         below = [("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)]
-        write_recording(out, 8, "{}", [("started", 0), *below, ("returned", 0, 0)])
+        write_recording(out, 8, json.dumps(metadata), [("started", 0), *below, ("returned", 0, 0)])
+        if log is None:
+            return
         above = out.with_name("above.pcr")
         write_recording(above, 8, "{}", [("write", 0, 0, WRITE, self.fua, False), ("complete", 0)])
         export_dm_log_writes(Recording(above), log, [(0, "started:0"), (2, "returned:0"), (2, "done")])
@@ -43,6 +53,14 @@ def test_the_recording_has_fua_and_says_so(tmp_path: Path) -> None:
     assert recording.events() == events
     metadata = json.loads(recording.metadata)
     assert (metadata["recorder"], metadata["device"]) == (DM_LOG_WRITES, DEVICES[DM_LOG_WRITES])
+
+
+@pytest.mark.parametrize(("has_log_disk", "wanted"), [(True, DM_LOG_WRITES), (False, CRASH_DISK)])
+def test_by_default_dm_log_writes_records_where_it_is_there(tmp_path: Path, has_log_disk: bool, wanted: str) -> None:
+    out, machine = tmp_path / "run.pcr", FakeMachine(fua=True, has_log_disk=has_log_disk)
+    record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
+    metadata = json.loads(Recording(out).metadata)
+    assert (metadata["recorder"], metadata["device"]) == (wanted, DEVICES[wanted])
 
 
 def test_what_does_not_agree_is_refused(tmp_path: Path) -> None:

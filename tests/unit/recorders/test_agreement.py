@@ -1,5 +1,6 @@
 """Comparing two recorders' traces: what the rules explain and what not, and the recording with FUA made of both."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
 from postcrash.recorders.agreement import Agreement, compare, whole_run
 from postcrash.recorders.fua import events_with_fua
-from postcrash.recorders.trace import Trace
+from postcrash.recorders.trace import Trace, behind_set_up
 
 Event = tuple[Any, ...]
 DISK_SECTORS = 64
@@ -346,3 +347,79 @@ def test_qemu_may_or_may_not_flush_a_write_under_way_at_a_flush(tmp_path: Path, 
     export_dm_log_writes(recording(tmp_path, "below.pcr", numbered(qemu)), tmp_path / "qemu", [])
     found = compare(blklogwrites.trace(tmp_path / "qemu", DISK_SECTORS), whole_run(log, seen)).disagreements
     assert found == [] if reason is None else any(reason in text for text in found), found
+
+
+SET_UP_ABOVE: list[Event] = [
+    ("started", 0),
+    ("write", 90, 4, block("s", 2), True, False),
+    ("complete", 90),
+    ("returned", 0, 0),
+    ("flush", 91),
+    ("complete", 91),
+]
+SET_UP_BELOW: list[Event] = [
+    ("started", 0),
+    ("write", 90, 4, block("s"), False, False),
+    ("write", 91, 12, block("s"), False, False),
+    ("complete", 90),
+    ("complete", 91),
+    ("flush", 92),
+    ("complete", 92),
+    ("returned", 0, 0),
+    ("flush", 93),
+    ("complete", 93),
+]
+
+
+def later(events: list[Event]) -> list[Event]:
+    """The same operations, numbered from 1, behind the set-up."""
+    return [(event[0], event[1] + 1, *event[2:]) if event[0] in MARKS else event for event in events[1:]]
+
+
+def with_set_up(folder: Path) -> tuple[Recording, Trace]:
+    """Both recorders' view of a run; the log also has the mark of the end of the set-up."""
+    below = recording(folder, "below.pcr", [*SET_UP_BELOW, ("durable",), *later(BELOW)])
+    events = [*SET_UP_ABOVE, ("durable",), *later(ABOVE)]
+    source, log = recording(folder, "above.pcr", events), folder / "log"
+    texts = {number: ":".join(map(str, event[:2])) for number, event in enumerate(events) if event[0] in MARKS}
+    texts[len(SET_UP_ABOVE)] = "durable"
+    export_dm_log_writes(source, log, sorted(texts.items()))
+    return below, dm_log_writes.trace(log, DISK_SECTORS)
+
+
+def test_of_the_set_up_only_the_contents_count(tmp_path: Path) -> None:
+    below, above = with_set_up(tmp_path)
+    disk = crash_disk.trace(below)
+    rest = behind_set_up(disk, above)
+    assert rest is not None
+    agreement = compare(*rest)
+    assert agreement.disagreements == []
+    assert disk.durable is not None
+    events = list(events_with_fua(below, agreement, disk.durable))
+    end = events.index(("durable",))
+    assert events[:end] == [
+        ("started", 0),
+        ("write", 0, 4, block("s")[:2048], False, False),
+        ("complete", 0),
+        ("write", 1, 8, block("s")[2048:], False, False),
+        ("complete", 1),
+        ("write", 2, 12, block("s")[:2048], False, False),
+        ("complete", 2),
+        ("write", 3, 16, block("s")[2048:], False, False),
+        ("complete", 3),
+        ("returned", 0, 0),
+    ]
+    plain = recording(tmp_path, "plain.pcr", BELOW)
+    alone = list(events_with_fua(plain, compare(crash_disk.trace(plain), log_of(tmp_path, ABOVE))))
+    shapes = [[event[:1] + event[2:] for event in made] for made in (later(alone), events[end + 1 :])]
+    assert shapes[0] == shapes[1]
+
+
+def test_a_set_up_that_is_not_over_is_compared_too(tmp_path: Path) -> None:
+    below, above = with_set_up(tmp_path)
+    disk = crash_disk.trace(below)
+    under_way = tuple(replace(each, completed=None) for each in disk.requests[:1]) + disk.requests[1:]
+    assert behind_set_up(replace(disk, requests=under_way), above) is None
+    assert behind_set_up(replace(disk, durable=None), above) is None
+    assert behind_set_up(disk, replace(above, durable=None)) is None
+    assert behind_set_up(disk, replace(above, marks=above.marks[1:])) is None

@@ -1,0 +1,100 @@
+//! Requests of a recorded run that are done and not completed yet.
+//!
+//! While a run is recorded, writes and flushes are completed only when the guest stands still. Until then it has submitted
+//! all that it submits without waiting, so a flush covers a write if, and only if, the guest was told of the write's
+//! completion before it asked for the flush. If the disk completed what it finds in the ring, it would be the host's
+//! scheduler that decides: a write and a flush that come together can be found together, or one after the other.
+
+use crate::block::{Kind, Request};
+
+/// A request, and its number in the recording.
+pub struct Pending {
+    pub request: Request,
+    pub id: u32,
+}
+
+impl Pending {
+    fn is_write(&self) -> bool {
+        matches!(self.request.kind, Kind::Write { .. } | Kind::Zero { .. })
+    }
+}
+
+#[derive(Default)]
+pub struct PendingRequests {
+    requests: Vec<Pending>,
+}
+
+impl PendingRequests {
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    pub fn add(&mut self, request: Request, id: u32) {
+        self.requests.push(Pending { request, id });
+    }
+
+    /// What is completed now that the guest stands still, in the order of submission: all of it, unless `draw` chooses
+    /// one of so many writes. Then it is the flushes, if there are any, and else that write alone.
+    ///
+    /// A write that came in parts is recorded as one, so its parts are completed together. Were a part completed before
+    /// the others, a flush in between would cover it, and the recording could not say so.
+    pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<Pending> {
+        let mut writes: Vec<u32> = self.requests.iter().filter(|each| each.is_write()).map(|each| each.id).collect();
+        let only_writes = writes.len() == self.requests.len();
+        writes.dedup();
+        let all = std::mem::take(&mut self.requests);
+        let drawn = if writes.is_empty() { None } else { draw(writes.len()) };
+        let Some(drawn) = drawn else { return all };
+        let is_now = |each: &Pending| if only_writes { each.id == writes[drawn] } else { !each.is_write() };
+        let (now, later) = all.into_iter().partition(is_now);
+        self.requests = later;
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(sector: u64) -> Kind {
+        Kind::Write { sector, data: vec![0; 4096] }
+    }
+
+    /// Requests 0 (in two parts), 1 and 2, of which the last is a flush.
+    fn pending() -> PendingRequests {
+        let mut pending = PendingRequests::default();
+        for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (Kind::Flush, 2)] {
+            pending.add(Request::of(kind), id);
+        }
+        pending
+    }
+
+    fn ids(now: &[Pending]) -> Vec<u32> {
+        now.iter().map(|each| each.id).collect()
+    }
+
+    #[test]
+    fn without_a_draw_all_are_completed_in_the_order_of_submission() {
+        let mut pending = pending();
+        assert_eq!(ids(&pending.next(|_| None)), [0, 0, 1, 2]);
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn flushes_alone_are_not_drawn() {
+        let mut pending = PendingRequests::default();
+        pending.add(Request::of(Kind::Flush), 0);
+        assert_eq!(ids(&pending.next(|count| Some(2 % count))), [0]);
+        assert!(pending.next(|count| Some(2 % count)).is_empty());
+    }
+
+    #[test]
+    fn the_parts_of_a_write_are_drawn_as_one() {
+        for (drawn, wanted) in [(0, [vec![2], vec![0, 0], vec![1]]), (1, [vec![2], vec![1], vec![0, 0]])] {
+            let mut pending = pending();
+            let found: Vec<_> = (0..3).map(|_| ids(&pending.next(|count| Some(drawn.min(count - 1))))).collect();
+            assert_eq!(found, wanted);
+            assert!(pending.is_empty());
+        }
+    }
+}

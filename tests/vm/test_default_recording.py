@@ -1,0 +1,133 @@
+"""The default recording is true to what the file system asked for, and does not depend on the host's scheduling."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash._core import Recording, scan_dm_log_writes
+from postcrash.harness.exploration import Exploration
+from postcrash.harness.guest_root import guest_root
+from postcrash.harness.kernel import find_kernel
+from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.places import cache_folder
+from postcrash.harness.recording import record
+from postcrash.harness.session import settings_for
+from postcrash.model import WorkloadBuilder
+from postcrash.recorders import crash_disk, dm_log_writes
+from postcrash.recorders.trace import Request
+from postcrash.targets import base_image, target_named
+
+FILES = 24
+BLOCK_SECTORS = 8
+RUNS = 12
+LOWEST_PRIORITY = 19
+KINDS = {"write": "request", "zero": "request", "flush": "request", "complete": "completion"}
+Bio = tuple[str, int, int, bool]
+
+
+class WatchedMachine(Machine):
+    """One on which dm-log-writes logs every run to a file of the test's, whoever records."""
+
+    log: Path
+
+    def record(self, *arguments: Any, **options: Any) -> None:
+        """See `Machine.record`."""
+        wanted = options.pop("log", None)
+        super().record(*arguments, **options, log=self.log)
+        if wanted is not None:
+            wanted.write_bytes(self.log.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[WatchedMachine]:
+    kernel = find_kernel()
+    with WatchedMachine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as booted:
+        yield booted
+
+
+def bio(request: Request) -> Bio:
+    return request.kind, request.sector, request.sectors, request.fua
+
+
+def asked_for(log: Path, disk_sectors: int) -> tuple[Counter[Bio], Counter[Bio]]:
+    """What dm-log-writes saw behind the set-up, each bio that is no flush: up to the end, and with unmounting.
+
+    It logs a write when a flush covers it, so what was asked for in the end may stand behind the end.
+    """
+    marks = {text: place for place, text in scan_dm_log_writes(log, disk_sectors)["marks"]}
+    trace = dm_log_writes.trace(log, disk_sectors)
+    behind = [each for each in trace.requests if each.sectors and (each.completed or 0) > marks["durable"]]
+    until_done = [each for each in behind if (each.completed or 0) <= marks["done"]]
+    return Counter(map(bio, until_done)), Counter(map(bio, behind))
+
+
+@pytest.mark.parametrize("name", ["ext4-current", "btrfs", "xfs", "f2fs"])
+def test_a_recording_has_each_bio_as_the_file_system_made_it(
+    watched: WatchedMachine, tmp_path: Path, name: str
+) -> None:
+    """Its sectors and its FUA flag; a flush that stands for a FUA write is none of the file system's."""
+    builder = WorkloadBuilder().creat("old").begin()
+    for number in range(FILES):
+        builder.creat(f"file-{number}").append(f"file-{number}", 20000)
+    workload = builder.fsync("file-0").rename("file-1", "old").fsync("old").build("several").with_tail()
+    target, out, watched.log = target_named(name), tmp_path / "run.pcr", tmp_path / "log"
+    base = base_image(target, cache_folder() / "bases")
+    record(watched, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=Exploration().recorder)
+    recording = Recording(out)
+    trace = crash_disk.trace(recording)
+    assert trace.durable is not None
+    behind = [request for request in trace.requests if (request.submitted or 0) > trace.durable]
+    recorded = Counter(bio(request) for request in behind if request.sectors)
+    wanted, whole = asked_for(watched.log, recording.disk_sectors)
+    assert wanted - recorded == Counter()
+    assert recorded - whole == Counter()
+    assert any(fua for _, _, _, fua in wanted)
+    assert any(sectors > BLOCK_SECTORS for _, _, sectors, _ in wanted)
+    if name == "xfs":
+        assert any(fua and sectors > BLOCK_SECTORS for _, _, sectors, fua in recorded)
+
+
+@pytest.mark.parametrize("target_name", ["ext4-writeback", "ext4-current"])
+def test_what_a_flush_covers_does_not_depend_on_the_host(
+    settings: MachineSettings, tmp_path: Path, target_name: str
+) -> None:
+    """The same requests are under way at the same time, whichever process the host prefers: crash disk or guest.
+
+    The last sync writes back and flushes at once. A disk that completes what it finds in the ring sometimes finds the
+    writes first, and so lets the flush cover them.
+    """
+    builder = WorkloadBuilder().creat("A").append("A", 4096).begin()
+    builder.creat("B").write("B", 0, 65536).rename("B", "A").creat("C").fsync("C")
+    workload, target = builder.build("replace").with_tail(), target_named(target_name)
+    base, out = base_image(target, cache_folder() / "bases"), tmp_path / "run.pcr"
+    shapes: Counter[tuple[Any, ...]] = Counter()
+    for slow in ("nobody", "crash disk", "guest"):
+        with Machine(settings, 0) as machine:
+            lower_priority(machine, slow)
+            for _ in range(RUNS):
+                machine.record(base.path, target.mount_wire(), workload, out, {})
+                shapes[tuple(together(out))] += 1
+    assert list(shapes.values()) == [3 * RUNS]
+
+
+def lower_priority(machine: Machine, slow: str) -> None:
+    """Let the host prefer the other one."""
+    disk = machine._process.pid
+    guests = Path(f"/proc/{disk}/task/{disk}/children").read_text().split()
+    for pid in {"nobody": [], "crash disk": [disk], "guest": map(int, guests)}[slow]:
+        os.setpriority(os.PRIO_PROCESS, pid, LOWEST_PRIORITY)
+
+
+def together(path: Path) -> Iterator[tuple[Any, ...]]:
+    """Behind the set-up: requests that were submitted with no completion between them, in no order; and the marks."""
+    events = [event[:4] if event[0] == "write" else event for event in Recording(path).events()]
+    for kind, group in groupby(events[events.index(("durable",)) :], lambda event: KINDS.get(event[0], "mark")):
+        if kind == "request":
+            yield tuple(sorted((event[0], *event[2:]) for event in group))
+        elif kind == "mark":
+            yield tuple(group)
