@@ -15,6 +15,8 @@ LINE_CHARACTERS_MAX = 8192
 TAGS_MAX = 255
 """Tags are 0 to 254: a byte that a write leaves behind has 255 values, as zero is not one of them."""
 FILE_BYTES_MAX = 16 * 1024 * 1024
+TAIL = ("commit", "sync", "checkpoint")
+"""What the kernel does later by itself: its journal's timer, then write-back, then the log's contents to their places."""
 
 
 class WorkloadError(ValueError):
@@ -62,18 +64,23 @@ class Workload:
         return "".join(f"{line}\n" for line in [*setup, *map(str, self.ops)])
 
     def with_tail(self) -> "Workload":
-        """The same, ending in `commit` and `sync`, so that the recording holds what the kernel does later by itself.
+        """The same, ending in `commit`, `sync` and `checkpoint`: the recording holds what the kernel does later by itself.
 
-        A workload that already ends in `sync` or `syncfs` stays as it is.
+        What a workload already ends in is not added: after `sync` or `syncfs` only `checkpoint` is, after that nothing.
         """
-        if self.ops and self.ops[-1].word in ("sync", "syncfs"):
+        last = self.ops[-1].word if self.ops else ""
+        if last == "checkpoint":
             return self
-        return replace(self, ops=(*self.ops, Operation("commit"), Operation("sync")))
+        words = ("checkpoint",) if last in ("sync", "syncfs") else TAIL
+        return replace(self, ops=(*self.ops, *map(Operation, words)))
 
     def without_tail(self) -> "Workload":
-        """The workload of which `with_tail` makes this one: without what it adds."""
-        shorter = replace(self, ops=self.ops[:-2])
-        return shorter if shorter.ops and shorter.with_tail() == self else self
+        """The shortest workload of which `with_tail` makes this one: without what it adds."""
+        for added in (len(TAIL), 1):
+            shorter = replace(self, ops=self.ops[:-added])
+            if shorter.ops and shorter.with_tail() == self:
+                return shorter
+        return self
 
 
 def load_workload(path: str | PathLike[str]) -> Workload:

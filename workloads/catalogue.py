@@ -107,6 +107,7 @@ _FULL = Grammar(
         Point("syncfs", "everything"),
         Point("writeback", "used", files=True, last=False),
         Point("commit", "everything", last=False),
+        Point("checkpoint", "everything", last=False),
         Point("", "nothing", last=False),
     ),
     durable=("mmapwrite",),
