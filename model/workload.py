@@ -16,7 +16,7 @@ TAGS_MAX = 255
 """Tags are 0 to 254: a byte that a write leaves behind has 255 values, as zero is not one of them."""
 FILE_BYTES_MAX = 16 * 1024 * 1024
 TAIL = ("commit", "sync", "checkpoint")
-"""What the kernel does later by itself: its journal's timer, then write-back, then the log's contents to their places."""
+"""What the kernel does later by itself: it commits, writes back, and moves metadata from the log to its own place."""
 
 
 class WorkloadError(ValueError):
@@ -64,7 +64,7 @@ class Workload:
         return "".join(f"{line}\n" for line in [*setup, *map(str, self.ops)])
 
     def with_tail(self) -> "Workload":
-        """The same, ending in `commit`, `sync` and `checkpoint`: the recording holds what the kernel does later by itself.
+        """The same, ending in `TAIL`, so that the recording holds what the kernel does later by itself.
 
         What a workload already ends in is not added: after `sync` or `syncfs` only `checkpoint` is, after that nothing.
         """

@@ -34,7 +34,7 @@ _EXCHANGE = "perl -e 'exit(syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) != 0)
 def _calls(*requests: int) -> str:
     """A command that makes these ioctl calls on the other file, each with eight bytes that the next one gets."""
     calls = " && ".join(f"ioctl(F, {request:#x}, $t)" for request in requests)
-    return f"perl -e 'open F, \"+<\", \"{OTHER_FILE}\"; my $t = pack \"Q\", 0; {calls} or die $!'"
+    return f'perl -e \'open F, "+<", "{OTHER_FILE}"; my $t = pack "Q", 0; {calls} or die $!\''
 
 
 _BTRFS_COMMIT = _calls(0x80089418, 0x40089416)

@@ -157,10 +157,11 @@ def test_words_are_simpler_by_the_language() -> None:
 @pytest.mark.parametrize(
     ("text", "shorter"),
     [
-        ("creat a\ncommit\nsync\n", "creat a\n"),
-        ("creat a\nsync\n", "creat a\nsync\n"),
-        ("creat a\nsync\ncommit\nsync\n", "creat a\nsync\ncommit\nsync\n"),
-        ("commit\nsync\n", "commit\nsync\n"),
+        ("creat a\ncommit\nsync\ncheckpoint\n", "creat a\n"),
+        ("creat a\nsync\ncheckpoint\n", "creat a\nsync\n"),
+        ("creat a\nsync\ncommit\nsync\ncheckpoint\n", "creat a\nsync\ncommit\nsync\n"),
+        ("commit\nsync\ncheckpoint\n", "commit\nsync\n"),
+        ("creat a\ncheckpoint\n", "creat a\ncheckpoint\n"),
     ],
 )
 def test_the_tail_that_was_added_is_taken_off(text: str, shorter: str) -> None:
