@@ -18,6 +18,7 @@ mod mount;
 mod operations;
 mod recover;
 mod run;
+mod steady;
 mod sys;
 mod usage;
 mod walk;
