@@ -24,7 +24,8 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     let log = run.log_writes.then(LogWrites::create).transpose()?;
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device);
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
-    let result = mounted(device, &mut Marks { mailbox, trace, log: log.as_ref(), steady: Steady::start()? }, run);
+    let result =
+        mounted(device, &mut Marks { mailbox, trace, log: log.as_ref(), steady: Steady::start(!run.held)? }, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }

@@ -25,6 +25,7 @@ pub fn record(
     let writer = RecordingWriter::create(out, base.sectors(), metadata)?;
     let mut disk = RecordingDisk::new(&base, writer, held);
     run.blktrace = blktrace.is_some();
+    run.held = held.is_some();
     let trace = guest.run(&Command::Run(run), &mut disk)?;
     disk.log.finish()?;
     if let Some(file) = blktrace {
