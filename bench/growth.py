@@ -35,7 +35,7 @@ def loose(blocks: int) -> Workload:
     builder = WorkloadBuilder().creat("A").write("A", 0, 2 * BLOCK_BYTES * blocks).begin()
     for block in range(blocks):
         builder.write("A", 2 * BLOCK_BYTES * block, BLOCK_BYTES)
-    return builder.build("loose").with_tail()
+    return builder.build("loose").with_tail(checkpoint=False)
 
 
 def spool(blocks: int) -> Workload:
@@ -52,7 +52,7 @@ def rollback_journal(blocks: int) -> Workload:
     builder.creat("db-journal").append("db-journal", BLOCK_BYTES * blocks).fsync("db-journal")
     for block in range(blocks):
         builder.write("db", 2 * BLOCK_BYTES * block, BLOCK_BYTES)
-    return builder.fsync("db").unlink("db-journal").build("rollback-journal").with_tail()
+    return builder.fsync("db").unlink("db-journal").build("rollback-journal").with_tail(checkpoint=False)
 
 
 FAMILIES: tuple[Callable[[int], Workload], ...] = (loose, spool, rollback_journal)

@@ -111,7 +111,7 @@ def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, f
     with TimedMachine(session.settings, 0) as machine:
         started = time.perf_counter()
         for number in numbers:
-            workload = selection.space[number].with_tail()
+            workload = selection.space.whole(number)
             result = examine(machine, replace(plan, workload=workload, judges=judges), out, lambda _: None)
             recoveries += result.recoveries
             remembered += result.remembered

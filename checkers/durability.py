@@ -16,7 +16,7 @@ Who promises what, once it has returned:
   system or filesystem".
 - the end of the set-up: everything, for recording starts once it is durable.
 
-The environment events writeback and commit promise nothing, and neither does an operation still in progress.
+The environment events writeback, commit and checkpoint promise nothing. Neither does an operation still in progress.
 
 What is held against the file system: a tree is compared with all simulated trees from the promise on, for later
 operations may have reached the disk or not, in any order. An inode is followed, not a name, so that a file has to hold

@@ -92,7 +92,7 @@ def make_plans(question: Question) -> list[Plan]:
     families: dict[Workload, list[PropertyJudge]] = {}
     for prop in question.properties:
         for workload in prop.workloads():
-            families.setdefault(workload.with_tail(), []).append(PropertyJudge(prop))
+            families.setdefault(workload.with_tail(checkpoint=False), []).append(PropertyJudge(prop))
     return [
         Plan(
             target=target,

@@ -172,7 +172,7 @@ class _Hunt:
         texts: set[bytes] = set()
         shapes: set[bytes] = set()
         for number in self._selection.numbers():
-            workload = self._selection.space[number].with_tail()
+            workload = self._selection.space.whole(number)
             text, shape = _digest(workload.to_text()), _digest(canonical(workload))
             is_new, is_first = text not in texts, shape not in shapes
             texts.add(text)

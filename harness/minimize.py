@@ -134,7 +134,7 @@ class _Search:
 
     def breaks(self, workload: Workload) -> bool:
         """Whether the judge is violated, and confirmed to be."""
-        plan = replace(self._plan, workload=workload.with_tail())
+        plan = replace(self._plan, workload=workload.with_tail(checkpoint=self._plan.workload.ends_in_checkpoint))
         try:
             result = run_plan(plan, self._machine, self._store, self._progress, fresh=self._fresh)
         except UsageError:  # an operation that this file system does not have

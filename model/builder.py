@@ -138,6 +138,10 @@ class WorkloadBuilder:
         """The journal commits as if its timer had fired."""
         return self._add("commit")
 
+    def checkpoint(self) -> "WorkloadBuilder":
+        """Metadata goes from the log to its own place, as it does some time after a commit."""
+        return self._add("checkpoint")
+
     def sleep(self, seconds: int) -> "WorkloadBuilder":
         """Time passes, so that the kernel's timers fire."""
         return self._add("sleep", seconds)

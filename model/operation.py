@@ -126,6 +126,7 @@ _TABLE = (
     Form("dwrite-osync", (_NAMED, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
+    Form("checkpoint", (), "metadata goes from the log to its own place", environment=True),
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 

@@ -340,5 +340,6 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "dwrite-osync": _write,
     "writeback": _check_file,
     "commit": _nothing,
+    "checkpoint": _nothing,
     "sleep": _nothing,
 }

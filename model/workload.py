@@ -15,6 +15,8 @@ LINE_CHARACTERS_MAX = 8192
 TAGS_MAX = 255
 """Tags are 0 to 254: a byte that a write leaves behind has 255 values, as zero is not one of them."""
 FILE_BYTES_MAX = 16 * 1024 * 1024
+TAIL = ("commit", "sync", "checkpoint")
+"""What the kernel does later by itself: it commits, writes back, and moves metadata from the log to its own place."""
 
 
 class WorkloadError(ValueError):
@@ -61,19 +63,30 @@ class Workload:
         setup = [*map(str, self.setup), SEPARATOR] if self.setup else []
         return "".join(f"{line}\n" for line in [*setup, *map(str, self.ops)])
 
-    def with_tail(self) -> "Workload":
-        """The same, ending in `commit` and `sync`, so that the recording holds what the kernel does later by itself.
+    def with_tail(self, *, checkpoint: bool = True) -> "Workload":
+        """The same, ending in `TAIL`, so that the recording holds what the kernel does later by itself.
 
-        A workload that already ends in `sync` or `syncfs` stays as it is.
+        What a workload already ends in is not added: after `sync` or `syncfs` only `checkpoint` is, after that nothing.
+        Without `checkpoint`, metadata stays in the log.
         """
-        if self.ops and self.ops[-1].word in ("sync", "syncfs"):
+        last = self.ops[-1].word if self.ops else ""
+        if last == "checkpoint":
             return self
-        return replace(self, ops=(*self.ops, Operation("commit"), Operation("sync")))
+        words = TAIL[-1:] if last in ("sync", "syncfs") else TAIL
+        return replace(self, ops=(*self.ops, *map(Operation, words if checkpoint else words[:-1])))
+
+    @property
+    def ends_in_checkpoint(self) -> bool:
+        """Whether its metadata has left the log at the end."""
+        return bool(self.ops) and self.ops[-1].word == TAIL[-1]
 
     def without_tail(self) -> "Workload":
-        """The workload of which `with_tail` makes this one: without what it adds."""
-        shorter = replace(self, ops=self.ops[:-2])
-        return shorter if shorter.ops and shorter.with_tail() == self else self
+        """The shortest workload of which `with_tail` makes this one: without what it adds."""
+        for added in range(len(TAIL), 0, -1):
+            shorter = replace(self, ops=self.ops[:-added])
+            if shorter.ops and shorter.with_tail(checkpoint=self.ends_in_checkpoint) == self:
+                return shorter
+        return self
 
 
 def load_workload(path: str | PathLike[str]) -> Workload:

@@ -29,11 +29,24 @@ _FALLOCATE = {
 _PLAIN = re.compile(r"[A-Za-z1-9][A-Za-z0-9_.]*")
 _EXCHANGE = "perl -e 'exit(syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) != 0)'"
 """renameat2 with RENAME_EXCHANGE, by its number on x86-64: mv --exchange came with coreutils 9.5."""
-_BTRFS_COMMIT = (
-    f'perl -e \'open F, "+<", "{OTHER_FILE}"; my $t = pack "Q", 0; '
-    "ioctl(F, 0x80089418, $t) && ioctl(F, 0x40089416, $t) or die $!'"
-)
+
+
+def _calls(*requests: int) -> str:
+    """A command that makes these ioctl calls on the other file, each with eight bytes that the next one gets."""
+    calls = " && ".join(f"ioctl(F, {request:#x}, $t)" for request in requests)
+    return f'perl -e \'open F, "+<", "{OTHER_FILE}"; my $t = pack "Q", 0; {calls} or die $!\''
+
+
+_BTRFS_COMMIT = _calls(0x80089418, 0x40089416)
 """BTRFS_IOC_START_SYNC, BTRFS_IOC_WAIT_SYNC."""
+_CHECKPOINTS = {
+    "btrfs": _BTRFS_COMMIT,
+    **dict.fromkeys(("ext2", "ext3", "ext4"), _calls(0x4004662B)),
+    "f2fs": _calls(0xF507),
+    "nilfs2": _calls(0x80086E8A),
+}
+"""EXT4_IOC_CHECKPOINT, F2FS_IOC_WRITE_CHECKPOINT, NILFS_IOCTL_SYNC; other file systems have no call of their own."""
+_FREEZE_OR_SYNC = ("xfs_io -x -c freeze -c thaw .", "sync -f .")
 
 
 class NoCommandError(ValueError):
@@ -134,6 +147,12 @@ def _commit(_operation: Operation, _before: Tree, fstype: str) -> list[str]:
     return [f"touch {OTHER_FILE}", f"xfs_io -c fsync {OTHER_FILE}"]
 
 
+def _checkpoint(_operation: Operation, _before: Tree, fstype: str) -> list[str]:
+    """The first of the agent's ways that works (harness/agent/src/checkpoint.rs)."""
+    own = [_CHECKPOINTS[fstype]] if fstype in _CHECKPOINTS else []
+    return [" || ".join((*own, *_FREEZE_OR_SYNC))]
+
+
 def _one(make: Callable[[Operation], str]) -> "_Command":
     """Of an operation for which only its own arguments matter."""
     return lambda operation, _before, _fstype: [make(operation)]
@@ -169,5 +188,6 @@ _COMMANDS: dict[str, _Command] = {
     "dwrite-osync": _write(" -d -s"),
     "writeback": _one(lambda op: _xfs_io(op, f"sync_range -b -w -a {op.offset or 0} {op.length or 0}")[0]),
     "commit": _commit,
+    "checkpoint": _checkpoint,
     "sleep": _one(lambda op: f"sleep {op.seconds}"),
 }

@@ -116,7 +116,7 @@ def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut)
     setup = len(workload.setup)
     ran = workload.operations[: cut.operations]
     last = len(ran) - 1 if isinstance(cut, Logged) and cut.is_inside else len(ran)
-    needs_other = isinstance(cut, Logged) or any(operation.word == "commit" for operation in ran)
+    needs_other = isinstance(cut, Logged) or any(op.word in ("commit", "checkpoint") for op in ran)
     for part, name in ((ran[setup:last], "the set-up"), (ran[last:], "operations before the last")):
         _refuse_handles(part, name)
     bodies = {

@@ -76,6 +76,7 @@ _ACE = Grammar(
     points=(Point("fsync", "related"), Point("sync", "everything"), Point("", "nothing", last=False)),
     durable=("mmapwrite",),
     reuse=_ace_reuse,
+    checkpoint=False,
 )
 
 _BOTH = (*_FILES, "B/foo", "B/bar")
@@ -107,6 +108,7 @@ _FULL = Grammar(
         Point("syncfs", "everything"),
         Point("writeback", "used", files=True, last=False),
         Point("commit", "everything", last=False),
+        Point("checkpoint", "everything", last=False),
         Point("", "nothing", last=False),
     ),
     durable=("mmapwrite",),

@@ -75,6 +75,8 @@ class Grammar:
                     as if one did
     related_max     workloads of so many calls at most have points on related paths; longer ones on used paths only
     reuse           whether calls belong together, so that the workload is one of the grammar
+    checkpoint      whether the tail of each workload writes metadata to its own place: that takes many times as long on
+                    xfs, whose write-back has many blocks in flight
     """
 
     name: str
@@ -85,6 +87,7 @@ class Grammar:
     durable: Collection[str] = ()
     related_max: int = 2
     reuse: Reuse = lambda calls: True
+    checkpoint: bool = True
 
     def calls(self) -> tuple[Call, ...]:
         """Every call."""

@@ -294,6 +294,9 @@ class _Settler:
     def commit(self, _call: Call) -> None:
         self._builder.commit()
 
+    def checkpoint(self, _call: Call) -> None:
+        self._builder.checkpoint()
+
 
 _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "creat": _Settler.creat,
@@ -325,4 +328,5 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "sync": _Settler.sync,
     "syncfs": _Settler.syncfs,
     "commit": _Settler.commit,
+    "checkpoint": _Settler.checkpoint,
 }

@@ -77,6 +77,10 @@ class Space:
             if point.word and call.word not in self.grammar.durable:
                 yield point
 
+    def whole(self, number: int) -> Workload:
+        """The workload with the tail of its grammar, as it is run."""
+        return self[number].with_tail(checkpoint=self.grammar.checkpoint)
+
     def __getitem__(self, number: int) -> Workload:
         """The workload with this number; its name is that of the grammar, the length and the number."""
         name = f"{self.grammar.name}-{self.length}-{number:0{len(str(len(self) - 1))}}"

@@ -68,8 +68,8 @@ def check(
     Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, sync and
     O_SYNC promised is there, nothing appears that never was, link counts are right, everything can be changed,
     deleted and written anew, and every property that the workload puts to the test.
-    FILE is in the .ops language (docs/workloads.md). `commit` and `sync` are added at its end, so that what the
-    kernel does later by itself is covered too.
+    FILE is in the .ops language (docs/workloads.md). `commit`, `sync` and `checkpoint` are added at its end: what the
+    kernel does later by itself, in this one order.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ EVERYTHING = (
     .setxattr("Q", "user.colour", "blue")
     .setxattr("D", "user.a", "1").setxattr("D", "user.b", "2").removexattr("D", "user.a").fsync("D").fdatasync("X")
     .msync("E/moved").mmapwrite("E/moved", 0, 100).msync("E/moved", 10, 50).writeback("D/new")
-    .writeback("D/new", 0, 4096).commit().fsync(".").syncfs().sync()
+    .writeback("D/new", 0, 4096).commit().checkpoint().fsync(".").syncfs().sync().checkpoint()
     .build("everything")
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ def run(interval: Event) -> int:
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_memo_changes_nothing_but_how_many_recoveries_are_run(machine: Machine, record: Record, target: str) -> None:
     selection = Selection(Space(GRAMMARS["ace"], 2), sample=WORKLOADS, seed=3)
-    workloads = [selection.space[number].with_tail() for number in selection.numbers()]
+    workloads = [selection.space.whole(number) for number in selection.numbers()]
     remembered = 0
     for workload in [OVERWRITE, *workloads]:
         recorded = record(target, workload)

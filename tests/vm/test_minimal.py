@@ -55,7 +55,7 @@ def plan_for(workload: Workload, target_name: str, judge: str, model: str = "cac
         base=base_image(target, cache_folder() / "bases"),
         kernel=KERNEL,
         guest=KERNEL,
-        workload=workload.with_tail(),
+        workload=workload.with_tail(checkpoint=False),
         judges=judges_named([judge]),
         recoveries=(target.recover_wire(walk=True, fsck=False),),
         how=Exploration(model, Budget(RECOVERIES, 300)),

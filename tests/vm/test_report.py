@@ -86,6 +86,7 @@ sleep 1
 fsync A
 fsync .
 commit
+checkpoint
 syncfs
 sync
 """

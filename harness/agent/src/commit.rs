@@ -42,7 +42,7 @@ pub fn commit(fstype: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn commit_btrfs() -> io::Result<()> {
+pub fn commit_btrfs() -> io::Result<()> {
     let root = open(MOUNT_POINT, libc::O_RDONLY | libc::O_DIRECTORY)?;
     let mut transaction = 0u64;
     // SAFETY: both calls take a pointer to a transaction number.

@@ -4,6 +4,7 @@
 
 mod bench;
 mod blktrace;
+mod checkpoint;
 mod commit;
 mod device_mapper;
 mod extents;
@@ -18,6 +19,7 @@ mod mount;
 mod operations;
 mod recover;
 mod run;
+mod steady;
 mod sys;
 mod usage;
 mod walk;

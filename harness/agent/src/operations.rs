@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use postcrash_wire::{pattern, Operation};
 
+use crate::checkpoint::checkpoint;
 use crate::commit::commit;
 use crate::held::Held;
 use crate::sys::{check, cstr, open, AlignedBuffer};
@@ -17,7 +18,7 @@ fn unsupported() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }
 
-/// Do one operation. `commit` depends on the type of file system.
+/// Do one operation. `commit` and `checkpoint` depend on the type of file system.
 pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
         "open" => held.open(&op.path),
@@ -26,6 +27,7 @@ pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> 
         "mmapwrite" => mmapwrite(op, held),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op, held),
         "commit" => commit(fstype),
+        "checkpoint" => checkpoint(fstype),
         "sleep" => {
             std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
             Ok(())

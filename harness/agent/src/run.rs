@@ -10,6 +10,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
+use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
 
@@ -23,7 +24,8 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     let log = run.log_writes.then(LogWrites::create).transpose()?;
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device);
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
-    let result = mounted(device, &mut Marks { mailbox, trace, log: log.as_ref() }, run);
+    let result =
+        mounted(device, &mut Marks { mailbox, trace, log: log.as_ref(), steady: Steady::start(!run.held)? }, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
@@ -33,12 +35,14 @@ struct Marks<'a> {
     mailbox: &'a mut Mailbox,
     trace: Option<Blktrace>,
     log: Option<&'a LogWrites>,
+    steady: Steady,
 }
 
 impl Marks<'_> {
     fn started(&mut self, op: u32) -> io::Result<()> {
         self.mailbox.send(&Message::Started { op })?;
-        self.recorders(&format!("started {op}"))
+        self.recorders(&format!("started {op}"))?;
+        self.steady.operation(op)
     }
 
     fn returned(&mut self, op: u32, errno: u32) -> io::Result<()> {

@@ -4,7 +4,7 @@
 //! was taken, so that marks and requests stand in one order.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -23,6 +23,7 @@ use crate::log_disk::{self, LogDisk};
 use crate::mailbox::Mailbox;
 use crate::pending::PendingRequests;
 use crate::poll::Poll;
+use crate::process::{peak_memory_kib, pidfd};
 use crate::sleep::Sleep;
 use crate::vhost::Connection;
 
@@ -469,24 +470,6 @@ fn execute(kind: &Kind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) 
         Kind::Unsupported => return (data, Status::Unsupported),
     }
     (data, Status::Ok)
-}
-
-/// Peak resident memory of a process in KiB, mapped files and shared memory included.
-pub fn peak_memory_kib(pid: u32) -> io::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse().ok());
-    number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
-}
-
-fn pidfd(process: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: a system call with plain numbers; the descriptor is new and ours.
-    unsafe {
-        match libc::syscall(libc::SYS_pidfd_open, process.id(), 0) {
-            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd as RawFd)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
 }
 
 /// Whether the other end of a socket went away in the middle of something.

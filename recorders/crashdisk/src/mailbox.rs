@@ -242,7 +242,14 @@ mod tests {
     fn a_command_longer_than_its_read_is_continued() {
         let mut agent = Agent::new();
         let mount = postcrash_wire::Mount { fstype: "x".repeat(600), options: String::new(), helper: Vec::new() };
-        let run = postcrash_wire::Run { mount, setup: Vec::new(), ops: Vec::new(), blktrace: false, log_writes: false };
+        let run = postcrash_wire::Run {
+            mount,
+            setup: Vec::new(),
+            ops: Vec::new(),
+            blktrace: false,
+            log_writes: false,
+            held: false,
+        };
         let command = Command::Run(run);
         agent.mailbox.send(&command);
         let wanted = frame::encode(&serde_json::to_vec(&command).expect("plain data"));

@@ -18,6 +18,7 @@ mod memory;
 mod overlay;
 mod pending;
 mod poll;
+mod process;
 mod qemu;
 mod random;
 mod record;

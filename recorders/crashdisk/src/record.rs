@@ -26,6 +26,7 @@ pub struct Job {
 /// Run a workload and write the recording. If the guest is lost, the recording holds what came before that.
 pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
+    job.run.held = job.held.is_some();
     let command = Command::Run(job.run);
     let trace = machine.twice(|machine| {
         let base = Base::open(&job.base)?;

@@ -49,7 +49,7 @@ def check(setup: str, operations: str, tree: str, started: int | None = None, re
 FINE = [
     # Without a persistence operation nothing is promised.
     ("", "creat a; append a 10", ""),
-    ("", "creat a; append a 10; writeback a; commit", ""),
+    ("", "creat a; append a 10; writeback a; commit; checkpoint", ""),
     ("", "creat a; append a 10", "a=stale:10"),
     # fsync of a file promises contents, not its name.
     ("", f"{FOUR_K}; fsync a", ""),

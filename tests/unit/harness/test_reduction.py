@@ -157,15 +157,18 @@ def test_words_are_simpler_by_the_language() -> None:
 @pytest.mark.parametrize(
     ("text", "shorter"),
     [
+        ("creat a\ncommit\nsync\ncheckpoint\n", "creat a\n"),
         ("creat a\ncommit\nsync\n", "creat a\n"),
-        ("creat a\nsync\n", "creat a\nsync\n"),
-        ("creat a\nsync\ncommit\nsync\n", "creat a\nsync\ncommit\nsync\n"),
-        ("commit\nsync\n", "commit\nsync\n"),
+        ("creat a\nsync\ncheckpoint\n", "creat a\nsync\n"),
+        ("creat a\nsync\ncommit\nsync\ncheckpoint\n", "creat a\nsync\ncommit\nsync\n"),
+        ("commit\nsync\ncheckpoint\n", "commit\nsync\n"),
+        ("creat a\ncheckpoint\n", "creat a\ncheckpoint\n"),
     ],
 )
 def test_the_tail_that_was_added_is_taken_off(text: str, shorter: str) -> None:
     assert workload(text).without_tail() == workload(shorter)
-    assert workload(text).without_tail().with_tail() == workload(text)
+    whole = workload(text)
+    assert whole.without_tail().with_tail(checkpoint=whole.ends_in_checkpoint) == whole
 
 
 def test_sleep_is_made_shorter() -> None:

@@ -48,6 +48,7 @@ def test_it_emits_what_the_parser_reads() -> None:
         .writeback("d/a b")
         .writeback("d/a b", 0, 1)
         .commit()
+        .checkpoint()
         .sleep(1)
         .sync()
         .syncfs()

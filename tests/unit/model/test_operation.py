@@ -9,7 +9,7 @@ def test_the_table_has_the_words_of_the_language() -> None:
     words = (
         "mkdir rmdir creat open close write append dwrite mmapwrite truncate fallocate link symlink unlink rename "
         "exchange setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync "
-        "writeback commit sleep"
+        "writeback commit checkpoint sleep"
     )
     assert " ".join(FORMS) == words
 
@@ -17,7 +17,7 @@ def test_the_table_has_the_words_of_the_language() -> None:
 def test_classes_of_operations() -> None:
     data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.data} == data
-    assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit", "sleep"}
+    assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit", "checkpoint", "sleep"}
     persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
@@ -59,6 +59,7 @@ def test_classes_of_operations() -> None:
         ),
         (Operation("fsync", "."), "fsync .", {"op": "fsync", "path": "."}),
         (Operation("commit"), "commit", {"op": "commit"}),
+        (Operation("checkpoint"), "checkpoint", {"op": "checkpoint"}),
     ],
 )
 def test_text_and_wire(operation: Operation, text: str, wire: dict[str, object]) -> None:

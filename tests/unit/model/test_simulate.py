@@ -68,6 +68,7 @@ def run(lines: str) -> Tree:
         ("creat a; open a; link a b; append @a 1; unlink a", "b=0*1"),
         ("creat a; open a; append a 1; unlink a; append @a 1; setxattr @a user.b v; truncate @a 5", ""),
         ("creat a; append a 1; fsync .; fsync a; fdatasync a; msync a; writeback a; commit; sync; syncfs", "a=0*1"),
+        ("creat a; append a 1; checkpoint", "a=0*1"),
     ],
 )
 def test_effects(lines: str, shown: str) -> None:

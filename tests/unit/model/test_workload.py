@@ -134,11 +134,12 @@ def test_wire() -> None:
 @pytest.mark.parametrize(
     ("ops", "tail"),
     [
-        ("creat A", ["creat", "commit", "sync"]),
-        ("fsync .", ["fsync", "commit", "sync"]),
-        ("sync\ncreat A", ["sync", "creat", "commit", "sync"]),
-        ("creat A\nsync", ["creat", "sync"]),
-        ("creat A\nsyncfs", ["creat", "syncfs"]),
+        ("creat A", ["creat", "commit", "sync", "checkpoint"]),
+        ("fsync .", ["fsync", "commit", "sync", "checkpoint"]),
+        ("sync\ncreat A", ["sync", "creat", "commit", "sync", "checkpoint"]),
+        ("creat A\nsync", ["creat", "sync", "checkpoint"]),
+        ("creat A\nsyncfs", ["creat", "syncfs", "checkpoint"]),
+        ("creat A\ncheckpoint", ["creat", "checkpoint"]),
     ],
 )
 def test_tail(ops: str, tail: list[str]) -> None:

@@ -52,6 +52,10 @@ EXPECTED = {
     "writeback A 4096 10": ['xfs_io -c "sync_range -b -w -a 4096 10" A'],
     "sleep 40": ["sleep 40"],
     "commit": ["touch .other", "xfs_io -c fsync .other"],
+    "checkpoint": [
+        'perl -e \'open F, "+<", ".other"; my $t = pack "Q", 0; ioctl(F, 0x4004662b, $t) or die $!\''
+        " || xfs_io -x -c freeze -c thaw . || sync -f ."
+    ],
 }
 
 
@@ -81,6 +85,12 @@ def test_every_word_has_commands_and_every_command_is_shell() -> None:
 def test_the_journal_of_btrfs_commits_by_its_own_call() -> None:
     (line,) = last_commands("commit", "btrfs")
     assert "0x80089418" in line
+
+
+def test_a_checkpoint_is_the_call_of_the_file_system_or_a_freeze() -> None:
+    assert last_commands("checkpoint", "xfs") == ["xfs_io -x -c freeze -c thaw . || sync -f ."]
+    assert [last_commands("checkpoint", "btrfs")[0].split(" || ")[0]] == last_commands("commit", "btrfs")
+    assert "0xf507" in last_commands("checkpoint", "f2fs")[0]
 
 
 def test_bytes_name_their_write() -> None:

@@ -1,0 +1,92 @@
+//! What makes one workload give one recording: the guest's clock, and which of its threads gets the CPU.
+//!
+//! Time stamps are not only data. A second change of a file within one tick of the kernel's clock leaves its time stamp
+//! as it is, and so may leave the inode out of a transaction. While a workload runs, each operation therefore starts at
+//! a second of its own of a fixed clock.
+//!
+//! The scheduler gives the CPU to the thread that had least of it so far, which depends on how fast the host is. While a
+//! workload runs, the agent and the kernel's workers therefore take turns in the order in which they become ready. They
+//! have a turn of 100 ms (SCHED_RR), so that one that waits for another in a loop does not keep it from running.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::sys::check;
+
+/// When the set-up starts: in the past for every host, as fsck objects to a time of mount that is still to come.
+const EPOCH_S: i64 = 1_500_000_000;
+const NANOSECONDS: i64 = 1_000_000_000;
+/// All of them the same, as only the order among them matters.
+const PRIORITY: i32 = 1;
+/// Threads up to this number take turns already.
+static LAST_THREAD: AtomicI32 = AtomicI32::new(0);
+
+/// A guest in which a workload runs. Dropped, its clock goes on as if it had never been changed.
+pub struct Steady {
+    real: libc::timespec,
+    since_boot: libc::timespec,
+}
+
+impl Steady {
+    /// Before the target is mounted: what its mount starts, such as btrfs' cleaner, runs when no other thread is ready.
+    ///
+    /// Without `in_turn` the scheduler has its way: a disk that completes writes late is there to show other orders.
+    pub fn start(in_turn: bool) -> io::Result<Steady> {
+        let steady = Steady { real: now(libc::CLOCK_REALTIME)?, since_boot: now(libc::CLOCK_MONOTONIC)? };
+        set(EPOCH_S, 0)?;
+        if in_turn {
+            take_turns()?;
+        }
+        Ok(steady)
+    }
+
+    /// A second for each operation, those of the set-up included.
+    pub fn operation(&self, op: u32) -> io::Result<()> {
+        set(EPOCH_S + 1 + i64::from(op), 0)
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        let passed = now(libc::CLOCK_MONOTONIC)?;
+        let nanoseconds = self.real.tv_nsec + passed.tv_nsec - self.since_boot.tv_nsec;
+        let seconds = self.real.tv_sec + passed.tv_sec - self.since_boot.tv_sec;
+        set(seconds + nanoseconds.div_euclid(NANOSECONDS), nanoseconds.rem_euclid(NANOSECONDS))?;
+        schedule(0, libc::SCHED_OTHER, 0)
+    }
+}
+
+impl Drop for Steady {
+    fn drop(&mut self) {
+        // What could be set once can be set again.
+        let _ = self.restore();
+    }
+}
+
+fn now(clock: libc::clockid_t) -> io::Result<libc::timespec> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives through the call.
+    check(unsafe { libc::clock_gettime(clock, &mut time) }).map(|_| time)
+}
+
+fn set(tv_sec: i64, tv_nsec: i64) -> io::Result<()> {
+    // SAFETY: as above.
+    check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &libc::timespec { tv_sec, tv_nsec }) }).map(|_| ())
+}
+
+fn take_turns() -> io::Result<()> {
+    schedule(0, libc::SCHED_RR, PRIORITY)?;
+    let last = LAST_THREAD.load(Ordering::Relaxed);
+    for entry in std::fs::read_dir("/proc")? {
+        let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if thread > last {
+            LAST_THREAD.fetch_max(thread, Ordering::Relaxed);
+            // It may have ended since.
+            let _ = schedule(thread, libc::SCHED_RR, PRIORITY);
+        }
+    }
+    Ok(())
+}
+
+fn schedule(thread: i32, policy: i32, sched_priority: i32) -> io::Result<()> {
+    // SAFETY: the structure lives through the call.
+    check(unsafe { libc::sched_setscheduler(thread, policy, &libc::sched_param { sched_priority }) }).map(|_| ())
+}
