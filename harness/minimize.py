@@ -77,7 +77,7 @@ def plan_of(
             Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
             depth=1 if below is None else 2,
             held=metadata["held"],
-            recorder=metadata["recorder"],
+            recorder=metadata.get("asked", metadata["recorder"]),
         ),
     )
 

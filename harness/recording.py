@@ -53,9 +53,10 @@ def record(
     The recording's metadata name the recorder that `auto` stands for on this machine.
     With dm-log-writes: InfrastructureError where what it saw and what the crash disk saw cannot be of one run.
     """
+    asked = recorder
     if recorder == AUTO:
         recorder = DM_LOG_WRITES if machine.has_log_disk else CRASH_DISK
-    metadata = {**metadata, "recorder": recorder, "device": DEVICES[recorder], "held": held}
+    metadata = {**metadata, "recorder": recorder, "asked": asked, "device": DEVICES[recorder], "held": held}
     if recorder == CRASH_DISK:
         machine.record(base, mount, workload, out, metadata, held)
         return

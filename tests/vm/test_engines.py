@@ -41,7 +41,7 @@ WORKLOADS = [
     .link("B", "D/C")
     .fsync("B")
     .build("names")
-    .with_tail(),
+    .with_tail(checkpoint=False),
     WorkloadBuilder()
     .creat("A")
     .write("A", 0, 12288)
@@ -52,7 +52,7 @@ WORKLOADS = [
     .truncate("A", 100)
     .unlink("A")
     .build("contents")
-    .with_tail(),
+    .with_tail(checkpoint=False),
 ]
 
 

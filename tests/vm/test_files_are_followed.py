@@ -5,15 +5,17 @@ neither is that it had only just started.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from postcrash.checkers.durability import Durability
+from postcrash.harness.examine import instants_of
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
-from postcrash.model import History, Observation, Workload, every_answer, parse_workload
+from postcrash.model import Observation, Workload, every_answer, parse_workload
 from postcrash.targets import base_image, target_named
 
 from .conftest import Record, Recorded, explored, intervals_of
@@ -31,11 +33,11 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 def objections(machine: Machine, recorded: Recorded, returned: int) -> list[str]:
-    """What durability says of crash intervals at whose latest instant at least so many operations had returned."""
+    """What durability says of instants at which at least so many operations had returned."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
-        history = History(recorded.workload, interval["started"], interval["returned"])
-        for outcome in interval["outcomes"] if history.returned >= returned else ():
+        late = [history for history in instants_of(interval, recorded.workload) if history.returned >= returned]
+        for history, outcome in product(late, interval["outcomes"]):
             seen = Observation.from_wire(outcome["observation"])
             answers = every_answer(lambda history=history, seen=seen: Durability().check(history, seen))  # type: ignore[misc]
             found += [answer.message for answer, _ in answers if answer]

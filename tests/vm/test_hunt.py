@@ -44,6 +44,7 @@ NAMES = Grammar(
         Template("rename", (("foo",), ("A/bar",))),
     ),
     points=(Point("fsync", "related"), Point("sync", "everything")),
+    checkpoint=False,
 )
 CREATIONS = replace(NAMES, name="creations", templates=NAMES.templates[:1])
 

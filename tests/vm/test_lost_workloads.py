@@ -46,6 +46,7 @@ def plan_for(workload: Workload) -> Plan:
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="any",
+        guest="",
         workload=workload.with_tail(),
         judges=tuple(map(CheckerJudge, (checker for checker in CHECKERS if checker.name in ("mounts", "durability")))),
         recoveries=(target.recover_wire(walk=True, fsck=False),),

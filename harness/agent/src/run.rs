@@ -42,7 +42,7 @@ impl Marks<'_> {
     fn started(&mut self, op: u32) -> io::Result<()> {
         self.mailbox.send(&Message::Started { op })?;
         self.recorders(&format!("started {op}"))?;
-        self.steady.operation(op)
+        self.steady.operation()
     }
 
     fn returned(&mut self, op: u32, errno: u32) -> io::Result<()> {

@@ -1,8 +1,9 @@
 //! What makes one workload give one recording: the guest's clock, and which of its threads gets the CPU.
 //!
 //! Time stamps are not only data. A second change of a file within one tick of the kernel's clock leaves its time stamp
-//! as it is, and so may leave the inode out of a transaction. While a workload runs, each operation therefore starts at
-//! a second of its own of a fixed clock.
+//! as it is, and so may leave the inode out of a transaction or a log. That is the case in which less is written, and
+//! flushed. So that it does not depend on the host, a fixed clock goes back to the start of its second before each
+//! operation: operations come in one tick unless one of them sleeps in between.
 //!
 //! The scheduler gives the CPU to the thread that had least of it so far, which depends on how fast the host is. While a
 //! workload runs, the agent and the kernel's workers therefore take turns in the order in which they become ready. They
@@ -40,9 +41,9 @@ impl Steady {
         Ok(steady)
     }
 
-    /// A second for each operation, those of the set-up included.
-    pub fn operation(&self, op: u32) -> io::Result<()> {
-        set(EPOCH_S + 1 + i64::from(op), 0)
+    /// The next operation comes in the same tick as the last one.
+    pub fn operation(&self) -> io::Result<()> {
+        set(now(libc::CLOCK_REALTIME)?.tv_sec, 0)
     }
 
     fn restore(&self) -> io::Result<()> {
