@@ -10,8 +10,9 @@ import pytest
 
 from postcrash.checkers import checker_named
 from postcrash.harness.examine import instants_of
+from postcrash.harness.judges import CheckerJudge
 from postcrash.harness.machine import Event, Machine
-from postcrash.model import Entry, History, Observation, Tree, every_answer, parse_workload, runs
+from postcrash.model import Entry, History, Observation, Tree, Verdict, every_answer, parse_workload, runs
 from postcrash.model.segments import merged
 
 from .conftest import Record, explored, intervals_of, trees_of
@@ -183,8 +184,8 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
 def objections(histories: list[History], shown: Event) -> set[str]:
     """Which judges object to what a crash interval shows, with what had been promised at any of these instants."""
     observations = [Observation.from_wire(outcome["observation"]) for outcome in shown["outcomes"]]
-    cases = product(JUDGES, histories, observations)
-    return {name for name, history, seen in cases if checker_named(name).check(history, seen)}
+    cases = product([CheckerJudge(checker_named(name)) for name in JUDGES], histories, observations)
+    return {judge.name for judge, history, seen in cases if judge.opinion(history, seen).verdict is Verdict.VIOLATED}
 
 
 @pytest.mark.parametrize("name", PROMISED)

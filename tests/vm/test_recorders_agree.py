@@ -45,7 +45,7 @@ SMALL = (
     .fsync("D/B")
     .unlink("D/B")
     .build("small")
-    .with_tail()
+    .with_tail(checkpoint=False)
 )
 EXAMPLES = [load_workload(str(path)).with_tail() for path in sorted((ROOT / "examples").glob("*.ops"))]
 JOURNALED = ["ext4-current", "btrfs", "xfs"]
