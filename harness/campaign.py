@@ -20,7 +20,8 @@ from postcrash.harness.examine import Plan, examine, unsupported
 from postcrash.harness.guest_identity import content_digest
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
-from postcrash.reports.store import Store
+from postcrash.reports.plain import Json
+from postcrash.reports.store import Store, StoreError
 
 AHEAD = 8
 """So many plans wait for each machine, so that none waits while results are put into the store."""
@@ -106,7 +107,15 @@ def run_plan(
 
 def _known(plan: Plan, store: Store) -> Examination | None:
     known = store.get_run(plan.key(tool_digest()))
-    return None if known is None else Examination.from_json(known, store.finding)
+    return None if known is None else examination_in(known, store)
+
+
+def examination_in(run: Json, store: Store) -> Examination:
+    """The examination that `run` of the store stands for. Raises `StoreError` if it is not what was put there."""
+    try:
+        return Examination.from_json(run, store.finding)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{store.folder}: damaged: a run is not what was put there: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The command line: `postcrash COMMAND`."""
 
+import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -94,8 +96,14 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    """What a failure of our own exits with is never a verdict: Python's 1 for what nobody caught would say VIOLATED."""
     try:
-        return int(cli.main(standalone_mode=False) or ExitCode.HOLDS)
+        code = int(cli.main(standalone_mode=False) or ExitCode.HOLDS)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except SystemExit:  # click's answer to a pipe that nobody reads any more
+        return _unwritten("the pipe is closed")
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except click.ClickException as error:
@@ -110,6 +118,20 @@ def _run() -> int:
     except StoreError as error:
         say(str(error))
         return ExitCode.USAGE if isinstance(error, NotInStoreError) else ExitCode.INFRASTRUCTURE
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:  # of no file: of standard output
+            return _unwritten(error.strerror or str(error))
+        traceback.print_exc()
+        say(f"a defect of postcrash itself: {error!r}")
+        return ExitCode.INFRASTRUCTURE
+
+
+def _unwritten(reason: str) -> ExitCode:
+    """Results could not be written. What is still buffered goes nowhere, so that Python does not try once more."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    say(f"not all results could be written: {reason}")
+    return ExitCode.INFRASTRUCTURE
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -17,7 +17,16 @@ from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
 from typing import Any, Protocol
 
-from postcrash.harness.campaign import Crew, Done, Progress, examine_all, keep_consoles, keep_recordings, tool_digest
+from postcrash.harness.campaign import (
+    Crew,
+    Done,
+    Progress,
+    examination_in,
+    examine_all,
+    keep_consoles,
+    keep_recordings,
+    tool_digest,
+)
 from postcrash.harness.causes import Cause, cause_of, without_numbers
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import COUNTS, Examination
@@ -195,7 +204,7 @@ class _Hunt:
         if "refused" in row:
             self._refused(row["refused"]["operation"], row["refused"]["errno"])
             return True
-        result = Examination.from_json({**row, "findings": []}, self._store.finding)
+        result = examination_in({**row, "findings": []}, self._store)
         self._count(result)
         for cause, finding, _ in causes:
             self._hunted.found(cause, size, finding, plan.workload.name)

@@ -143,3 +143,12 @@ def test_no_later_operation_excuses_an_fsync_that_does_nothing(tmp_path: Path, l
     asked = (BROKEN_FSYNC + later, "--target", "ext4-current")
     assert verdict_on_durability(tmp_path / "mutant", *asked, "--kernel", str(kernel.path)) == "violated"
     assert verdict_on_durability(tmp_path / "stock", *asked) == "holds"
+
+
+@pytest.mark.parametrize("recorder", ["crash-disk", "dm-log-writes"])
+def test_what_the_kernel_does_after_an_fsync_has_returned_is_too_late(tmp_path: Path, recorder: str) -> None:
+    """This fsync has the journal committed, and does not wait for it."""
+    kernel = mutant(tmp_path, "jbd2_log_wait_commit", RETURN_SUCCESS)
+    asked = ("creat b\nfsync .\n", "--target", "ext4-current", "--recorder", recorder)
+    assert verdict_on_durability(tmp_path / "mutant", *asked, "--kernel", str(kernel.path)) == "violated"
+    assert verdict_on_durability(tmp_path / "stock", *asked) == "holds"

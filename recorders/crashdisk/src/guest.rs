@@ -311,18 +311,22 @@ impl Guest {
     }
 
     /// Take what is in the mailbox's ring, serve the disk's ring, then handle what was taken.
+    ///
+    /// An operation that has returned has made its promises, whatever the kernel still does for it. So its mark does not
+    /// wait for the kernel to rest: a request that comes later stands behind it. The next message waits.
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let taken = take(&mut self.ports[Device::Mailbox as usize])?;
         self.serve_disk(disk)?;
-        if !taken.is_empty() && disk.wants_rest() {
-            self.rest(disk)?;
-        }
-        let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
         for request in taken {
+            if disk.wants_rest() && !Mailbox::tells_of_return(&request) {
+                self.rest(disk)?;
+            }
+            let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
             if let Some(message) = self.mailbox.accept(request, connection)? {
                 disk.message(&message)?;
             }
         }
+        let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };
         self.mailbox.deliver(connection)?;
         Ok(())
     }

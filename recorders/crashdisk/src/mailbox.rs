@@ -76,6 +76,13 @@ impl Mailbox {
         Ok(None)
     }
 
+    /// Whether a request is the message that an operation has returned, which fits into one.
+    pub fn tells_of_return(request: &Request) -> bool {
+        let Kind::Write { sector: START, data } = &request.kind else { return false };
+        let payload = frame::payload_length(data).ok().and_then(|length| data[frame::HEADER_BYTES..].get(..length));
+        payload.is_some_and(|payload| matches!(Message::decode(payload), Ok(Message::Returned { .. })))
+    }
+
     /// Answer the waiting read if there is a command.
     pub fn deliver(&mut self, connection: &mut Connection) -> io::Result<()> {
         if self.command.is_none() || self.result.is_some() {
@@ -188,6 +195,22 @@ mod tests {
         agent.read(START, 4096).expect("waits");
         assert!(agent.mailbox.finished());
         assert_eq!(agent.mailbox.take_result(), done);
+    }
+
+    #[test]
+    fn the_return_of_an_operation_is_told_from_all_else() {
+        let told = |kind| Mailbox::tells_of_return(&Request::of(kind));
+        let write = |sector, message: &Message| Kind::Write { sector, data: frame::encode(&message.encode()) };
+        let returned = Message::Returned { op: 3, errno: 0 };
+        assert!(told(write(START, &returned)));
+        assert!(!told(write(START + 8, &returned)));
+        assert!(!told(Kind::Read { sector: START, bytes: 4096 }));
+        for other in [Message::Started { op: 3 }, Message::Durable, Message::Done(Vec::new())] {
+            assert!(!told(write(START, &other)), "{other:?}");
+        }
+        for broken in [vec![], vec![0xff; 512], frame::encode(&returned.encode())[..5].to_vec()] {
+            assert!(!told(Kind::Write { sector: START, data: broken }));
+        }
     }
 
     #[test]

@@ -1,0 +1,50 @@
+"""A failure of our own is no verdict: its exit code is never that of VIOLATED or HOLDS."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness import cli
+from postcrash.harness.campaign import examination_in
+from postcrash.harness.examination import Examination
+from postcrash.model import ExitCode
+from postcrash.reports.store import Store, StoreError
+
+FAILURES = [ZeroDivisionError("ours"), OSError(errno.ENOSPC, "full"), SystemExit(1)]
+RUN = "from postcrash.harness.cli import main; main()"
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=repr)
+def test_what_nobody_caught_is_no_violation(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], failure: BaseException
+) -> None:
+    def fail(**_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == ExitCode.INFRASTRUCTURE
+    assert "postcrash: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["kernels", "--help"]], ids=" ".join)
+def test_a_full_disk_behind_standard_output_is_told(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", RUN, *arguments]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == ExitCode.INFRASTRUCTURE
+    assert "not all results could be written" in ran.stderr
+
+
+@pytest.mark.parametrize(("field", "value"), [("states", "many"), ("rulings", "none"), ("recording", None)])
+def test_a_run_that_is_not_what_was_put_there_is_damage(tmp_path: Path, field: str, value: str | None) -> None:
+    whole = Examination().to_json()
+    broken = {name: known for name, known in {**whole, field: value}.items() if known is not None}
+    store = Store(tmp_path)
+    assert examination_in(whole, store) == Examination()
+    with pytest.raises(StoreError, match="damaged"):
+        examination_in(broken, store)
