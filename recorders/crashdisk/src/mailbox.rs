@@ -248,6 +248,7 @@ mod tests {
             ops: Vec::new(),
             blktrace: false,
             log_writes: false,
+            log_set_up: false,
             held: false,
         };
         let command = Command::Run(run);
