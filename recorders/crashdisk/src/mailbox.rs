@@ -113,7 +113,7 @@ impl Mailbox {
 }
 
 /// Answer a request, and let the guest know.
-pub fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
+fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
     let written = request.answer(&connection.memory, data, status)?;
     connection.queue.complete(request.head, written);
     connection.queue.notify();
