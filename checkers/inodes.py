@@ -4,11 +4,12 @@ Directories are followed through renames: a file made in a renamed directory may
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from postcrash.checkers.links import Link, links
-from postcrash.model import EntryType, History, Segment
+from postcrash.model import EntryType, History, Segment, Tree, Workload
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH
 
@@ -41,10 +42,10 @@ class Past:
 class Pasts:
     """The past of every name that operations made, those in progress included."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, trees: Iterable[Tree]) -> None:
         self._made: dict[Link, set[int]] = defaultdict(set)
         self._pasts: dict[int, Past] = defaultdict(Past)
-        for tree in history.possible_trees(0):
+        for tree in trees:
             for link, inode in links(tree).items():
                 self._made[link].add(inode)
             for entry in (*tree.values(), *tree.held.values()):
@@ -64,7 +65,11 @@ class Pasts:
         return whole
 
 
-@lru_cache(maxsize=256)
 def pasts(history: History) -> Pasts:
-    """The pasts of a history, made once."""
-    return Pasts(history)
+    """The pasts of a history, made once: which operations had returned makes no difference."""
+    return _pasts(history.workload, history.started)
+
+
+@lru_cache(maxsize=256)
+def _pasts(workload: Workload, started: int) -> Pasts:
+    return Pasts(History(workload, started, started).possible_trees(0))

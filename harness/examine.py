@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
@@ -35,6 +36,8 @@ from postcrash.targets import BaseImage, Target
 
 ANSWERS_MAX = 20_000
 """Of one judge about one outcome."""
+OPINIONS_MAX = 50_000
+"""So many are remembered at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,8 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._observations: dict[bytes, Any] = {}
+        self._opinions: dict[tuple[int, int, int, int], _Known] = {}
+        """By the ids of judge and report, and the instant."""
         self._last_read: tuple[object, Observation] | None = None
         self._extents: list[Extent] = []
 
@@ -270,14 +275,12 @@ class _Examiner:
         Ways come with fewest losses first, so that nothing behind the first violation loses less. The losses of a crash
         within recovery, which has no `place`, are found out when it is followed up.
         """
+        fewest: int | None = None
         try:
-            observation = self._read(witness.observation)
+            answers = self._answers(judge, history, witness, place)
         except ObservationError as error:
             ruling.undecided(f"the agent's report is broken: {error}")
             return
-        fewest: int | None = None
-        losses = (lambda _, version: int(version > 0)) if place is None else place.losses(witness.interval)
-        answers = every_answer(lambda: judge.opinion(history, observation), losses)
         for number, (opinion, versions) in enumerate(answers):
             if number == ANSWERS_MAX:
                 ruling.undecided(f"contents matter in more than {ANSWERS_MAX} ways to {judge.name}")
@@ -289,6 +292,24 @@ class _Examiner:
                 if len(found.lost) > fewest:
                     return
                 ruling.violated(opinion.message, found)
+
+    def _answers(
+        self, judge: Judge, history: History, witness: Witness, place: Place | None
+    ) -> Iterable[tuple[Opinion, dict[int, int]]]:
+        """See `every_answer`. If all that is looked at is settled, the opinion is the same in each crash interval."""
+        wire = witness.observation
+        key = (id(judge), id(wire), history.started, history.returned)
+        if key in self._opinions:
+            return [(self._opinions[key].opinion, {})]
+        observation = self._read(wire)
+        losses = (lambda _, version: int(version > 0)) if place is None else place.losses(witness.interval)
+        answers = every_answer(lambda: judge.opinion(history, observation), losses)
+        opinion, versions = next(answers)
+        if not versions:
+            if len(self._opinions) == OPINIONS_MAX:
+                self._opinions.clear()
+            self._opinions[key] = _Known(judge, wire, opinion)
+        return chain([(opinion, versions)], answers)
 
     def _confirm(self, name: str) -> None:
         """A witness counts only if its state, recovered once more, is judged the same.
@@ -398,6 +419,14 @@ class _Examiner:
             guest=plan.guest,
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))
+
+
+class _Known(NamedTuple):
+    """An opinion, with what it is of: so nothing else can have their ids while it is remembered."""
+
+    judge: Judge
+    report: object
+    opinion: Opinion
 
 
 def instants_of(event: Event, workload: Workload) -> list[History]:

@@ -159,12 +159,14 @@ class Machine:
         *,
         blktrace: Path | None = None,
         log: Path | None = None,
+        log_set_up: bool = True,
     ) -> None:
         """Run `workload` on `base` and write the recording to `out`. OperationFailedError if an operation fails.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
         `log`, dm-log-writes stands above the crash disk, and its log is moved there; only where there is a log disk.
+        Without `log_set_up` the log begins where the set-up has been made durable.
         """
         if log is not None:
             self._log.write_bytes(b"")
@@ -172,7 +174,7 @@ class Machine:
             "record",
             base=str(base.resolve()),
             out=str(out.resolve()),
-            run={"mount": mount, **workload.to_wire(), "log_writes": log is not None},
+            run={"mount": mount, **workload.to_wire(), "log_writes": log is not None, "log_set_up": log_set_up},
             metadata=json.dumps(metadata),
             held=held,
             blktrace=str(blktrace.resolve()) if blktrace else None,

@@ -62,21 +62,33 @@ def record(
         return
     with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
-        try:
-            machine.record(base, mount, workload, below, metadata, held, log=log)
-        except GuestLostError:
-            shutil.copyfile(below, out)
-            raise
-        seen = Recording(below)
-        try:
-            disk, above = crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors)
-            rest = behind_set_up(disk, above)
-            agreement = compare(*(rest or (disk, above)), is_stable=mount["fstype"] not in UNSTABLE)
-            _refuse(workload, agreement.disagreements)
-            events = events_with_fua(seen, agreement, (rest and disk.durable) or 0)
-            write_recording(out, seen.disk_sectors, json.dumps(metadata), events)
-        except (OSError, ValueError) as error:
-            raise InfrastructureError(f"{workload.name}: {error}") from error
+        for log_set_up in (False, True):
+            try:
+                machine.record(base, mount, workload, below, metadata, held, log=log, log_set_up=log_set_up)
+            except GuestLostError:
+                shutil.copyfile(below, out)
+                raise
+            if _merge(below, log, out, metadata, workload, mount["fstype"], log_set_up=log_set_up):
+                return
+
+
+def _merge(
+    below: Path, log: Path, out: Path, metadata: dict[str, Any], workload: Workload, fstype: str, *, log_set_up: bool
+) -> bool:
+    """Write the recording of one run; False if the log would have to have the set-up too."""
+    seen = Recording(below)
+    try:
+        disk, above = crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors)
+        rest = behind_set_up(disk, above)
+        if rest is None and not log_set_up:
+            return False
+        agreement = compare(*(rest or (disk, above)), is_stable=fstype not in UNSTABLE)
+        _refuse(workload, agreement.disagreements)
+        events = events_with_fua(seen, agreement, (rest and disk.durable) or 0)
+        write_recording(out, seen.disk_sectors, json.dumps(metadata), events)
+    except (OSError, ValueError) as error:
+        raise InfrastructureError(f"{workload.name}: {error}") from error
+    return True
 
 
 def _refuse(workload: Workload, disagreements: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -39,7 +40,15 @@ class Workload:
     setup: tuple[Operation, ...]
     ops: tuple[Operation, ...]
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Histories, which are looked up all the time, hash their workload."""
+        return hash((self.name, self.setup, self.ops))
+
+    @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """All operations, set-up first: what histories and simulated trees count."""
         return self.setup + self.ops

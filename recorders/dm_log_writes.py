@@ -1,7 +1,6 @@
 """Traces of Linux's dm-log-writes."""
 
 import re
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,10 +39,12 @@ def trace(log: Path, disk_sectors: int) -> Trace:
 
 def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
     """The requests of a log, by their places: each is submitted there and completed at once. Errors as of `trace`."""
-    with tempfile.TemporaryDirectory(prefix="postcrash-", dir=log.parent) as folder:
-        out = Path(folder) / "log.pcr"
-        import_dm_log_writes(log, disk_sectors, out, "{}")
+    out = log.with_name(f"{log.name}.pcr")
+    import_dm_log_writes(log, disk_sectors, out, "{}")
+    try:
         found = crash_disk.trace(Recording(out)).requests
+    finally:
+        out.unlink()
     # Zeros in a large write are read as write-zeroes, which such a log has as a write.
     return tuple(
         replace(request, kind="write", data=bytes(request.sectors * SECTOR_BYTES))

@@ -10,6 +10,7 @@ from postcrash.recorders.agreement import SECTOR_BYTES, Agreement
 Event = tuple[Any, ...]
 BLOCK = 8
 """Sectors."""
+_MARKS = frozenset({"started", "returned", "durable"})
 
 
 def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator[Event]:
@@ -19,13 +20,14 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     Of the events before number `start` only the contents count. So that they are the same in every run, there is a
     write for each block, completed at once, and no flush. No request may be under way there.
     """
+    set_up: list[Event] = []
     timed: list[tuple[int, int, Event]] = []
     ids = count()
     for number, seen in enumerate(recording.events()):
-        if seen[0] in ("started", "returned", "durable"):
+        if number < start:
+            set_up += [seen] if seen[0] in _MARKS else _set_up(recording, number, seen, ids)
+        elif seen[0] in _MARKS:
             timed.append((number, 0, seen))
-        elif number < start:
-            timed += [(number, place, each) for place, each in enumerate(_set_up(recording, number, seen, ids))]
     for found in sorted(agreement.placed, key=lambda found: found.submitted):
         id, request = next(ids), found.request
         event: Event
@@ -39,17 +41,21 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
         timed.append((found.submitted, id, event))
         if found.completed is not None:
             timed.append((found.completed, id, ("complete", id)))
-    return (event for _, _, event in sorted(timed, key=lambda item: item[:2]))
+    yield from set_up
+    yield from (event for _, _, event in sorted(timed, key=lambda item: item[:2]))
 
 
-def _set_up(recording: Recording, number: int, event: Event, ids: Iterator[int]) -> Iterator[Event]:
+def _set_up(recording: Recording, number: int, event: Event, ids: Iterator[int]) -> list[Event]:
     match event:
         case ("zero", _, sector, sectors, discard):
             id = next(ids)
-            yield from (("zero", id, sector, sectors, discard), ("complete", id))
+            return [("zero", id, sector, sectors, discard), ("complete", id)]
         case ("write", _, sector, sectors, _, _):
-            data = recording.data(number)
-            for start in (sector, *range(sector - sector % BLOCK + BLOCK, sector + sectors, BLOCK)):
-                id, end = next(ids), min(start - start % BLOCK + BLOCK, sector + sectors)
-                part = data[(start - sector) * SECTOR_BYTES : (end - sector) * SECTOR_BYTES]
-                yield from (("write", id, start, part, False, False), ("complete", id))
+            data, first = recording.data(number), BLOCK - sector % BLOCK
+            cuts = [0, *range(first, sectors, BLOCK), sectors]
+            made: list[Event] = []
+            for at, end, id in zip(cuts, cuts[1:], ids, strict=False):
+                part = data[at * SECTOR_BYTES : end * SECTOR_BYTES]
+                made += (("write", id, sector + at, part, False, False), ("complete", id))
+            return made
+    return []

@@ -47,11 +47,11 @@ class Trace:
 def behind_set_up(disk: Trace, above: Trace) -> tuple[Trace, Trace] | None:
     """What both saw of one run once its set-up had been made durable: until then, what was asked for decides nothing.
 
-    None where that is not known, or if a request was under way then.
+    `above` may begin there. None where that is not known, or if a request was under way then.
     """
     marks = sum(mark.position > disk.durable for mark in disk.marks) if disk.durable is not None else 0
     requests = [_behind(trace) for trace in (disk, above)]
-    if None in requests or len(disk.marks) != len(above.marks):
+    if None in requests or len(above.marks) not in (marks, len(disk.marks)):
         return None
     ours, theirs = (
         replace(trace, requests=tuple(rest or ()), marks=trace.marks[len(trace.marks) - marks :])

@@ -20,35 +20,42 @@ const HEADER_BYTES: usize = 312;
 const DATA_SIZE: usize = 12;
 const DATA_START: usize = 16;
 const TARGET_COUNT: usize = 20;
+const FLAGS: usize = 28;
+/// Suspend without a freeze of the file system that is mounted.
+const SKIP_LOCKFS: u32 = 1 << 10;
 const DEVICE_NUMBER: usize = 40;
 const DEVICE_NAME: usize = 48;
 const SECTOR_BYTES: u64 = 512;
 
-/// One mapping, which has the name of its target: there is one of each kind.
 pub struct Mapping {
     control: File,
-    target: &'static str,
+    name: &'static str,
     pub device: String,
 }
 
 impl Mapping {
     /// Map the test disk by `target` with its `parameters`.
-    pub fn create(target: &'static str, parameters: &str) -> io::Result<Mapping> {
+    pub fn create(name: &'static str, target: &str, parameters: &str) -> io::Result<Mapping> {
         let control = OpenOptions::new().read(true).write(true).open(CONTROL);
         let control = control.map_err(|error| because("device mapper", error))?;
-        let number = ask(&control, target, CREATE, 0, &[])?;
-        let mapping = Mapping { control, target, device: format!("/dev/dm-{}", libc::minor(number)) };
-        let started = table(target, parameters).and_then(|table| {
-            ask(&mapping.control, target, LOAD, 1, &table)?;
-            ask(&mapping.control, target, RESUME, 0, &[])
-        });
-        match started {
-            Ok(_) => Ok(mapping),
+        let number = ask(&control, name, CREATE, 0, 0, &[])?;
+        let mapping = Mapping { control, name, device: format!("/dev/dm-{}", libc::minor(number)) };
+        match mapping.switch(target, parameters) {
+            Ok(()) => Ok(mapping),
             Err(error) => {
                 mapping.remove()?;
-                Err(because(target, error))
+                Err(error)
             }
         }
+    }
+
+    /// Map by another target from now on. What is mounted stays so, and is not asked to write anything.
+    pub fn switch(&self, target: &str, parameters: &str) -> io::Result<()> {
+        let switched = table(target, parameters).and_then(|table| {
+            ask(&self.control, self.name, LOAD, 0, 1, &table)?;
+            ask(&self.control, self.name, RESUME, SKIP_LOCKFS, 0, &[])
+        });
+        switched.map(|_| ()).map_err(|error| because(target, error))
     }
 
     /// Send the target a message.
@@ -63,8 +70,8 @@ impl Mapping {
     }
 
     fn ask(&self, what: &str, number: u8, data: &[u8]) -> io::Result<()> {
-        let asked = ask(&self.control, self.target, number, 0, data);
-        asked.map(|_| ()).map_err(|error| because(&format!("{}: {what}", self.target), error))
+        let asked = ask(&self.control, self.name, number, 0, 0, data);
+        asked.map(|_| ()).map_err(|error| because(&format!("{}: {what}", self.name), error))
     }
 }
 
@@ -82,7 +89,7 @@ fn because(what: &str, error: io::Error) -> io::Error {
 }
 
 /// An ioctl about the mapping `name` with `data` behind struct dm_ioctl. Returns the mapping's device number.
-fn ask(control: &File, name: &str, number: u8, targets: u32, data: &[u8]) -> io::Result<libc::dev_t> {
+fn ask(control: &File, name: &str, number: u8, flags: u32, targets: u32, data: &[u8]) -> io::Result<libc::dev_t> {
     let mut bytes = vec![0; HEADER_BYTES];
     bytes.extend_from_slice(data);
     let size = bytes.len() as u32;
@@ -93,6 +100,7 @@ fn ask(control: &File, name: &str, number: u8, targets: u32, data: &[u8]) -> io:
     put(DATA_SIZE, &size.to_le_bytes());
     put(DATA_START, &(HEADER_BYTES as u32).to_le_bytes());
     put(TARGET_COUNT, &targets.to_le_bytes());
+    put(FLAGS, &flags.to_le_bytes());
     put(DEVICE_NAME, name.as_bytes());
     // _IOWR(0xfd, number, struct dm_ioctl)
     let request = 3 << 30 | (HEADER_BYTES as u64) << 16 | 0xfd << 8 | u64::from(number);

@@ -8,24 +8,32 @@ use crate::device_mapper::Mapping;
 use crate::{modules, LOG_DISK, QEMU_DISK, TEST_DISK};
 
 const LOG_WRITES: &str = "log-writes";
+const LINEAR: &str = "linear";
 const MIRROR: &str = "mirror";
 /// A mirror in step from the start, that keeps no log of its own, of regions of so many sectors.
 const MIRROR_LOG: &str = "core 2 1024 nosync";
 
-/// The mappings. They log from [`LogWrites::create`] on.
+/// The mappings.
 pub struct LogWrites {
     logged: Mapping,
     mirror: Option<Mapping>,
+    is_logging: bool,
 }
 
 impl LogWrites {
     /// Map the test disk. What is written to it also goes to the disk that QEMU logs, where there is one.
-    pub fn create() -> io::Result<LogWrites> {
+    ///
+    /// All of it is logged with `from_start`, else what comes behind [`LogWrites::begin`].
+    pub fn create(from_start: bool) -> io::Result<LogWrites> {
         modules::load(LOG_WRITES)?;
         let mirror = Path::new(QEMU_DISK).exists().then(mirror).transpose()?;
-        let below = mirror.as_ref().map_or(TEST_DISK, |mirror| &mirror.device);
-        match Mapping::create(LOG_WRITES, &format!("{below} {LOG_DISK}")) {
-            Ok(logged) => Ok(LogWrites { logged, mirror }),
+        let (target, parameters) = if from_start {
+            (LOG_WRITES, logged(mirror.as_ref()))
+        } else {
+            (LINEAR, format!("{} 0", below(mirror.as_ref())))
+        };
+        match Mapping::create(LOG_WRITES, target, &parameters) {
+            Ok(logged) => Ok(LogWrites { logged, mirror, is_logging: from_start }),
             Err(error) => {
                 mirror.map_or(Ok(()), Mapping::remove)?;
                 Err(error)
@@ -33,14 +41,27 @@ impl LogWrites {
         }
     }
 
+    /// Log from now on. All that was written must be durable.
+    pub fn begin(&mut self) -> io::Result<()> {
+        if !self.is_logging {
+            self.logged.switch(LOG_WRITES, &logged(self.mirror.as_ref()))?;
+            self.is_logging = true;
+        }
+        Ok(())
+    }
+
     /// What is to be mounted.
     pub fn device(&self) -> &str {
         &self.logged.device
     }
 
-    /// Put a mark into the log: one word.
+    /// Put a mark into the log, if there is one yet: one word.
     pub fn mark(&self, word: &str) -> io::Result<()> {
-        self.logged.message(&format!("mark {word}"))
+        if self.is_logging {
+            self.logged.message(&format!("mark {word}"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Bring all that was written so far into the log: it has a write once a flush covers it.
@@ -60,8 +81,16 @@ impl LogWrites {
     }
 }
 
+fn below(mirror: Option<&Mapping>) -> &str {
+    mirror.map_or(TEST_DISK, |mirror| &mirror.device)
+}
+
+fn logged(mirror: Option<&Mapping>) -> String {
+    format!("{} {LOG_DISK}", below(mirror))
+}
+
 /// Reads are answered by the first disk.
 fn mirror() -> io::Result<Mapping> {
     modules::load(MIRROR)?;
-    Mapping::create(MIRROR, &format!("{MIRROR_LOG} 2 {TEST_DISK} 0 {QEMU_DISK} 0"))
+    Mapping::create(MIRROR, MIRROR, &format!("{MIRROR_LOG} 2 {TEST_DISK} 0 {QEMU_DISK} 0"))
 }

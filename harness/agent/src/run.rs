@@ -21,11 +21,11 @@ const MESSAGE: &str = "postcrash";
 pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     // SAFETY: plain number; workloads give modes exactly.
     unsafe { libc::umask(0) };
-    let log = run.log_writes.then(LogWrites::create).transpose()?;
-    let device = log.as_ref().map_or(TEST_DISK, LogWrites::device);
+    let mut log = run.log_writes.then(|| LogWrites::create(run.log_set_up)).transpose()?;
+    let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
-    let result =
-        mounted(device, &mut Marks { mailbox, trace, log: log.as_ref(), steady: Steady::start(!run.held)? }, run);
+    let steady = Steady::start(!run.held)?;
+    let result = mounted(&device, &mut Marks { mailbox, trace, log: log.as_mut(), steady }, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
@@ -34,7 +34,7 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
 struct Marks<'a> {
     mailbox: &'a mut Mailbox,
     trace: Option<Blktrace>,
-    log: Option<&'a LogWrites>,
+    log: Option<&'a mut LogWrites>,
     steady: Steady,
 }
 
@@ -51,7 +51,10 @@ impl Marks<'_> {
     }
 
     fn durable(&mut self) -> io::Result<()> {
-        self.log.map_or(Ok(()), LogWrites::flush)?;
+        if let Some(log) = &mut self.log {
+            log.flush()?;
+            log.begin()?;
+        }
         self.mailbox.send(&Message::Durable)?;
         self.recorders("durable")
     }
@@ -66,7 +69,7 @@ impl Marks<'_> {
         if let Some(trace) = &mut self.trace {
             trace.message(&format!("{MESSAGE} {mark}"))?;
         }
-        self.log.map_or(Ok(()), |log| log.mark(&mark.replace(' ', ":")))
+        self.log.as_ref().map_or(Ok(()), |log| log.mark(&mark.replace(' ', ":")))
     }
 }
 

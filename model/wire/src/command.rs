@@ -63,6 +63,9 @@ pub struct Run {
     /// Mount through dm-log-writes, which logs to the third disk what it sees, and marks there what the mailbox is told.
     #[serde(default)]
     pub log_writes: bool,
+    /// The log has the set-up too; otherwise it begins where that has been made durable.
+    #[serde(default)]
+    pub log_set_up: bool,
     /// The disk completes writes late and in an order of its own.
     #[serde(default)]
     pub held: bool,

@@ -338,7 +338,7 @@ impl Guest {
         };
         let taken = take(port)?;
         if let Some(connection) = port.connection.as_mut() {
-            taken.iter().try_for_each(|request| log_disk.serve(request, connection))?;
+            log_disk.serve(&taken, connection)?;
         }
         Ok(!taken.is_empty())
     }

@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::block::{Kind, Request, Status};
-use crate::mailbox::complete;
 use crate::vhost::Connection;
 
 const SECTOR_BYTES: u64 = 512;
@@ -23,9 +22,17 @@ impl LogDisk {
         Ok(LogDisk { file })
     }
 
-    pub fn serve(&mut self, request: &Request, connection: &mut Connection) -> io::Result<()> {
-        let (data, status) = self.execute(&request.kind)?;
-        complete(request, connection, &data, status)
+    /// Do what the requests ask, and let the guest know once.
+    pub fn serve(&mut self, requests: &[Request], connection: &mut Connection) -> io::Result<()> {
+        for request in requests {
+            let (data, status) = self.execute(&request.kind)?;
+            let written = request.answer(&connection.memory, &data, status)?;
+            connection.queue.complete(request.head, written);
+        }
+        if !requests.is_empty() {
+            connection.queue.notify();
+        }
+        Ok(())
     }
 
     fn execute(&self, kind: &Kind) -> io::Result<(Vec<u8>, Status)> {

@@ -120,7 +120,7 @@ impl Mailbox {
 }
 
 /// Answer a request, and let the guest know.
-pub fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
+fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
     let written = request.answer(&connection.memory, data, status)?;
     connection.queue.complete(request.head, written);
     connection.queue.notify();
@@ -271,6 +271,7 @@ mod tests {
             ops: Vec::new(),
             blktrace: false,
             log_writes: false,
+            log_set_up: false,
             held: false,
         };
         let command = Command::Run(run);

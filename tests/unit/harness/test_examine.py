@@ -11,11 +11,12 @@ from postcrash._core import write_recording
 from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan, examine
+from postcrash.harness.examine import Place, Plan, examine
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, Opinion, judges_named
 from postcrash.harness.recovery import BELOW, SameRecovery
 from postcrash.model import History, Observation, Verdict, parse_workload
+from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, target_named
 
 TARGET = target_named("ext4-current")
@@ -144,7 +145,8 @@ def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> Non
     instants = [(0, 0), (1, 0), (1, 1)]
     wire = [{"event": event, "started": s, "returned": r} for event, (s, r) in enumerate(instants)]
     within, run = Asked(), Asked()
-    examined(tmp_path, interval(([], observation()), within=WITHIN, instants=wire), WHOLE[1], judges=(within,))
+    other = interval(([], observation({**FILE, "segments": [[0, 512, "zero"]]})))
+    examined(tmp_path, interval(([], observation()), within=WITHIN, instants=wire), other, judges=(within,))
     result = examined(
         tmp_path,
         interval(([], observation()), ([[0, 1]], observation({**FILE, "segments": [[0, 512, "zero"]]})), instants=wire),
@@ -153,6 +155,31 @@ def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> Non
     assert within.instants == [*instants, (1, 0)]
     assert run.instants == instants * 2
     assert (result.instants, result.states, result.covered) == (3, 6, 6)
+
+
+class AskedOfContents(Asked):
+    """The same, and it looks at the contents of `a`."""
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        source_at(observation.tree["a"], 0)
+        return super().opinion(history, observation)
+
+
+def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that did is asked for in each crash interval, for what its versions lose depends on that."""
+    versions = [[[0, 512, "zero"]], [[0, 512, "stale"]]]
+    unsettled = observation({**FILE, "segments": [{"start": 0, "end": 512, "component": 0, "versions": versions}]})
+    settled, looked, both = observation(), Asked(), AskedOfContents()
+    other = interval(([], settled), instants=[{"event": 3, "started": 1, "returned": 1}])
+    examined(
+        tmp_path, interval(([], settled)), interval(([], settled)), other, interval(([], settled)), judges=(looked,)
+    )
+    assert looked.instants == [(1, 0), (1, 1)]
+    monkeypatch.setattr(Place, "losses", lambda place, interval: lambda component, version: version)
+    examined(tmp_path, interval(([], unsettled)), interval(([], unsettled)), judges=(both,))
+    assert both.instants == [(1, 0)] * 4
 
 
 class FollowedUpError(Exception):

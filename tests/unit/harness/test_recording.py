@@ -30,6 +30,7 @@ class FakeMachine:
         held: object,
         *,
         log: Path | None = None,
+        log_set_up: bool = True,
     ) -> None:
         below = [("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)]
         write_recording(out, 8, json.dumps(metadata), [("started", 0), *below, ("returned", 0, 0)])

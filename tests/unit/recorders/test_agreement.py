@@ -392,6 +392,7 @@ def test_of_the_set_up_only_the_contents_count(tmp_path: Path) -> None:
     disk = crash_disk.trace(below)
     rest = behind_set_up(disk, above)
     assert rest is not None
+    assert behind_set_up(disk, replace(above, requests=rest[1].requests, marks=rest[1].marks)) == rest
     agreement = compare(*rest)
     assert agreement.disagreements == []
     assert disk.durable is not None
