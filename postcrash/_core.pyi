@@ -29,6 +29,11 @@ class Recording:
     def events(self) -> list[Event]: ...
     def data(self, event: int) -> bytes:
         """Data of the write that is event number `event`; IndexError for any other event."""
+    def contents(self, end: int) -> list[tuple[Any, ...]]:
+        """What the sectors that were written before event number `end` hold then: ascending, in the longest runs.
+
+        A run is ("data", sector, bytes) or ("zeros", sector, sectors).
+        """
 
 class Interval:
     """The crash states of one crash interval, which are the same at each of its instants."""

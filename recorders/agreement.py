@@ -108,18 +108,19 @@ class _Writes:
     def __init__(self, disk: Trace, above: Trace, result: Agreement, is_stable: bool) -> None:
         self._disk, self._above, self._result, self._is_stable = disk, above, result, is_stable
         self._waiting: dict[_Key, deque[int]] = defaultdict(deque)
-        """The disk's requests to each sector, by number, that are not found yet."""
+        """The disk's requests to each unit, by number, that are not found yet."""
         self._coming: dict[_Key, deque[Request]] = defaultdict(deque)
         """Those of the trace above, from the one on that is being found."""
         self._is_late = False
         """The request that is being found stands before an earlier one to its sectors."""
         self._is_changed = False
         """What the disk saw of it is on the way to what the next request to its sectors has."""
+        self._unit = _unit(disk, above)
         for number, request in enumerate(disk.requests):
-            for key in _keys(request):
+            for key in self._keys(request):
                 self._waiting[key].append(number)
         for request in above.requests:
-            for key in _keys(request):
+            for key in self._keys(request):
                 self._coming[key].append(request)
 
     def place(self) -> dict[int, Placed]:
@@ -127,7 +128,7 @@ class _Writes:
         placed: dict[int, Placed] = {}
         absent: list[int] = []
         for number, request in enumerate(self._above.requests):
-            keys = _keys(request)
+            keys = self._keys(request)
             if keys and not any(self._waiting[key] for key in keys):
                 absent.append(number)
             elif keys:
@@ -153,13 +154,13 @@ class _Writes:
         self._result.explained["logged late"] += self._is_late
         if self._is_changed:
             self._result.explained["changed on the way"] += 1
-            request = replace(request, data=_data(request, parts))
+            request = replace(request, data=self._data(request, parts))
         ends = [part.completed for part in parts]
         completed = None if None in ends else max(end for end in ends if end is not None)
         return Placed(request, min(_submitted(part) for part in parts), completed, parts)
 
     def _take(self, request: Request, key: "_Key") -> int | None:
-        """The disk's request for one sector of `request`."""
+        """The disk's request for one unit of `request`."""
         waiting = self._waiting[key]
         if not waiting:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
@@ -178,13 +179,13 @@ class _Writes:
         return number
 
     def _same(self, request: Request, number: int, key: "_Key") -> bool:
-        ours, theirs = _content(self._disk.requests[number], key), _content(request, key)
+        ours, theirs = self._content(self._disk.requests[number], key), self._content(request, key)
         return ours is None or theirs is None or ours == theirs
 
     def _is_on_the_way(self, number: int, key: "_Key") -> bool:
         """Whether each byte of the disk's request is that of the request that is being found, or of the next there."""
-        found = _content(self._disk.requests[number], key)
-        versions = [_content(request, key) for request in islice(self._coming[key], 2)]
+        found = self._content(self._disk.requests[number], key)
+        versions = [self._content(request, key) for request in islice(self._coming[key], 2)]
         if found is None or len(versions) < 2:
             return False
         return all(byte in known for byte, *known in zip(found, *filter(None, versions), strict=True))
@@ -199,6 +200,24 @@ class _Writes:
                 self._result.explained["behind the end"] += 1
             else:
                 self._disagree(f"{_shown(request)} of {self._above.recorder} is not in {self._disk.recorder}")
+
+    def _keys(self, request: Request) -> list["_Key"]:
+        """What is found one by one: each unit of a write; a discard or write-zeroes as it is."""
+        if request.kind == "write":
+            return list(range(request.sector, request.sector + request.sectors, self._unit))
+        return [(request.kind, request.sector, request.sectors)] if request.sectors else []
+
+    def _content(self, request: Request, key: "_Key") -> bytes | None:
+        """The data of one unit, where the recorder sees data."""
+        if request.data is None or not isinstance(key, int):
+            return None
+        start = (key - request.sector) * SECTOR_BYTES
+        return request.data[start : start + self._unit * SECTOR_BYTES]
+
+    def _data(self, request: Request, parts: Iterable[Request]) -> bytes:
+        """Its data as the disk's requests over its sectors have it."""
+        pieces = {key: self._content(part, key) for part in parts for key in self._keys(part)}
+        return b"".join(pieces.get(key) or self._content(request, key) or b"" for key in self._keys(request))
 
     def _count_joined(self, placed: Iterable[Placed]) -> None:
         users = Counter(part.submitted for found in placed for part in found.parts)
@@ -360,25 +379,10 @@ class _Span:
 _Key = int | tuple[str, int, int]
 
 
-def _keys(request: Request) -> list[_Key]:
-    """What is found one by one: each sector of a write; a discard or write-zeroes as it is."""
-    if request.kind == "write":
-        return list(range(request.sector, request.sector + request.sectors))
-    return [(request.kind, request.sector, request.sectors)] if request.sectors else []
-
-
-def _content(request: Request, key: _Key) -> bytes | None:
-    """The data of one sector, where the recorder sees data."""
-    if request.data is None or not isinstance(key, int):
-        return None
-    start = (key - request.sector) * SECTOR_BYTES
-    return request.data[start : start + SECTOR_BYTES]
-
-
-def _data(request: Request, parts: Iterable[Request]) -> bytes:
-    """Its data as the disk's requests over its sectors have it."""
-    pieces = {key: _content(part, key) for part in parts for key in _keys(part)}
-    return b"".join(pieces.get(key) or _content(request, key) or b"" for key in _keys(request))
+def _unit(*traces: Trace) -> int:
+    """The largest number of sectors at whose multiples all writes begin and end."""
+    writes = (request for trace in traces for request in trace.requests if request.kind == "write")
+    return math.gcd(*(edge for request in writes for edge in (request.sector, request.sectors))) or 1
 
 
 def _submitted(request: Request) -> int:

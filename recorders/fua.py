@@ -5,11 +5,9 @@ from itertools import count
 from typing import Any
 
 from postcrash._core import Recording
-from postcrash.recorders.agreement import SECTOR_BYTES, Agreement
+from postcrash.recorders.agreement import Agreement
 
 Event = tuple[Any, ...]
-BLOCK = 8
-"""Sectors."""
 _MARKS = frozenset({"started", "returned", "durable"})
 
 
@@ -17,17 +15,14 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     """Events for `write_recording`, of a crash disk's recording and its agreement with a trace from above virtio-blk.
 
     The flushes that FUA writes became are gone; a FUA write is completed where its flush was. The traces must agree.
-    Of the events before number `start` only the contents count. So that they are the same in every run, there is a
-    write for each block, completed at once, and no flush. No request may be under way there.
+    Of the events before number `start` only the marks and the contents count: the contents come as if they had been
+    written at once, in the order of the disk, so that they are the same in every run. No request may be under way then.
     """
-    set_up: list[Event] = []
-    timed: list[tuple[int, int, Event]] = []
+    events = recording.events()
     ids = count()
-    for number, seen in enumerate(recording.events()):
-        if number < start:
-            set_up += [seen] if seen[0] in _MARKS else _set_up(recording, number, seen, ids)
-        elif seen[0] in _MARKS:
-            timed.append((number, 0, seen))
+    yield from (event for event in events[:start] if event[0] in _MARKS)
+    yield from _written(recording.contents(start), ids)
+    timed = [(number, 0, event) for number, event in enumerate(events) if number >= start and event[0] in _MARKS]
     for found in sorted(agreement.placed, key=lambda found: found.submitted):
         id, request = next(ids), found.request
         event: Event
@@ -41,21 +36,11 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
         timed.append((found.submitted, id, event))
         if found.completed is not None:
             timed.append((found.completed, id, ("complete", id)))
-    yield from set_up
     yield from (event for _, _, event in sorted(timed, key=lambda item: item[:2]))
 
 
-def _set_up(recording: Recording, number: int, event: Event, ids: Iterator[int]) -> list[Event]:
-    match event:
-        case ("zero", _, sector, sectors, discard):
-            id = next(ids)
-            return [("zero", id, sector, sectors, discard), ("complete", id)]
-        case ("write", _, sector, sectors, _, _):
-            data, first = recording.data(number), BLOCK - sector % BLOCK
-            cuts = [0, *range(first, sectors, BLOCK), sectors]
-            made: list[Event] = []
-            for at, end, id in zip(cuts, cuts[1:], ids, strict=False):
-                part = data[at * SECTOR_BYTES : end * SECTOR_BYTES]
-                made += (("write", id, sector + at, part, False, False), ("complete", id))
-            return made
-    return []
+def _written(contents: list[tuple[Any, ...]], ids: Iterator[int]) -> Iterator[Event]:
+    for kind, sector, content in contents:
+        id = next(ids)
+        yield ("write", id, sector, content, False, False) if kind == "data" else ("zero", id, sector, content, False)
+        yield ("complete", id)

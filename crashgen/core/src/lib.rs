@@ -3,9 +3,11 @@
 //! [`recording`] is the log of one run, [`device`] the rules of the drive, [`interval`] cuts the log into crash
 //! intervals, [`component`] into independent choices of content, [`view`] reads the disk of one crash
 //! state, [`explore`] has the states chosen lazily, [`walk`] says in which order, and [`memo`] knows what was answered before.
+//! [`contents`] is what a recording has left on the disk.
 //! No sockets, no guests: those live in the crash disk.
 
 pub mod component;
+pub mod contents;
 pub mod cursor;
 pub mod device;
 pub mod explore;

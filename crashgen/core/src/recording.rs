@@ -6,8 +6,7 @@
 //! a recording is whole or absent.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, Write};
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -92,12 +91,6 @@ impl Recording {
 
     pub fn events(&self) -> &[Event] {
         &self.events
-    }
-
-    /// Number of requests (writes, discards, flushes).
-    pub fn requests(&self) -> usize {
-        let request = |e: &&Event| matches!(e, Event::Write { .. } | Event::Zero { .. } | Event::Flush { .. });
-        self.events.iter().filter(request).count()
     }
 
     pub fn mapped(&self) -> &Mapped {
@@ -322,6 +315,7 @@ pub struct RecordingWriter {
     disk_sectors: u64,
     events: u64,
     outstanding: Outstanding,
+    hasher: Sha256,
 }
 
 impl RecordingWriter {
@@ -337,7 +331,7 @@ impl RecordingWriter {
         prefix.push(".");
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder).map_err(io)?;
         let (out, path, outstanding) = (BufWriter::new(file), path.to_owned(), Outstanding::default());
-        let mut writer = RecordingWriter { out, path, disk_sectors, events: 0, outstanding };
+        let mut writer = RecordingWriter { out, path, disk_sectors, events: 0, outstanding, hasher: Sha256::new() };
         writer.put(&[
             MAGIC,
             &disk_sectors.to_le_bytes(),
@@ -349,6 +343,7 @@ impl RecordingWriter {
 
     fn put(&mut self, fields: &[&[u8]]) -> Result<(), RecordingError> {
         for field in fields {
+            self.hasher.update(field);
             self.out.write_all(field).map_err(|source| RecordingError::Io { path: self.path.clone(), source })?;
         }
         Ok(())
@@ -413,22 +408,9 @@ impl RecordingWriter {
         let path = self.path.clone();
         let io = |source| RecordingError::Io { path: path.clone(), source };
         let mut file = self.out.into_inner().map_err(|e| io(e.into_error()))?;
-        let digest = digest_of(file.as_file_mut()).map_err(io)?;
-        file.write_all(&digest).map_err(io)?;
+        file.write_all(&self.hasher.finalize()).map_err(io)?;
         file.as_file().sync_all().map_err(io)?;
         file.persist(&path).map_err(|e| io(e.error))?;
         Ok(())
-    }
-}
-
-fn digest_of(file: &mut File) -> std::io::Result<[u8; 32]> {
-    file.rewind()?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize().into()),
-            n => hasher.update(&buffer[..n]),
-        }
     }
 }

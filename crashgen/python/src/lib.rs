@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
+use postcrash_core::contents::{self, Extent};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
@@ -61,6 +62,15 @@ impl Recording {
             Some(Event::Write { data, .. }) => Ok(PyBytes::new(py, &self.0.bytes()[data.clone()])),
             _ => Err(PyIndexError::new_err(format!("event {event} is not a write"))),
         }
+    }
+
+    fn contents<'py>(&self, py: Python<'py>, end: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let extents = contents::contents(&self.0, end);
+        let tuple = |extent: &Extent| match extent {
+            Extent::Data { sector, data } => ("data", *sector, PyBytes::new(py, data)).into_pyobject(py),
+            Extent::Zeros { sector, sectors } => ("zeros", *sector, *sectors).into_pyobject(py),
+        };
+        extents.iter().map(tuple).collect()
     }
 }
 

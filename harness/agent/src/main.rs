@@ -49,17 +49,25 @@ fn main() {
     sys::power_off();
 }
 
+/// Have the kernel run no program when a device changes, as it does at every change of a mapping: there is none, and under
+/// user-mode Linux the attempt costs a millisecond or two. A kernel that has no such setting runs none.
+fn run_no_helper() {
+    let _ = std::fs::write("/proc/sys/kernel/hotplug", "\n");
+}
+
 fn serve() -> io::Result<()> {
     // fsck programs look there for whether the disk is mounted.
     mount::mount_proc()?;
     mount::mount_devices()?;
+    run_no_helper();
     modules::load(BOOT_MODULES)?;
     let mut mailbox = Mailbox::open(MAILBOX)?;
     let mut log = KernelLog::open()?;
+    let mut mapping = None;
     loop {
         let result = match mailbox.next_command()? {
             Command::Stop => return Ok(()),
-            Command::Run(run) => run::run(&mut mailbox, &run),
+            Command::Run(run) => run::run(&mut mailbox, &mut mapping, &run),
             Command::Recover(recover) => recover::recover(&mut mailbox, &mut log, &recover, TEST_DISK),
             Command::Spin(spin) => bench::spin(&mut mailbox, &mut log, &spin),
         };

@@ -102,16 +102,26 @@ pub struct Log {
     recording: bool,
     /// How far the operations are.
     pub marks: Marks,
+    /// The operation that failed, and its errno.
+    failed: Option<(u32, u32)>,
+}
+
+/// What became of a recording.
+pub struct Recorded {
+    pub requests: u32,
+    /// The operation that failed, and its errno.
+    pub failed: Option<(u32, u32)>,
 }
 
 impl Log {
     pub fn new(writer: RecordingWriter, disk_sectors: u64) -> Self {
         let marks = Marks { started: 0, returned: 0 };
-        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true, marks }
+        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true, marks, failed: None }
     }
 
-    pub fn finish(self) -> Result<(), RecordingError> {
-        self.writer.finish()
+    pub fn finish(self) -> Result<Recorded, RecordingError> {
+        self.writer.finish()?;
+        Ok(Recorded { requests: self.next_id, failed: self.failed })
     }
 
     fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
@@ -166,6 +176,9 @@ impl Log {
             }
             Message::Returned { op, errno } => {
                 self.marks.returned = op + 1;
+                if errno != 0 {
+                    self.failed.get_or_insert((op, errno));
+                }
                 self.writer.returned(op, errno)
             }
             Message::Durable => self.writer.durable(),

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use postcrash_core::recording::{Event as Logged, Recording, RecordingWriter};
+use postcrash_core::recording::RecordingWriter;
 use postcrash_core::view::{Base, Ground};
 use postcrash_wire::{Command, Run};
 
 use crate::control::{Event, Marks, Work};
-use crate::disk::RecordingDisk;
+use crate::disk::{Recorded, RecordingDisk};
 use crate::guest::{Guest, GuestError};
 use crate::machine::Machine;
 
@@ -28,7 +28,7 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
     job.run.held = job.held.is_some();
     let command = Command::Run(job.run);
-    let trace = machine.twice(|machine| {
+    let (trace, Recorded { requests, failed }) = machine.twice(|machine| {
         let base = Base::open(&job.base)?;
         let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
         run(machine.guest()?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
@@ -36,12 +36,7 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     if let Some(file) = job.blktrace {
         std::fs::write(file, trace)?;
     }
-    let recording = Recording::open(&job.out)?;
-    let failed = recording.events().iter().find_map(|event| match *event {
-        Logged::Returned { op, errno } if errno != 0 => Some((op, errno)),
-        _ => None,
-    });
-    Event::Recorded { requests: recording.requests() as u32, failed }.emit();
+    Event::Recorded { requests, failed }.emit();
     Ok(())
 }
 
@@ -51,12 +46,12 @@ pub fn run(
     command: &Command,
     mut disk: RecordingDisk<'_>,
     during: Work,
-) -> Result<Vec<u8>, GuestError> {
+) -> Result<(Vec<u8>, Recorded), GuestError> {
     let answer = guest.run(command, &mut disk);
     let Marks { started, returned } = disk.log.marks;
-    disk.log.finish()?;
+    let recorded = disk.log.finish()?;
     if let Err(GuestError::Lost(casualty)) = &answer {
         Event::LostAtWork { during, started, returned, casualty: casualty.clone() }.emit();
     }
-    answer
+    answer.map(|answer| (answer, recorded))
 }

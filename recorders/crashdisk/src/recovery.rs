@@ -64,12 +64,12 @@ pub fn record(
 ) -> Result<(), GuestError> {
     let base = Base::open(base)?;
     let command = Command::Recover(recover);
-    machine.twice(|machine| {
+    let (_, recorded) = machine.twice(|machine| {
         let mut log = Log::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
-    Event::Recorded { requests: Recording::open(out)?.requests() as u32, failed: None }.emit();
+    Event::Recorded { requests: recorded.requests, failed: None }.emit();
     Ok(())
 }
 

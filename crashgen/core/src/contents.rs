@@ -1,0 +1,87 @@
+//! What a recording's requests have left on the disk by some event, in whatever order they were made.
+
+use std::collections::BTreeMap;
+
+use crate::recording::{Event, Recording};
+use crate::SECTOR_BYTES;
+
+/// Neighbouring sectors that were written, or zeroed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Extent {
+    Data { sector: u64, data: Vec<u8> },
+    Zeros { sector: u64, sectors: u64 },
+}
+
+/// The sectors that were written before event number `end`, ascending, with their last content.
+///
+/// Extents are as long as they can be, so that they depend on nothing but the contents.
+pub fn contents(recording: &Recording, end: usize) -> Vec<Extent> {
+    let mut runs = Runs::default();
+    for event in recording.events().iter().take(end) {
+        match *event {
+            Event::Write { sector, ref data, .. } => {
+                runs.put(sector, Run { sectors: (data.len() / SECTOR_BYTES) as u64, data: Some(data.start) });
+            }
+            Event::Zero { sector, sectors, .. } => runs.put(sector, Run { sectors, data: None }),
+            _ => {}
+        }
+    }
+    runs.extents(recording.bytes())
+}
+
+/// Sectors with the byte of the recording where their data starts, or zeros.
+#[derive(Clone, Copy)]
+struct Run {
+    sectors: u64,
+    data: Option<usize>,
+}
+
+/// Runs that do not overlap, by their first sectors.
+#[derive(Default)]
+struct Runs(BTreeMap<u64, Run>);
+
+impl Runs {
+    fn put(&mut self, sector: u64, run: Run) {
+        let end = sector + run.sectors;
+        self.cut(sector);
+        self.cut(end);
+        let covered: Vec<u64> = self.0.range(sector..end).map(|(&start, _)| start).collect();
+        for start in covered {
+            self.0.remove(&start);
+        }
+        self.0.insert(sector, run);
+    }
+
+    /// Let no run go on from before `sector` to behind it.
+    fn cut(&mut self, sector: u64) {
+        let Some((&start, run)) = self.0.range_mut(..sector).next_back() else { return };
+        let first = sector - start;
+        if run.sectors <= first {
+            return;
+        }
+        let data = run.data.map(|data| data + first as usize * SECTOR_BYTES);
+        let rest = Run { sectors: run.sectors - first, data };
+        run.sectors = first;
+        self.0.insert(sector, rest);
+    }
+
+    fn extents(self, bytes: &[u8]) -> Vec<Extent> {
+        let mut extents = Vec::new();
+        for (at, run) in self.0 {
+            let content = run.data.map(|start| &bytes[start..start + run.sectors as usize * SECTOR_BYTES]);
+            match (extents.last_mut(), content) {
+                (Some(Extent::Data { sector, data }), Some(content)) if *sector + sectors_in(data) == at => {
+                    data.extend_from_slice(content);
+                }
+                (Some(Extent::Zeros { sector, sectors }), None) if *sector + *sectors == at => *sectors += run.sectors,
+                (_, Some(content)) => extents.push(Extent::Data { sector: at, data: content.to_vec() }),
+                (_, None) => extents.push(Extent::Zeros { sector: at, sectors: run.sectors }),
+            }
+        }
+        extents
+    }
+}
+
+fn sectors_in(data: &[u8]) -> u64 {
+    (data.len() / SECTOR_BYTES) as u64
+}
