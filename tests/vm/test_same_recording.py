@@ -14,8 +14,8 @@ from postcrash.properties import HOTDEP13
 from .conftest import Record, Recorded
 
 RUNS = 15
-DIFFERENT_MAX = {"btrfs": 3}
-"""So many runs may differ where that is known (docs/exploration.md, "A recording made again")."""
+DIFFERENT_MAX = {"btrfs": 7}
+"""So many runs may differ where that is known: one in eight does (docs/exploration.md, "A recording made again")."""
 EPOCH_S = 1_500_000_000
 INODE_BYTES = 256
 BLOCK_SECTORS = 8
