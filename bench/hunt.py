@@ -78,6 +78,11 @@ class TimedJudge:
         """See `Judge`."""
         return self.judge.wants(recover)
 
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """See `Judge`."""
+        return self.judge.depends_on
+
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
         return self.clock.timing(self.judge.opinion)(history, observation)

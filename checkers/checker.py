@@ -40,6 +40,11 @@ class Checker(Protocol):
         """What is expected, in prose."""
         ...
 
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """What of a history its answers depend on besides the workload: names of fields of `History`."""
+        ...
+
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first thing wrong with `observation`, recovered after a crash at `history`; None if nothing is."""
         ...

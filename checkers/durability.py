@@ -62,6 +62,7 @@ class Durability:
 
     name = "durability"
     statement = "What a returned fsync, fdatasync, msync, sync, syncfs, O_SYNC or O_DSYNC write promised is there."
+    depends_on: tuple[str, ...] = ("started", "returned")
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""

@@ -20,6 +20,7 @@ class ForeignBytes:
 
     name = "foreign-bytes"
     statement = "Every byte in a file is zero, or was written to that file at that place."
+    depends_on: tuple[str, ...] = ("started",)
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first file with a byte that was never written to it there, from free space or wherever else."""

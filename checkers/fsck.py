@@ -40,6 +40,7 @@ class Fsck:
 
     name = "fsck"
     statement = "After recovery, the file system's checker exits with status 0 (clean)."
+    depends_on: tuple[str, ...] = ()
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """Any status but 0. Raises `CannotTellError` where fsck did not get to look at the file system."""

@@ -88,6 +88,7 @@ class KernelLog:
 
     name = "kernel-log"
     statement = "The kernel logs no warning or worse while it mounts, reads and unmounts the file system."
+    depends_on: tuple[str, ...] = ()
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first lines that are neither below warning nor allowed. Raises `CannotTellError` if lines may be lost."""

@@ -20,6 +20,7 @@ class LinkCounts:
 
     name = "link-counts"
     statement = "Every file has as many links as names, and every directory as many as its subdirectories ask for."
+    depends_on: tuple[str, ...] = ()
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first entry whose number of links is not the number of its names.

@@ -16,6 +16,7 @@ class Mounts:
 
     name = "mounts"
     statement = "The file system mounts without help, and every name and every byte in it can be read."
+    depends_on: tuple[str, ...] = ()
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """What the mount, a directory, an inode or a file's data failed with.

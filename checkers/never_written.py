@@ -22,6 +22,7 @@ class NeverWritten:
 
     name = "never-written"
     statement = "Every name, type, size, target and attribute in the tree is one that an operation made."
+    depends_on: tuple[str, ...] = ("started",)
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first name that nothing made, or that is what it never was."""

@@ -18,6 +18,7 @@ class Usable:
 
     name = "usable"
     statement = "After recovery every file and directory can be changed and deleted, and new ones are kept."
+    depends_on: tuple[str, ...] = ()
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first step that failed. Raises `CannotTellError` where the file system was not used."""

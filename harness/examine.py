@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -120,6 +120,7 @@ class Place:
     base: Path
     base_id: str
     model: str
+    _losses: dict[int, Callable[[int, int], int]] = field(default_factory=dict)
 
     @cached_property
     def intervals(self) -> list[Interval]:
@@ -128,9 +129,11 @@ class Place:
 
     def losses(self, interval: int) -> Callable[[int, int], int]:
         """How many pieces a version of a component of the interval loses."""
-        return lru_cache(maxsize=None)(
-            lambda component, version: len(self.intervals[interval].lost([(component, version)]))
-        )
+        if interval not in self._losses:
+            self._losses[interval] = lru_cache(maxsize=None)(
+                lambda component, version: len(self.intervals[interval].lost([(component, version)]))
+            )
+        return self._losses[interval]
 
 
 class _Examiner:
@@ -145,8 +148,8 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._observations: dict[bytes, Any] = {}
-        self._opinions: dict[tuple[int, int, int, int], _Known] = {}
-        """By the ids of judge and report, and the instant."""
+        self._opinions: dict[tuple[int, ...], _Known] = {}
+        """By the ids of judge and report, and what of the instant the judge's opinion depends on."""
         self._last_read: tuple[object, Observation] | None = None
         self._extents: list[Extent] = []
 
@@ -298,7 +301,7 @@ class _Examiner:
     ) -> Iterable[tuple[Opinion, dict[int, int]]]:
         """See `every_answer`. If all that is looked at is settled, the opinion is the same in each crash interval."""
         wire = witness.observation
-        key = (id(judge), id(wire), history.started, history.returned)
+        key = (id(judge), id(wire), *(getattr(history, field) for field in judge.depends_on))
         if key in self._opinions:
             return [(self._opinions[key].opinion, {})]
         observation = self._read(wire)

@@ -12,6 +12,9 @@ from postcrash.model.tree import ROOT_PATH
 from postcrash.properties import HOTDEP13, PROPERTIES, Property
 from postcrash.targets import Target
 
+INSTANT = ("started", "returned")
+"""All that a history says besides the workload."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
@@ -40,6 +43,11 @@ class Judge(Protocol):
         """Whether recoveries of this kind show what the judge looks at."""
         ...
 
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """What of a history its opinions depend on besides the workload: names of fields of `History`."""
+        ...
+
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """Never raises: a judge that fails is undecided."""
         ...
@@ -59,6 +67,11 @@ class PropertyJudge:
     def wants(self, recover: dict[str, Any]) -> bool:
         """Properties look at the tree."""
         return bool(recover["walk"])
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """A property may look at all of it."""
+        return INSTANT
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""
@@ -119,6 +132,11 @@ class CheckerJudge:
     def wants(self, recover: dict[str, Any]) -> bool:
         """See `Judge`."""
         return self.name not in _LOOKS_AT or bool(recover[_LOOKS_AT[self.name]])
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The checker's."""
+        return self.checker.depends_on
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""

@@ -39,6 +39,11 @@ class SameRecovery:
         """Trees are compared."""
         return bool(recover["walk"])
 
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """Nothing: whatever the operations were."""
+        return ()
+
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """Whatever the operations were. Without a first tree there is nothing that could have changed."""
         found = recovery.difference(self.first, observation)

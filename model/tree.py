@@ -75,12 +75,13 @@ class Tree(Mapping[str, Entry]):
           are not among the entries that are iterated, counted and compared: no one sees them after a crash
     """
 
-    __slots__ = ("_base", "_delta", "_length", "held")
+    __slots__ = ("_base", "_delta", "_length", "_unread", "held")
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._base: dict[str, Entry] = {entry.path: entry for entry in entries}
         self._delta: dict[str, Entry | None] = {}
         self._length = len(self._base)
+        self._unread: tuple[Unread | None, ...] = ()
         self.held: Mapping[str, Entry] = {}
 
     def changed(self, changes: Mapping[str, Entry | None]) -> "Tree":
@@ -105,9 +106,11 @@ class Tree(Mapping[str, Entry]):
 
     @property
     def unread(self) -> Unread | None:
-        """The first part that could not be read, None if all was."""
-        found = [unread for path in self.paths() if (unread := self[path].unread)]
-        return min(found, key=lambda unread: _walk_order(unread.path), default=None)
+        """The first part that could not be read, None if all was. It is looked for once."""
+        if not self._unread:
+            found = [unread for path in self.paths() if (unread := self[path].unread)]
+            self._unread = (min(found, key=lambda unread: _walk_order(unread.path), default=None),)
+        return self._unread[0]
 
     def names(self, inode: int) -> list[str]:
         """All paths of one inode, sorted."""

@@ -13,7 +13,7 @@ from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Place, Plan, examine
 from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge, Opinion, judges_named
+from postcrash.harness.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.recovery import BELOW, SameRecovery
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at
@@ -79,6 +79,7 @@ class Asked:
     """A judge that is content and remembers at which instants it was asked."""
 
     name = "asked"
+    depends_on = INSTANT
 
     def __init__(self) -> None:
         self.instants: list[tuple[int, int]] = []

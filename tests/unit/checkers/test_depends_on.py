@@ -1,0 +1,63 @@
+"""A checker that says on what of a history it depends is not asked again for another: so it must be true."""
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+
+from postcrash.checkers import CHECKERS, CannotTellError, Checker
+from postcrash.model import History, Observation, Workload, parse_workload
+from postcrash.model.observation import FsckResult, Usage
+
+from .test_no_false_alarms import workloads
+
+Answer = tuple[object, bool]
+
+
+def answer(checker: Checker, history: History, observation: Observation) -> Answer:
+    try:
+        return checker.check(history, observation), checker.is_relevant(history, observation)
+    except CannotTellError as error:
+        return str(error), False
+
+
+def answers(checker: Checker, workload: Workload) -> list[set[Answer]]:
+    """Of each tree, at instants that the checker says are alike: all that it answers."""
+    count = len(workload.operations)
+    instants = [(started, returned) for returned in range(count + 1) for started in (returned, returned + 1)]
+    found: dict[tuple[int, ...], set[Answer]] = defaultdict(set)
+    for started, returned in instants:
+        if started <= count:
+            history = History(workload, started, returned)
+            for number, tree in enumerate(history.trees):
+                key = (number, *(getattr(history, field) for field in checker.depends_on))
+                found[key].add(
+                    answer(
+                        checker,
+                        history,
+                        Observation(0, tree, klog_whole=True, fsck=FsckResult(0, ""), used=Usage("", 0)),
+                    )
+                )
+    return list(found.values())
+
+
+@pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.name)
+@settings(max_examples=20, deadline=None)
+@given(workloads())
+def test_what_it_does_not_depend_on_makes_no_difference(checker: Checker, workload: Workload) -> None:
+    assert {len(alike) for alike in answers(checker, workload)} == {1}
+
+
+@pytest.mark.parametrize("field", ["started", "returned"])
+def test_this_test_would_notice(field: str) -> None:
+    class Forgetful:
+        name, statement, depends_on = "forgetful", "", ()
+
+        def check(self, history: History, observation: Observation) -> None:
+            return None
+
+        def is_relevant(self, history: History, observation: Observation) -> bool:
+            return bool(getattr(history, field) == 1)
+
+    alike = answers(Forgetful(), parse_workload("creat a\ncreat b", "two"))
+    assert max(len(found) for found in alike) == 2
