@@ -127,9 +127,15 @@ def scan_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> dict
     ValueError, with the entry and the byte, for a damaged log, one that does not fit the disk, and what is no file.
     Counts: log_sector_bytes, entries, writes, fua_writes (of these), flushes, discards, metadata_flags, marks_left_out,
     padded_writes (their data was shorter than their sectors). `marks`: (number of events before it in the recording,
-    text). `fua_flushes`: of each of the first 2²⁰ flushes without data that have FUA, the number of events before it.
-    `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
+    text). `goes_on`: behind the last entry stands what looks like one more. What counting states costs: pieces in
     flight in the largest crash interval (`interval_pieces_max`) and summed over all (`interval_pieces`).
+    """
+
+def read_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> list[tuple[tuple[Any, ...], int]]:
+    """What a log holds, in order, each with the number of events before it in the recording. All of it is in memory.
+
+    ("write", sector, bytes, fua), ("discard", sector, sectors), ("flush", fua), ("mark", text). FUA is left on a flush
+    that device mapper has cut off a write. Errors as of `scan_dm_log_writes`.
     """
 
 def count_states(recording: Recording, base_path: str | PathLike[str], model: str) -> tuple[int, int]:

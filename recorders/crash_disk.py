@@ -1,6 +1,6 @@
 """Traces of the crash disk: its recordings hold all that it saw."""
 
-from dataclasses import replace
+from typing import Literal
 
 from postcrash._core import Recording
 from postcrash.recorders.trace import Mark, Request, Trace
@@ -22,8 +22,8 @@ def trace(recording: Recording) -> Trace:
                 data = recording.data(number)
                 requests.append(Request("write", sector, sectors, preflush, fua, data, number, completed.get(id)))
             case ("zero", id, sector, sectors, discard):
-                zero = Request("write-zeroes", sector, sectors, False, False, None, number, completed.get(id))
-                requests.append(replace(zero, kind="discard") if discard else zero)
+                kind: Literal["discard", "write-zeroes"] = "discard" if discard else "write-zeroes"
+                requests.append(Request(kind, sector, sectors, False, False, None, number, completed.get(id)))
             case ("flush", id):
                 requests.append(Request("flush", 0, 0, False, False, None, number, completed.get(id)))
             case ("started" | "returned" as word, operation, *_):

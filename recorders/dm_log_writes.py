@@ -1,11 +1,10 @@
 """Traces of Linux's dm-log-writes."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from postcrash._core import Recording, import_dm_log_writes, scan_dm_log_writes
-from postcrash.recorders import crash_disk
+from postcrash._core import read_dm_log_writes
 from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "dm-log-writes"
@@ -23,32 +22,29 @@ def trace(log: Path, disk_sectors: int) -> Trace:
     a flush, with FUA too, and a FUA write. Errors as of `scan_dm_log_writes`.
     """
     marks, durable = [], None
-    summary = scan_dm_log_writes(log, disk_sectors)
-    for place, text in summary["marks"]:
-        if found := _MARK.fullmatch(text):
-            marks.append(Mark("started" if found[1] == "started" else "returned", int(found[2]), place))
-        elif text == _DURABLE:
-            durable = place
-    fua_flushes = set(summary["fua_flushes"])
     logged = []
-    for request in requests(log, disk_sectors):
-        fua = request.fua or (request.kind == "flush" and request.submitted in fua_flushes)
-        logged.append(replace(request, fua=fua, submitted=None))
+    for entry, events in read_dm_log_writes(log, disk_sectors):
+        if entry[0] != "mark":
+            logged.append(_request(entry, None, events + 1))
+        elif found := _MARK.fullmatch(entry[1]):
+            marks.append(Mark("started" if found[1] == "started" else "returned", int(found[2]), events))
+        elif entry[1] == _DURABLE:
+            durable = events
     return Trace(NAME, tuple(logged), tuple(marks), durable)
 
 
 def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
     """The requests of a log, by their places: each is submitted there and completed at once. Errors as of `trace`."""
-    out = log.with_name(f"{log.name}.pcr")
-    import_dm_log_writes(log, disk_sectors, out, "{}")
-    try:
-        found = crash_disk.trace(Recording(out)).requests
-    finally:
-        out.unlink()
-    # Zeros in a large write are read as write-zeroes, which such a log has as a write.
-    return tuple(
-        replace(request, kind="write", data=bytes(request.sectors * SECTOR_BYTES))
-        if request.kind == "write-zeroes"
-        else request
-        for request in found
-    )
+    found = read_dm_log_writes(log, disk_sectors)
+    return tuple(_request(entry, events, events + 1) for entry, events in found if entry[0] != "mark")
+
+
+def _request(entry: tuple[Any, ...], submitted: int | None, completed: int) -> Request:
+    match entry:
+        case ("write", sector, data, fua):
+            return Request("write", sector, len(data) // SECTOR_BYTES, False, fua, data, submitted, completed)
+        case ("discard", sector, sectors):
+            return Request("discard", sector, sectors, False, False, None, submitted, completed)
+        case ("flush", fua):
+            return Request("flush", 0, 0, False, fua, None, submitted, completed)
+    raise AssertionError(f"no request: {entry}")

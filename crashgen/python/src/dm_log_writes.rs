@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
-use postcrash_dm_log_writes::{self as dm_log_writes, LogError};
+use postcrash_dm_log_writes::{self as dm_log_writes, LogError, Logged};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::{raise, with_cursor, Recording};
 
@@ -51,9 +51,28 @@ fn scan_dm_log_writes(py: Python<'_>, log_path: PathBuf, disk_sectors: u64) -> P
     }
     let marks: Vec<(u64, String)> = summary.marks.into_iter().map(|mark| (mark.event, mark.text)).collect();
     result.set_item("marks", marks)?;
-    result.set_item("fua_flushes", summary.fua_flushes)?;
     result.set_item("goes_on", summary.goes_on)?;
     Ok(result)
+}
+
+/// What a log holds, in order: each with the number of events that stand before it in the recording.
+#[pyfunction]
+fn read_dm_log_writes<'py>(
+    py: Python<'py>,
+    log_path: PathBuf,
+    disk_sectors: u64,
+) -> PyResult<Vec<(Bound<'py, PyTuple>, u64)>> {
+    let mut found = Vec::new();
+    interruptible(py, |go_on| {
+        dm_log_writes::entries(&log_path, disk_sectors, go_on, &mut |logged, events| found.push((logged, events)))
+    })?;
+    let tuple = |logged: Logged| match logged {
+        Logged::Write { sector, data, fua } => ("write", sector, PyBytes::new(py, &data), fua).into_pyobject(py),
+        Logged::Discard { sector, sectors } => ("discard", sector, sectors).into_pyobject(py),
+        Logged::Flush { fua } => ("flush", fua).into_pyobject(py),
+        Logged::Mark { text } => ("mark", text).into_pyobject(py),
+    };
+    found.into_iter().map(|(logged, events)| Ok((tuple(logged)?, events))).collect()
 }
 
 /// Write the recording of a log.
@@ -101,6 +120,7 @@ fn export_dm_log_writes<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_dm_log_writes, module)?)?;
+    module.add_function(wrap_pyfunction!(read_dm_log_writes, module)?)?;
     module.add_function(wrap_pyfunction!(import_dm_log_writes, module)?)?;
     module.add_function(wrap_pyfunction!(export_dm_log_writes, module)?)?;
     module.add_function(wrap_pyfunction!(count_states, module)?)

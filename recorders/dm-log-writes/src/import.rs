@@ -19,8 +19,6 @@ const PART_SECTORS_MAX: u64 = (4 << 20) / SECTOR_BYTES as u64;
 /// Bytes of all marks that a summary holds; a recording's metadata is at most 16 MiB.
 const MARKS_BYTES_MAX: usize = 4 << 20;
 const MARK_OVERHEAD_BYTES: usize = 48;
-/// A summary names no more flushes with FUA than that.
-const FUA_FLUSHES_MAX: usize = 1 << 20;
 
 /// The text of a mark and the number of events that stand before it in the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +37,6 @@ pub struct Summary {
     pub fua_writes: u64,
     /// Entries with the flush flag.
     pub flushes: u64,
-    /// Flushes without data that have the FUA flag: the number of events that stand before each in the recording.
-    pub fua_flushes: Vec<u64>,
     pub discards: u64,
     pub marks: Vec<Mark>,
     /// Marks that found no place in `marks`.
@@ -67,9 +63,6 @@ pub fn scan(log: &Path, disk_sectors: u64, go_on: &mut dyn FnMut() -> bool) -> R
             return Err(LogError::Interrupted);
         }
         counter.summary.metadata_flags += u64::from(entry.metadata);
-        if matches!(entry.body, Body::Nothing { fua: true }) {
-            counter.fua_flush();
-        }
         if entry.flush {
             counter.flush();
         }
@@ -103,12 +96,6 @@ impl Counter {
     fn interval_ends(&mut self) {
         self.summary.interval_pieces = self.summary.interval_pieces.saturating_add(self.pieces);
         self.summary.interval_pieces_max = self.summary.interval_pieces_max.max(self.pieces);
-    }
-
-    fn fua_flush(&mut self) {
-        if self.summary.fua_flushes.len() < FUA_FLUSHES_MAX {
-            self.summary.fua_flushes.push(self.events);
-        }
     }
 
     fn flush(&mut self) {
@@ -152,7 +139,7 @@ fn pieces(sector: u64, sectors: u64) -> u64 {
 }
 
 /// A mark's bytes as text; what is not printable UTF-8 is escaped.
-fn legible(bytes: &[u8]) -> String {
+pub(crate) fn legible(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
         _ => bytes.escape_ascii().to_string(),
@@ -160,7 +147,7 @@ fn legible(bytes: &[u8]) -> String {
 }
 
 /// The sectors cut into parts for the recording: (sector, sectors).
-fn parts(sector: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
+pub(crate) fn parts(sector: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = sector + sectors;
     let mut at = sector;
     std::iter::from_fn(move || {

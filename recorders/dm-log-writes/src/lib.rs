@@ -23,12 +23,14 @@
 //!
 //! A log is not trusted: every length is checked against the file and the disk before it is used.
 
+mod entries;
 mod error;
 mod export;
 mod import;
 mod reader;
 mod writer;
 
+pub use entries::{entries, Logged};
 pub use error::LogError;
 pub use export::{export, Exported};
 pub use import::{import, scan, Mark, Summary};

@@ -21,6 +21,7 @@ from postcrash._core import (
     export_dm_log_writes,
     import_dm_log_writes,
     intervals,
+    read_dm_log_writes,
     scan_dm_log_writes,
     state_bytes,
     write_recording,
@@ -279,6 +280,26 @@ def test_an_import_exported_again_is_the_same_log(tmp_path: Path, name: str) -> 
     marks = scan_dm_log_writes(LOGS / name, DISK_SECTORS)["marks"]
     export_dm_log_writes(recording, tmp_path / "out", marks)
     assert (tmp_path / "out").read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["linux-6.1.log", "qemu-7.2.log"])
+def test_what_is_read_is_what_is_imported(tmp_path: Path, name: str) -> None:
+    recording = imported(tmp_path, (LOGS / name).read_bytes())
+    events = recording.events()
+    read = read_dm_log_writes(LOGS / name, DISK_SECTORS)
+    for entry, place in read:
+        match entry, events[place] if entry[0] != "mark" else ():
+            case ("write", sector, data, fua), found:
+                sectors = len(data) // SECTOR_BYTES
+                assert (*found[:1], *found[2:]) == ("write", sector, sectors, fua, False)
+                assert recording.data(place) == data
+            case ("discard", sector, sectors), found:
+                assert (*found[:1], *found[2:]) == ("zero", sector, sectors, True)
+            case ("flush", _), found:
+                assert found[0] == "flush"
+    marks = [(place, entry[1]) for entry, place in read if entry[0] == "mark"]
+    assert marks == scan_dm_log_writes(LOGS / name, DISK_SECTORS)["marks"]
+    assert 2 * (len(read) - len(marks)) + 1 == len(events)
 
 
 def test_large_discards_are_cut_and_zeros_are_holes(tmp_path: Path) -> None:

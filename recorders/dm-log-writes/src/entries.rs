@@ -1,0 +1,55 @@
+//! A log's entries one by one, with the place of each among the events of the recording that the log becomes.
+
+use std::path::Path;
+
+use postcrash_core::SECTOR_BYTES;
+
+use crate::import::{legible, parts};
+use crate::reader::{Body, LogReader};
+use crate::LogError;
+
+/// One thing that a log holds. Device mapper leaves FUA on a flush that it has cut off a write.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Logged {
+    Write { sector: u64, data: Vec<u8>, fua: bool },
+    Discard { sector: u64, sectors: u64 },
+    Flush { fua: bool },
+    Mark { text: String },
+}
+
+/// Call `each` with everything in the log of a disk with `disk_sectors` (512 B), and the number of events that stand
+/// before it in the recording. `go_on` is asked for each entry.
+pub fn entries(
+    log: &Path,
+    disk_sectors: u64,
+    go_on: &mut dyn FnMut() -> bool,
+    each: &mut dyn FnMut(Logged, u64),
+) -> Result<(), LogError> {
+    let mut reader = LogReader::open(log, disk_sectors)?;
+    // The recording starts with a mark.
+    let mut events = 1;
+    while let Some(entry) = reader.next_entry()? {
+        if !go_on() {
+            return Err(LogError::Interrupted);
+        }
+        if entry.flush {
+            each(Logged::Flush { fua: matches!(entry.body, Body::Nothing { fua: true }) }, events);
+            events += 2;
+        }
+        match entry.body {
+            Body::Nothing { .. } => {}
+            Body::Write { sector, sectors, data: start, fua, .. } => {
+                let mut data = vec![0; sectors as usize * SECTOR_BYTES];
+                reader.read_exact_at(&mut data, start)?;
+                each(Logged::Write { sector, data, fua }, events);
+                events += 2 * parts(sector, sectors).count() as u64;
+            }
+            Body::Discard { sector, sectors } => {
+                each(Logged::Discard { sector, sectors }, events);
+                events += 2;
+            }
+            Body::Mark { text } => each(Logged::Mark { text: legible(&text) }, events),
+        }
+    }
+    Ok(())
+}
