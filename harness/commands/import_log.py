@@ -161,7 +161,7 @@ def _lost(summary: dict[str, Any]) -> list[str]:
 
 
 def _to_json(summary: dict[str, Any]) -> dict[str, Any]:
-    left_out = {"marks", "fua_flushes", "goes_on", *_COUNT_MAX}
+    left_out = {"marks", "goes_on", *_COUNT_MAX}
     counts = {name: value for name, value in summary.items() if name not in left_out}
     return {**counts, "marks": [{"event": event, "text": text} for event, text in summary["marks"]]}
 

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use postcrash_core::recording::{Event, Recording, RecordingWriter};
-use postcrash_dm_log_writes::{export, import, scan, Exported, LogError, Summary};
+use postcrash_dm_log_writes::{entries, export, import, scan, Exported, LogError, Logged, Summary};
 use tempfile::TempDir;
 
 pub const DISK_SECTORS: u64 = 64;
@@ -188,6 +188,14 @@ impl Files {
 
     pub fn scan(&self) -> Result<Summary, LogError> {
         scan(&self.log, DISK_SECTORS, &mut || true)
+    }
+
+    /// Everything in a sound log, with its place.
+    pub fn entries(&self) -> Vec<(Logged, u64)> {
+        let mut found = Vec::new();
+        entries(&self.log, DISK_SECTORS, &mut || true, &mut |logged, events| found.push((logged, events)))
+            .expect("a sound log");
+        found
     }
 
     /// Import, and see that a failure leaves nothing behind.
