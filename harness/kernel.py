@@ -10,6 +10,7 @@ from pathlib import Path
 
 from postcrash.harness.engine import Engine, Qemu, Uml, find_qemu
 from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.modules import is_built_in
 
 UML_MODULES = Path("/usr/lib/uml/modules")
 _VERSION_TIMEOUT_S = 10
@@ -47,7 +48,12 @@ def find_kernel() -> Kernel:
     modules = Path(os.environ.get("POSTCRASH_UML_MODULES", UML_MODULES)) / version
     if not modules.is_dir():
         raise InfrastructureError(f"{found} is version {version!r}, but there is no {modules}")
-    return Kernel(Path(found), version, modules, Uml())
+    return Kernel(Path(found), version, modules, uml_with(modules))
+
+
+def uml_with(modules: Path | None) -> Uml:
+    """User-mode Linux with its folder of modules. Raises InfrastructureError if depmod's lists cannot be read."""
+    return Uml(measures_raid6=modules is None or is_built_in(modules, "raid6_pq"))
 
 
 def in_virtual_time(kernel: Kernel) -> Kernel:
@@ -67,7 +73,7 @@ def kernel_at(path: Path, modules: Path | None, cache: Path) -> Kernel:
         return Kernel(path, version, modules, find_qemu(path, cache))
     if not os.access(path, os.X_OK):
         raise UsageError(f"{path} is neither a kernel image (bzImage) nor a user-mode Linux")
-    return Kernel(path, uml_version(path), modules, Uml())
+    return Kernel(path, uml_version(path), modules, uml_with(modules))
 
 
 def image_version(path: Path) -> str | None:

@@ -85,6 +85,16 @@ def module_is_there(folder: Path, name: str) -> bool:
     return any(module_name(line.partition(":")[0]) == name for lines in listed for line in lines.splitlines())
 
 
+def is_built_in(folder: Path, name: str) -> bool:
+    """Whether a kernel with the modules in `folder` has the one called `name` built in."""
+    listed = folder / "modules.builtin"
+    try:
+        lines = listed.read_text().splitlines() if listed.is_file() else []
+    except OSError as error:
+        raise InfrastructureError(f"{listed}: {error.strerror}") from error
+    return any(module_name(line) == name for line in lines)
+
+
 def module_name(file: str) -> str:
     """`crc32c_intel` for `kernel/arch/x86/crypto/crc32c-intel.ko.xz`."""
     return Path(file).name.partition(".ko")[0].replace("-", "_")

@@ -43,7 +43,7 @@ class Bare(Uml):
     """User-mode Linux without the library."""
 
     def to_wire(self) -> dict[str, Any]:
-        return {"name": "uml", "preload": None}
+        return {**Uml.to_wire(self), "preload": None}
 
 
 def table(folder: Path) -> list[tuple[str, ...]]:

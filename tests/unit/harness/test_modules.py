@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.modules import Modules, uncompressed
+from postcrash.harness.kernel import uml_with
+from postcrash.harness.modules import Modules, is_built_in, uncompressed
 
 FS = "kernel/fs/fs.ko.xz"
 JOURNAL = "kernel/fs/journal.ko.xz"
@@ -65,3 +66,18 @@ def test_compressed_modules_are_read(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InfrastructureError, match="cannot be read"):
             uncompressed(tmp_path / name)
+
+
+def test_what_is_built_in(tmp_path: Path) -> None:
+    assert not is_built_in(tmp_path, "raid6_pq")
+    (tmp_path / "modules.dep").write_text("kernel/lib/raid6/raid6_pq.ko:\n")
+    (tmp_path / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\nkernel/fs/btrfs/btrfs.ko.xz\n")
+    assert not is_built_in(tmp_path, "raid6_pq")
+    assert is_built_in(tmp_path, "btrfs")
+
+
+def test_a_kernel_measures_raid6_where_it_is_built_in(tmp_path: Path) -> None:
+    assert not uml_with(tmp_path).measures_raid6
+    (tmp_path / "modules.builtin").write_text("kernel/lib/raid6/raid6_pq.ko\n")
+    assert uml_with(tmp_path).measures_raid6
+    assert uml_with(None).measures_raid6
