@@ -61,7 +61,7 @@ class Source:
 
     def to_wire(self) -> dict[str, str]:
         """As in a request; paths are absolute."""
-        return {"recording": str(self.recording.resolve()), "base": str(self.base.resolve()), "model": self.model}
+        return {"recording": str(self.recording.absolute()), "base": str(self.base.absolute()), "model": self.model}
 
 
 class Machine:
@@ -172,12 +172,12 @@ class Machine:
             self._log.write_bytes(b"")
         recorded = self._ask(
             "record",
-            base=str(base.resolve()),
-            out=str(out.resolve()),
+            base=str(base.absolute()),
+            out=str(out.absolute()),
             run={"mount": mount, **workload.to_wire(), "log_writes": log is not None, "log_set_up": log_set_up},
             metadata=json.dumps(metadata),
             held=held,
-            blktrace=str(blktrace.resolve()) if blktrace else None,
+            blktrace=str(blktrace.absolute()) if blktrace else None,
         )
         if recorded["failed"] is not None:
             number, code = recorded["failed"]
@@ -199,8 +199,8 @@ class Machine:
         """
         self._ask(
             "record-recovery",
-            base=str(image.resolve()),
-            out=str(out.resolve()),
+            base=str(image.absolute()),
+            out=str(out.absolute()),
             recover=recover,
             marks={"started": started, "returned": returned},
             metadata=json.dumps(metadata),

@@ -103,10 +103,11 @@ def _workload_runs(block: bytes, workload: Workload) -> list[_Run]:
     """The runs that make up `block`; empty if there is anything else in it."""
     if not any(block):
         return [_Run(_ZEROS, 0, len(block))]
+    offsets = _offsets(workload)
     for at in range(0, len(block), SECTOR_BYTES):
         for word in _PROBED_WORDS:
             position = at + word * WORD_BYTES
-            offset = _offsets(workload).get(_differences(block[position : position + WORD_BYTES]))
+            offset = offsets.get(_differences(block[position : position + WORD_BYTES]))
             if offset is not None and offset >= position:
                 return _decoded(block, offset - position, workload)
     return []

@@ -154,10 +154,10 @@ def unsent(recording: Recording, interval: Interval, workload: Workload, started
 
     Of those that had not been `started` nothing is said.
     """
-    events = recording.events()[: interval.before_event]
+    events = recording.events()
     sent: set[int] = set()
-    for index, event in enumerate(events):
-        if event[0] == "write":
+    for index in range(events.index(("durable",)), interval.before_event):
+        if events[index][0] == "write":
             sent |= written_by(recording.data(index), workload)
     recorded = range(len(workload.setup), started)
     writing = [number for number in recorded if workload.operations[number].tag is not None]

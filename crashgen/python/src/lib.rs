@@ -34,8 +34,8 @@ struct Recording(CoreRecording);
 #[pymethods]
 impl Recording {
     #[new]
-    fn new(path: PathBuf) -> PyResult<Self> {
-        CoreRecording::open(&path).map(Recording).map_err(raise)
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.allow_threads(|| CoreRecording::open(&path)).map(Recording).map_err(raise)
     }
 
     #[getter]
@@ -294,7 +294,8 @@ fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: &Bo
         let event = event?.downcast_into::<PyTuple>()?;
         write_event(&mut writer, &event).map_err(|error| bad_event(index, &event, error))?;
     }
-    writer.finish().map_err(raise)
+    // Until the file is on the disk, another thread may go on.
+    events.py().allow_threads(|| writer.finish()).map_err(raise)
 }
 
 /// `error` with the event that it is about; an input/output error as it is.
