@@ -9,13 +9,11 @@ use crate::{modules, LOG_DISK, QEMU_DISK, TEST_DISK};
 
 const LOG_WRITES: &str = "log-writes";
 const LINEAR: &str = "linear";
-/// Every request fails.
-const NOTHING: &str = "error";
 const MIRROR: &str = "mirror";
 /// A mirror in step from the start, that keeps no log of its own, of regions of so many sectors.
 const MIRROR_LOG: &str = "core 2 1024 nosync";
 
-/// The mapping that logs. It is kept between recordings: to make and remove it takes longer than many a workload.
+/// The mappings.
 pub struct LogWrites {
     logged: Mapping,
     mirror: Option<Mapping>,
@@ -23,21 +21,24 @@ pub struct LogWrites {
 }
 
 impl LogWrites {
-    /// A mapping of nothing.
-    pub fn create() -> io::Result<LogWrites> {
-        modules::load(LOG_WRITES)?;
-        Ok(LogWrites { logged: Mapping::create(LOG_WRITES, NOTHING, "")?, mirror: None, is_logging: false })
-    }
-
     /// Map the test disk. What is written to it also goes to the disk that QEMU logs, where there is one.
     ///
     /// All of it is logged with `from_start`, else what comes behind [`LogWrites::begin`].
-    pub fn map(&mut self, from_start: bool) -> io::Result<()> {
-        self.mirror = Path::new(QEMU_DISK).exists().then(mirror).transpose()?;
-        if from_start {
-            return self.begin();
+    pub fn create(from_start: bool) -> io::Result<LogWrites> {
+        modules::load(LOG_WRITES)?;
+        let mirror = Path::new(QEMU_DISK).exists().then(mirror).transpose()?;
+        let (target, parameters) = if from_start {
+            (LOG_WRITES, logged(mirror.as_ref()))
+        } else {
+            (LINEAR, format!("{} 0", below(mirror.as_ref())))
+        };
+        match Mapping::create(LOG_WRITES, target, &parameters) {
+            Ok(logged) => Ok(LogWrites { logged, mirror, is_logging: from_start }),
+            Err(error) => {
+                mirror.map_or(Ok(()), Mapping::remove)?;
+                Err(error)
+            }
         }
-        self.logged.switch(LINEAR, &format!("{} 0", below(self.mirror.as_ref())))
     }
 
     /// Log from now on. All that was written must be durable.
@@ -68,16 +69,15 @@ impl LogWrites {
         File::open(&self.logged.device)?.sync_all()
     }
 
-    /// Let go of the test disk, which brings all that was seen into the log.
+    /// Undo the mappings, which brings all that was seen into the log.
     ///
-    /// The end of logging puts what no flush has covered before all that still waits for its turn (`log_writes_dtr`
-    /// of drivers/md/dm-log-writes.c); so a flush comes first.
-    pub fn unmap(&mut self) -> io::Result<()> {
+    /// Removal puts what no flush has covered before all that still waits for its turn (`log_writes_dtr` of
+    /// drivers/md/dm-log-writes.c); so a flush comes first.
+    pub fn remove(self) -> io::Result<()> {
         let flushed = self.flush();
-        self.logged.switch(NOTHING, "")?;
-        self.is_logging = false;
+        self.logged.remove()?;
         flushed?;
-        self.mirror.take().map_or(Ok(()), Mapping::remove)
+        self.mirror.map_or(Ok(()), Mapping::remove)
     }
 }
 

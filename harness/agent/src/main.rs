@@ -63,11 +63,10 @@ fn serve() -> io::Result<()> {
     modules::load(BOOT_MODULES)?;
     let mut mailbox = Mailbox::open(MAILBOX)?;
     let mut log = KernelLog::open()?;
-    let mut mapping = None;
     loop {
         let result = match mailbox.next_command()? {
             Command::Stop => return Ok(()),
-            Command::Run(run) => run::run(&mut mailbox, &mut mapping, &run),
+            Command::Run(run) => run::run(&mut mailbox, &run),
             Command::Recover(recover) => recover::recover(&mut mailbox, &mut log, &recover, TEST_DISK),
             Command::Spin(spin) => bench::spin(&mut mailbox, &mut log, &spin),
         };

@@ -18,27 +18,16 @@ use crate::{commit, TEST_DISK};
 const MESSAGE: &str = "postcrash";
 
 /// Mount, set up, make that durable, run the operations, say so, unmount. Stops at the first operation that fails.
-///
-/// `mapping` is there from the first run on that logs.
-pub fn run(mailbox: &mut Mailbox, mapping: &mut Option<LogWrites>, run: &Run) -> io::Result<()> {
+pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     // SAFETY: plain number; workloads give modes exactly.
     unsafe { libc::umask(0) };
-    if !run.log_writes {
-        return on(TEST_DISK, mailbox, None, run);
-    }
-    let log = match mapping.take() {
-        Some(log) => mapping.insert(log),
-        None => mapping.insert(LogWrites::create()?),
-    };
-    let device = log.device().to_owned();
-    let result = log.map(run.log_set_up).and_then(|()| on(&device, mailbox, Some(log), run));
-    result.and(log.unmap())
-}
-
-fn on(device: &str, mailbox: &mut Mailbox, log: Option<&mut LogWrites>, run: &Run) -> io::Result<()> {
+    let mut log = run.log_writes.then(|| LogWrites::create(run.log_set_up)).transpose()?;
+    let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let steady = Steady::start(!run.held)?;
-    mounted(device, &mut Marks { mailbox, trace, log, steady }, run)
+    let result = mounted(&device, &mut Marks { mailbox, trace, log: log.as_mut(), steady }, run);
+    let removed = log.map_or(Ok(()), LogWrites::remove);
+    result.and(removed)
 }
 
 /// Says how far the workload is: to the crash disk, and to the recorders in the guest that there are.
