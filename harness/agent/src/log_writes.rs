@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::device_mapper::Mapping;
-use crate::{modules, LOG_DISK, QEMU_DISK, TEST_DISK};
+use crate::{btrfs, modules, LOG_DISK, QEMU_DISK, TEST_DISK};
 
 const LOG_WRITES: &str = "log-writes";
 const LINEAR: &str = "linear";
@@ -26,6 +26,7 @@ impl LogWrites {
     /// All of it is logged with `from_start`, else what comes behind [`LogWrites::begin`].
     pub fn create(from_start: bool) -> io::Result<LogWrites> {
         modules::load(LOG_WRITES)?;
+        btrfs::forget_devices()?;
         let mirror = Path::new(QEMU_DISK).exists().then(mirror).transpose()?;
         let (target, parameters) = if from_start {
             (LOG_WRITES, logged(mirror.as_ref()))
@@ -75,6 +76,7 @@ impl LogWrites {
     /// drivers/md/dm-log-writes.c); so a flush comes first.
     pub fn remove(self) -> io::Result<()> {
         let flushed = self.flush();
+        btrfs::forget_devices()?;
         self.logged.remove()?;
         flushed?;
         self.mirror.map_or(Ok(()), Mapping::remove)

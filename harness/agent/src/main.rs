@@ -4,6 +4,7 @@
 
 mod bench;
 mod blktrace;
+mod btrfs;
 mod checkpoint;
 mod commit;
 mod device_mapper;
