@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from postcrash._core import Recording
+from postcrash._core import Recording, intervals
 from postcrash.harness.engine import Qemu
 from postcrash.harness.errors import InfrastructureError, OperationFailedError
 from postcrash.harness.guest_root import guest_root
 from postcrash.harness.kernel import Kernel, find_kernel
 from postcrash.harness.kernel_file_systems import has_file_system
 from postcrash.harness.kernels import Stock, choose_kernel
-from postcrash.harness.machine import Machine
+from postcrash.harness.machine import Machine, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.session import settings_for
-from postcrash.model import Workload, WorkloadBuilder, load_workload
+from postcrash.model import Observation, Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
 from postcrash.recorders import blktrace as blktrace_recorder
 from postcrash.recorders.agreement import RULES, UNSTABLE, compare, whole_run
@@ -152,6 +152,24 @@ def test_recorders_agree(watched: Watched, tmp_path: Path, target: str, workload
         assert agreement.explained.keys() <= RULES.keys()
         written = sum(placed.request.sectors for placed in agreement.placed if placed.request.kind == "write")
         assert written > len(workload.operations)
+
+
+@pytest.mark.parametrize("journaled", JOURNALED)
+def test_recordings_and_recoveries_take_turns(watched: Watched, tmp_path: Path, journaled: str) -> None:
+    """A recording is made on a mapping of the test disk, and crash states are recovered on the disk itself.
+
+    To Linux 5.10, btrfs is then one file system on two devices, of which one is older than what it knows.
+    """
+    target = target_named(journaled)
+    base = base_image(target, cache_folder() / "bases").path
+    for _ in range(2):
+        run(watched, journaled, SMALL, tmp_path)
+        source = Source(tmp_path / "recording.pcr", base, "cache")
+        last = len(intervals(Recording(source.recording), base, source.model)) - 1
+        for interval in (0, last):
+            recover = target.recover_wire(walk=True, fsck=False)
+            executed = watched.machine.execute(source, interval, [], recover)
+            assert Observation.from_wire(executed["observation"]).mount_errno == 0
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
