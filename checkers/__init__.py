@@ -8,10 +8,12 @@ from postcrash.checkers.checker import CannotTellError, Checker, Finding
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.fsck import Fsck
+from postcrash.checkers.fsync_names import FsyncNames
 from postcrash.checkers.kernel_log import KernelLog
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
 from postcrash.checkers.never_written import NeverWritten
+from postcrash.checkers.one_name import OneName
 from postcrash.checkers.usable import Usable
 
 CHECKERS: tuple[Checker, ...] = (
@@ -24,7 +26,9 @@ CHECKERS: tuple[Checker, ...] = (
     LinkCounts(),
     Usable(),
 )
-"""All checkers, in the order of the tables."""
+"""Those that documents stand for, in the order of the tables."""
+PRACTICE: tuple[Checker, ...] = (FsyncNames(), OneName())
+"""Those of what file systems are held to in practice (properties/practice.toml)."""
 
 
 class UnknownCheckerError(ValueError):
@@ -33,11 +37,11 @@ class UnknownCheckerError(ValueError):
 
 def checker_named(name: str) -> Checker:
     """The checker called `name`; upper and lower case are the same. Raises `UnknownCheckerError`."""
-    for known in CHECKERS:
+    for known in (*CHECKERS, *PRACTICE):
         if known.name.casefold() == name.casefold():
             return known
-    names = ", ".join(known.name for known in CHECKERS)
+    names = ", ".join(known.name for known in (*CHECKERS, *PRACTICE))
     raise UnknownCheckerError(f"no checker is called {name!r}: there are {names}")
 
 
-__all__ = ["CHECKERS", "CannotTellError", "Checker", "Finding", "UnknownCheckerError", "checker_named"]
+__all__ = ["CHECKERS", "PRACTICE", "CannotTellError", "Checker", "Finding", "UnknownCheckerError", "checker_named"]

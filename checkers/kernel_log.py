@@ -31,6 +31,11 @@ class Allowed:
 
 ALLOWED = (
     Allowed(
+        re.compile(r"sched: RT throttling activated$"),
+        "the host was busy while threads took turns in a recorded run; nothing to do with the file system",
+        "Linux 6.1, kernel/sched/rt.c, sched_rt_runtime_exceeded; harness/agent/src/steady.rs",
+    ),
+    Allowed(
         re.compile(r"EXT4-fs: Warning: mounting with data=journal disables delayed allocation"),
         "tells what the mount option means, once per boot",
         "Linux 6.1, fs/ext4/super.c",

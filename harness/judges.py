@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
 
-from postcrash.checkers import CHECKERS, Checker
+from postcrash.checkers import CHECKERS, PRACTICE, Checker
 from postcrash.checkers.mounts import shown_unread
 from postcrash.model import History, Observation, Verdict
 from postcrash.model.tree import ROOT_PATH
@@ -112,6 +112,7 @@ _LOOKS_AT = {
     "fsck": "fsck",
     "usable": "use_after",
     **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), "walk"),
+    **dict.fromkeys((checker.name for checker in PRACTICE), "walk"),
 }
 """What recoveries must do for a checker to be asked; one that is not named is asked always."""
 _SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts"}
@@ -191,7 +192,8 @@ def all_judges() -> tuple[Judge, ...]:
 
 def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
     """The judges with these names, upper and lower case alike. Raises LookupError for an unknown one."""
-    known = {judge.name.casefold(): judge for judge in (*all_judges(), *map(PropertyJudge, PROPERTIES))}
+    judges = (*all_judges(), *map(CheckerJudge, PRACTICE), *map(PropertyJudge, PROPERTIES))
+    known = {judge.name.casefold(): judge for judge in judges}
     chosen = []
     for name in names:
         if name.casefold() not in known:

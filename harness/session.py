@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from postcrash.checkers import CHECKERS, recovery
+from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.aged import aged_image
 from postcrash.harness.boot import why_no_boot
 from postcrash.harness.campaign import Crew
@@ -41,7 +41,7 @@ from postcrash.targets import (
 )
 
 JUDGE_NAMES = (
-    *(checker.name for checker in CHECKERS),
+    *(checker.name for checker in (*CHECKERS, *PRACTICE)),
     *(prop.name for prop in PROPERTIES),
     *(CASUALTY_JUDGE, recovery.NAME),
 )

@@ -16,10 +16,16 @@ from postcrash.model import Verdict, worst
 from postcrash.targets import Rule, Target
 
 _schema = pydantic.TypeAdapter(dict[str, Rule])
-RULES: Mapping[str, Rule] = _schema.validate_python(
-    tomllib.loads(Path(__file__).with_name("promises.toml").read_text(encoding="utf-8"))
-)
+
+
+def _rules(file: str) -> Mapping[str, Rule]:
+    return _schema.validate_python(tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8")))
+
+
+RULES = _rules("promises.toml")
 """By their names, in the order in which they are asked."""
+PRACTICE_RULES = _rules("practice.toml")
+"""The same for what no document promises, but developers hold each other to."""
 
 
 class Standing(Enum):
@@ -74,6 +80,11 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
     denial = next((clause for clause, rule in speaking if rule.denies), None)
     promise = next((clause for clause, rule in speaking if rule.promises), None)
     return Said(None if denial else promise, denial)
+
+
+def practice_of(target: Target, model: str, judge: str) -> Clause | None:
+    """The rule by which file systems such as `target` are held to what the checker `judge` says; None without one."""
+    return said_of(target, model, judge, PRACTICE_RULES).promise
 
 
 def standing_text(about: Said, verdict: Verdict) -> str:

@@ -9,19 +9,27 @@ from rich.console import Console
 
 from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
+from postcrash.harness.commands.options import (
+    expect_option,
+    exploration_options,
+    json_option,
+    kernel_options,
+    promised_option,
+)
 from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
+from postcrash.harness.expectation import Level, checker_judges, standing_of
 from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge, all_judges, is_shown, judges_named, kind_of, recoveries_for
+from postcrash.harness.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.harness.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
-from postcrash.properties.promises import Said, said_of, standing_text, verdict_on_promises
+from postcrash.properties import HOTDEP13
+from postcrash.properties.promises import Said, said_of, verdict_on_promises
 from postcrash.reports.explanation_text import render_text
 from postcrash.reports.records import standing_json
 from postcrash.targets import Target
@@ -45,6 +53,7 @@ FINDINGS_MAX = 5
 @click.option(
     "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
 )
+@expect_option("documents")
 @exploration_options
 @kernel_options
 @json_option
@@ -56,6 +65,7 @@ def check(
     target_name: str,
     judges: Sequence[str],
     minimize: bool,
+    level: Level,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -78,7 +88,7 @@ def check(
     """
     target = session.target(target_name)
     workload = _load(file).with_tail()
-    chosen = _judges(judges, target)
+    chosen = _judges(judges, level, target, how.model)
     wanted = recoveries_for(chosen, target)
     session.require(target, fsck=any(recover["fsck"] for recover in wanted))
     plan = Plan(
@@ -102,10 +112,10 @@ def check(
     about = {name: said_of(target, how.model, name) for name in result.rulings}
     asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
     on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
-    told = {**_to_json(result, about), "on_promises": on_promises.name.lower()}
+    told = {**_to_json(result, about), "expect": level, "on_promises": on_promises.name.lower()}
     write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
     if json_file != "-":
-        _print(plan, result, about)
+        _print(plan, result)
         for pair in smallest:
             print_minimized(*pair)
     return (on_promises if promised else result.verdict).exit_code
@@ -124,7 +134,7 @@ def _load(file: str) -> Workload:
     return workload
 
 
-def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
+def _judges(names: Sequence[str], level: Level, target: Target, model: str) -> tuple[Judge, ...]:
     try:
         named = judges_named(name.strip() for given in names for name in given.split(","))
     except LookupError as error:
@@ -132,7 +142,8 @@ def _judges(names: Sequence[str], target: Target) -> tuple[Judge, ...]:
     for judge in named:
         if not is_shown(judge, target):
             raise UsageError(f"{judge.name}: the target {target.name} names no program that it could run")
-    return named or tuple(judge for judge in all_judges() if is_shown(judge, target))
+    every: tuple[Judge, ...] = (*checker_judges(level, target, model), *map(PropertyJudge, HOTDEP13))
+    return named or tuple(judge for judge in every if is_shown(judge, target))
 
 
 def _word(ruling: Ruling) -> str:
@@ -172,7 +183,7 @@ def _interval(certificate: dict[str, Any]) -> dict[str, object]:
     return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
-def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
+def _print(plan: Plan, result: Examination) -> None:
     console = Console()
     colours = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
     for finding in result.findings:
@@ -185,7 +196,7 @@ def _print(plan: Plan, result: Examination, about: dict[str, Said]) -> None:
         if not ruling.is_tested:
             console.print(f"[dim]{UNTESTED}[/] {name} (not put to the test)", highlight=False)
             continue
-        meaning = standing_text(about[name], ruling.verdict)
+        meaning = standing_of(plan.target, plan.how.model, name, ruling.verdict)
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
         console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)

@@ -7,23 +7,29 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
-from postcrash.checkers import CHECKERS
 from postcrash.harness.commands.minimize import minimized
-from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
+from postcrash.harness.commands.options import (
+    expect_option,
+    exploration_options,
+    json_option,
+    kernel_options,
+    promised_option,
+)
 from postcrash.harness.errors import NothingSelectedError
 from postcrash.harness.examination import COUNTS
 from postcrash.harness.examine import Plan
+from postcrash.harness.expectation import Level, checker_judges, standing_of
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.groups import Story, kinds_lost, stories
 from postcrash.harness.hunt import Hunted, Selection
 from postcrash.harness.hunt import hunt as run
-from postcrash.harness.judges import CheckerJudge, kind_of, recoveries_for
+from postcrash.harness.judges import kind_of, recoveries_for
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.recovery import SameRecovery
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, parse_workload
-from postcrash.properties.promises import Said, said_of, standing_text
+from postcrash.properties.promises import Said, said_of
 from postcrash.reports.records import standing_json
 from postcrash.workloads import GRAMMARS, Space
 
@@ -72,6 +78,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
     show_default=True,
     help="Look for the smallest workload of each group of findings.",
 )
+@expect_option("practice")
 @exploration_options
 @kernel_options
 @json_option
@@ -88,6 +95,7 @@ def hunt(
     fsck: bool,
     use: bool,
     minimize: bool,
+    level: Level,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -97,9 +105,9 @@ def hunt(
     """Run every workload of so many operations and judge every crash state that each can leave.
 
     \b
-    Judged are all checkers: what was promised durable is there, nothing appears that never was, and so on. Findings
-    are grouped by their cause; each group is shown with its smallest workload (docs/hunting.md). Interrupted, the same
-    command goes on where it was.
+    Judged are all checkers: what was promised durable is there, nothing appears that never was, and so on; and what
+    fstests expects of such a file system, without --expect documents. Findings are grouped by their cause; each group
+    is shown with its smallest workload (docs/hunting.md). Interrupted, the same command goes on where it was.
 
     \b
     Examples:
@@ -112,14 +120,14 @@ def hunt(
         raise NothingSelectedError(
             f"there are {len(selection.space)} workloads: shard {shard[0]} of {shard[1]} is empty"
         )
-    plan = _plan(session, target_name, how, {"walk": True, "fsck": fsck, "use": use})
+    plan = _plan(session, target_name, level, how, {"walk": True, "fsck": fsck, "use": use})
     started = time.monotonic()
     with TerminalProgress(len(selection.numbers()), rates=True) as progress:
         hunted = run(selection, plan, session.crew(guests), session.store, progress, fresh=fresh)
     seconds = time.monotonic() - started
     least = (lambda finding: minimized(session, finding, how.budget.recoveries, fresh)) if minimize else None
     told = stories(hunted.groups.values(), session.store, least)
-    write_json(json_file, _to_json(selection, plan, hunted, told, seconds))
+    write_json(json_file, {**_to_json(selection, plan, hunted, told, seconds), "expect": level})
     if json_file != "-":
         _print(selection, plan, hunted, told, seconds)
     return (_on_promises(plan, hunted) if promised else hunted.verdict).exit_code
@@ -137,10 +145,10 @@ def _said(plan: Plan, checker: str) -> Said:
     return said_of(plan.target, plan.how.model, checker)
 
 
-def _plan(session: Session, target_name: str, how: Exploration, wanted: dict[str, bool]) -> Plan:
+def _plan(session: Session, target_name: str, level: Level, how: Exploration, wanted: dict[str, bool]) -> Plan:
     """What is done with each workload; here it has the smallest that there is. `wanted` are kinds of recovery."""
     target = session.target(target_name)
-    all_judges = tuple(map(CheckerJudge, CHECKERS))
+    all_judges = checker_judges(level, target, how.model)
     kinds = tuple(kind for kind in recoveries_for(all_judges, target) if wanted[kind_of(kind)])
     session.require(target, fsck=wanted["fsck"])
     return Plan(
@@ -219,7 +227,8 @@ def _print(selection: Selection, plan: Plan, hunted: Hunted, told: list[Story], 
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
-        console.print(standing_text(_said(plan, story.shown.checker), Verdict.VIOLATED), markup=False)
+        meaning = standing_of(plan.target, plan.how.model, story.shown.checker, Verdict.VIOLATED)
+        console.print(meaning, markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
         console.print(_story(story)["workload"], markup=False, end="")
         if story.note:

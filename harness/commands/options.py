@@ -9,6 +9,7 @@ import click
 
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
+from postcrash.harness.expectation import LEVELS, Level
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.kernels import ENGINES
 from postcrash.harness.recording import AUTO, RECORDERS
@@ -27,6 +28,15 @@ def promised_option(command: _Command) -> _Command:
     """`--promised`."""
     help_text = "Exit code 1 for broken promises only: what nobody promised does not count (docs/promises.md)."
     return click.option("--promised", is_flag=True, help=help_text)(command)
+
+
+def expect_option(default: Level) -> Callable[[_Command], _Command]:
+    """`--expect`, as the argument `level`."""
+    told = "; ".join(f"{level}: {text}" for level, text in LEVELS.items())
+    help_text = f"What is held against the file system. {told} (docs/expectations.md)."
+    return click.option(
+        "--expect", "level", type=click.Choice(list(LEVELS)), default=default, show_default=True, help=help_text
+    )
 
 
 def kernel_options(command: _Command) -> _Command:

@@ -3,7 +3,7 @@
 import click
 
 from postcrash._core import Recording, intervals
-from postcrash.checkers import CHECKERS
+from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.budget import Budget
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
@@ -109,7 +109,7 @@ def _told(found: Reproducer, kernel: str, forms: int) -> str:
 
 
 def _statement(finding: Finding) -> str:
-    statements = {checker.name: checker.statement for checker in CHECKERS}
+    statements = {checker.name: checker.statement for checker in (*CHECKERS, *PRACTICE)}
     statements |= {prop.name: prop.statement for prop in PROPERTIES}
     return statements.get(finding.checker, "Recovery comes to an end, and to the same one after a crash within it.")
 

@@ -73,3 +73,14 @@ def test_every_operation_leaves_the_simulated_tree(machine: Machine, record: Rec
     found, simulated = ({p: shape(e, target) for p, e in tree.items()} for tree in (observation.tree, expected))
     assert found == simulated
     assert hard_links(observation.tree) == hard_links(expected)
+
+
+def test_attributes_that_do_not_fit_into_a_page_are_read(machine: Machine, record: Record) -> None:
+    builder = WorkloadBuilder().begin().creat("a")
+    for number in range(300):
+        builder.setxattr("a", f"user.attribute{number:04}", "v")
+    recorded = record("btrfs", builder.sync().build("attributes"))
+    events = machine.explore(recorded.source, recorded.recover(), Budget(1000, 60))
+    reports = [event for event in events if event["event"] == "interval"]
+    last = Observation.from_wire(reports[-1]["outcomes"][0]["observation"])
+    assert len(last.tree["a"].xattrs) == 300

@@ -23,7 +23,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
 /// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
 pub const LOST_AND_FOUND: &str = "lost+found";
-const XATTR_BYTES_MAX: usize = 4096;
+const XATTR_BYTES_SMALL: usize = 4096;
+/// XATTR_LIST_MAX and XATTR_SIZE_MAX of include/uapi/linux/limits.h.
+const XATTR_BYTES_MAX: usize = 65536;
 
 /// One name of the tree, as docs/ARCHITECTURE.md describes it.
 #[derive(Serialize)]
@@ -253,21 +255,35 @@ fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {
 
 /// Extended attributes of the user name space: name to value in hexadecimal.
 fn xattrs(fd: RawFd) -> io::Result<BTreeMap<String, String>> {
-    let mut list = [0u8; XATTR_BYTES_MAX];
     // SAFETY: the buffer's length is given.
-    let length = match check(unsafe { libc::flistxattr(fd, list.as_mut_ptr().cast(), list.len()) } as i64) {
-        Err(error) if errno(&error) == libc::EOPNOTSUPP => 0,
-        length => length?,
+    let listed = filled(|buffer| unsafe { libc::flistxattr(fd, buffer.as_mut_ptr().cast(), buffer.len()) });
+    let list = match listed {
+        Err(error) if errno(&error) == libc::EOPNOTSUPP => Vec::new(),
+        list => list?,
     };
-    let names = list[..length as usize].split_inclusive(|&byte| byte == 0);
+    let names = list.split_inclusive(|&byte| byte == 0);
     names.filter(|name| name.starts_with(b"user.")).map(|name| xattr(fd, name)).collect()
 }
 
 fn xattr(fd: RawFd, name: &[u8]) -> io::Result<(String, String)> {
     let name = CStr::from_bytes_with_nul(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-    let mut value = [0u8; XATTR_BYTES_MAX];
     // SAFETY: the name is a C string, the buffer's length is given.
-    let length = check(unsafe { libc::fgetxattr(fd, name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as i64)?;
-    let hex = value[..length as usize].iter().map(|byte| format!("{byte:02x}")).collect();
+    let value =
+        filled(|buffer| unsafe { libc::fgetxattr(fd, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
+    let hex = value.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((name.to_bytes().escape_ascii().to_string(), hex))
+}
+
+/// What `call` puts into a buffer: a small one, and where that is not enough the largest that the kernel fills.
+fn filled(call: impl Fn(&mut [u8]) -> isize) -> io::Result<Vec<u8>> {
+    let mut small = [0u8; XATTR_BYTES_SMALL];
+    match check(call(&mut small) as i64) {
+        Err(error) if errno(&error) == libc::ERANGE => {
+            let mut large = vec![0u8; XATTR_BYTES_MAX];
+            let length = check(call(&mut large) as i64)?;
+            large.truncate(length as usize);
+            Ok(large)
+        }
+        length => Ok(small[..length? as usize].to_vec()),
+    }
 }

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, settings
 
-from postcrash.checkers import CHECKERS, CannotTellError, Checker
+from postcrash.checkers import CHECKERS, PRACTICE, CannotTellError, Checker
 from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.observation import FsckResult, Usage
 
@@ -41,7 +41,7 @@ def answers(checker: Checker, workload: Workload) -> list[set[Answer]]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.name)
+@pytest.mark.parametrize("checker", [*CHECKERS, *PRACTICE], ids=lambda checker: checker.name)
 @settings(max_examples=20, deadline=None)
 @given(workloads())
 def test_what_it_does_not_depend_on_makes_no_difference(checker: Checker, workload: Workload) -> None:

@@ -11,6 +11,7 @@ TREE = Tree([Entry(".", "dir")])
 
 # One line for each of ALLOWED, as a kernel printed it
 NORMAL = [
+    "<4>sched: RT throttling activated",
     "<4>EXT4-fs: Warning: mounting with data=journal disables delayed allocation, dioread_nolock, O_DIRECT and "
     "fast_commit support!",
     "<4>ext3 filesystem being mounted at /mnt supports timestamps until 2038-01-19 (0x7fffffff)",

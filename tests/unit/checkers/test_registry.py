@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from postcrash.checkers import CHECKERS, Checker, UnknownCheckerError, checker_named
+from postcrash.checkers import CHECKERS, PRACTICE, Checker, UnknownCheckerError, checker_named
 from postcrash.model import Entry, FsckResult, History, Observation, Segment, Tree, Usage
 from postcrash.properties import HOTDEP13
 from postcrash.properties.conformance import crash_free
 from postcrash.properties.family import family
 
-ALL = pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.name)
+EVERY = (*CHECKERS, *PRACTICE)
+ALL = pytest.mark.parametrize("checker", EVERY, ids=lambda checker: checker.name)
 
 (WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; truncate a 1"))
 ROOT, A = Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)
@@ -50,6 +51,6 @@ def test_without_a_crash_nothing_is_found(checker: Checker) -> None:
 
 
 def test_checkers_are_found_by_name() -> None:
-    assert [checker_named(checker.name.upper()) for checker in CHECKERS] == list(CHECKERS)
+    assert [checker_named(checker.name.upper()) for checker in EVERY] == list(EVERY)
     with pytest.raises(UnknownCheckerError, match="no checker is called 'none': there are mounts, kernel-log"):
         checker_named("none")

@@ -1,0 +1,68 @@
+"""A file that was fsynced is found under the names that it had then.
+
+fsync(2) promises no name. But file systems with a journal or a log make the names of an inode durable with it, and
+fstests expects it of them. properties/practice.toml has the numbers of the tests, and the file systems that are held to
+it.
+
+Checked are the names that the file had when fsync returned, each for as long as no operation that had started takes it
+away, or renames or removes a directory that it is in. What must be there for documented reasons is for `durability`.
+
+Not checked: which file the name stands for if a later operation replaces it, and what is in it, for durability follows
+the inode.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from postcrash.checkers.bindings import Barrier, Bindings
+from postcrash.checkers.checker import Finding
+from postcrash.checkers.links import chain, link_of
+from postcrash.model import EntryType, History, Observation
+
+
+class FsyncNames:
+    """fsync of a file persists its names."""
+
+    name = "fsync-names"
+    statement = "A file is found under each name that it had when an fsync of it returned."
+    depends_on: tuple[str, ...] = ("started", "returned")
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """The first name, of the first fsync, that is missing or stands for something else than a file."""
+        for path, types, said in _names(history):
+            entry = observation.tree.get(path)
+            if entry is None or entry.type not in types:
+                found = "is missing" if entry is None else f"is a {entry.type}"
+                return Finding(self.name, f"{said}, but {path} {found}", path)
+        return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """A file was fsynced under a name that no document promises."""
+        return bool(_names(history))
+
+
+_Name = tuple[str, frozenset[EntryType], str]
+"""A path that must be there, what it can be, and why."""
+
+
+@lru_cache(maxsize=256)
+def _names(history: History) -> tuple[_Name, ...]:
+    bindings = Bindings(history)
+    found: dict[str, _Name] = {}
+    for barrier in bindings.barriers:
+        if barrier.word == "fsync" and barrier.inode is not None and bindings.lives.type(barrier.inode) == "file":
+            for path, types in _lasting(bindings, barrier):
+                found.setdefault(path, (path, types, bindings.said(barrier)))
+    return tuple(name for path, name in found.items() if bindings.promised(path) is None)
+
+
+def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[tuple[str, frozenset[EntryType]]]:
+    """The names that the file had then and that nothing takes away since, with what they can stand for."""
+    assert barrier.inode is not None
+    tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
+    for link, path in lives.paths(barrier.inode, barrier.count):
+        above = [link_of(tree, name) for name in chain(path)][:-1]
+        stays = all(len(lives.bound(each, barrier.count, started)) == 1 for each in above)
+        bound = lives.bound(link, barrier.count, started)
+        if stays and None not in bound:
+            yield path, frozenset(lives.type(inode) for inode in bound if inode is not None)

@@ -1,0 +1,108 @@
+"""What fstests expects: names after fsync, one name after a rename. Each exclusion has the case that asks for it."""
+
+import pytest
+
+from postcrash.checkers import Checker
+from postcrash.checkers.fsync_names import FsyncNames
+from postcrash.checkers.one_name import OneName
+from postcrash.model import Entry, History, Observation, Tree, parse_workload
+
+ROOT = Entry(".", "dir", inode=1)
+
+
+def tree(names: str) -> Tree:
+    """`a=2 D=3/ D/b=2`: paths with inode numbers; a directory has a slash behind it."""
+    entries = []
+    for word in names.split():
+        path, _, number = word.partition("=")
+        kind = "dir" if number.endswith("/") else "symlink" if number.endswith("@") else "file"
+        entries.append(Entry(path, kind, inode=int(number.rstrip("/@"))))
+    return Tree([ROOT, *entries])
+
+
+def message(checker: Checker, operations: str, instant: tuple[int, int], names: str) -> str:
+    """What the checker says of a tree with these names, after a crash at that instant; empty if nothing."""
+    workload = parse_workload(operations.replace("; ", "\n"), "case")
+    finding = checker.check(History(workload, *instant), Observation(0, tree(names)))
+    return finding.message if finding else ""
+
+
+@pytest.mark.parametrize(
+    ("operations", "instant", "names", "expected"),
+    [
+        ("creat a; fsync a", (2, 2), "", "fsync a (operation 2) had returned, but a is missing"),
+        ("creat a; fsync a", (2, 2), "a=2/", "fsync a (operation 2) had returned, but a is a dir"),
+        ("creat a; fsync a; rename a b", (3, 2), "", ""),
+        ("creat a; rename a b; fsync b", (3, 3), "a=2", "fsync b (operation 3) had returned, but b is missing"),
+        ("creat a; link a b; fsync a", (3, 3), "a=2", "fsync a (operation 3) had returned, but b is missing"),
+        ("mkdir D; creat D/a; fsync D/a", (3, 3), "D=2/", "fsync D/a (operation 3) had returned, but D/a is missing"),
+        ("mkdir D; creat D/a; fsync D/a", (3, 3), "", "fsync D/a (operation 3) had returned, but D/a is missing"),
+        ("creat a; open a; fsync @a", (3, 3), "", "fsync @a (operation 3) had returned, but a is missing"),
+        (
+            "creat b; creat a; fsync a; rename b a",
+            (4, 3),
+            "b=2",
+            "fsync a (operation 3) had returned, but a is missing",
+        ),
+    ],
+)
+def test_a_name_that_fsync_persists(operations: str, instant: tuple[int, int], names: str, expected: str) -> None:
+    assert message(FsyncNames(), operations, instant, names) == expected
+
+
+@pytest.mark.parametrize(
+    ("operations", "instant", "names"),
+    [
+        ("creat a; fsync a", (2, 1), ""),
+        ("creat a; fdatasync a", (2, 2), ""),
+        ("mkdir D; fsync D", (2, 2), ""),
+        ("creat a; fsync a; unlink a", (3, 2), ""),
+        ("mkdir D; creat D/a; fsync D/a; rename D E", (4, 3), "E=2/ E/a=3"),
+        ("creat a; open a; unlink a; fsync @a", (4, 4), ""),
+        ("creat b; creat a; fsync a; rename b a", (4, 3), "a=2"),
+    ],
+)
+def test_a_name_that_fsync_leaves_open(operations: str, instant: tuple[int, int], names: str) -> None:
+    assert message(FsyncNames(), operations, instant, names) == ""
+
+
+def test_what_a_document_promises_is_for_durability() -> None:
+    operations = "creat a; fsync a; fsync ."
+    assert message(FsyncNames(), operations, (3, 2), "") != ""
+    assert message(FsyncNames(), operations, (3, 3), "") == ""
+
+
+def test_fsync_names_is_tested_where_a_file_was_fsynced() -> None:
+    workload = parse_workload("creat a\nfsync a", "case")
+    seen = Observation(0, tree(""))
+    assert [FsyncNames().is_relevant(History(workload, 2, returned), seen) for returned in (1, 2)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("operations", "started", "names", "expected"),
+    [
+        ("creat a; rename a b", 2, "a=2 b=2", "rename a b (operation 2): the same file is a and b"),
+        ("mkdir D; rename D E", 2, "D=2/ E=2/", "rename D E (operation 2): the same dir is D and E"),
+        ("creat a; creat b; rename a b", 3, "a=2 b=2", "rename a b (operation 3): the same file is a and b"),
+        ("creat a; rename a b; creat a", 3, "a=2 b=2", "rename a b (operation 2): the same file is a and b"),
+        ("creat a; rename a b; creat a", 3, "a=3 b=2", ""),
+        ("creat a; rename a b", 2, "a=2", ""),
+        ("creat a; rename a b", 2, "b=2", ""),
+        ("creat a; rename a b", 1, "a=2 b=2", ""),
+        ("creat a; link a b; rename a b", 3, "a=2 b=2", ""),
+        ("creat a; rename a b; link b a", 3, "a=2 b=2", ""),
+        ("creat a; link a b; unlink b; rename a b", 4, "a=2 b=2", ""),
+        ("creat a; rename a b; rename b a", 3, "a=2 b=2", ""),
+    ],
+)
+def test_a_rename_leaves_one_name(operations: str, started: int, names: str, expected: str) -> None:
+    assert message(OneName(), operations, (started, started - 1), names) == expected
+
+
+def test_one_name_is_tested_where_what_was_renamed_is_there() -> None:
+    workload = parse_workload("creat a\nrename a b", "case")
+    asked = [(started, names) for started in (1, 2) for names in ("", "a=2", "b=2")]
+    found = [
+        OneName().is_relevant(History(workload, started, started), Observation(0, tree(n))) for started, n in asked
+    ]
+    assert found == [False, False, False, False, True, True]

@@ -1,0 +1,34 @@
+"""A kernel that keeps every document's promise, and not what developers expect, is found by a hunt; others are not."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.model import ExitCode
+
+from .mutant_kernel import RETURN_SUCCESS, mutant
+from .test_cli import postcrash
+from .test_hunt import report
+
+HUNT = ("hunt", "--ops", "1", "--workload-limit", "20", "--no-minimize", "--json", "-")
+
+
+def test_an_fsync_that_does_nothing_is_found_though_no_document_promises_names(tmp_path: Path) -> None:
+    kernel = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS)
+    asked = (*HUNT, "--target", "ext4-current", "--kernel", str(kernel.path), "--seed", "3")
+    found = report(postcrash(tmp_path, *asked), ExitCode.VIOLATED)
+    assert found["expect"] == "practice"
+    assert "fsync-names" in {group["checker"] for group in found["groups"]}
+
+
+@pytest.mark.parametrize("target", ["ext4-journal", "btrfs", "xfs"])
+def test_file_systems_do_what_is_expected_of_them(tmp_path: Path, target: str) -> None:
+    held = report(postcrash(tmp_path, *HUNT, "--target", target), ExitCode.HOLDS)
+    assert held["tested"]["fsync-names"] > 0
+    assert held["tested"]["one-name"] > 0
+
+
+def test_without_a_journal_nothing_is_expected_beyond_documents(tmp_path: Path) -> None:
+    asked = postcrash(tmp_path, *HUNT, "--target", "vfat", "--expect", "documents")
+    told = report(postcrash(tmp_path, *HUNT, "--target", "vfat"), asked.returncode)
+    assert "fsync-names" not in told["judges"]
