@@ -5,7 +5,8 @@ fstests expects it of them. properties/practice.toml has the numbers of the test
 it.
 
 Checked are the names that the file had when fsync returned, each for as long as no operation that had started takes it
-away, or renames or removes a directory that it is in. What must be there for documented reasons is for `durability`.
+away. Each directory that the name is in must be new and have had no other name, or must be sure to be found under its
+name. What must be there, with all directories above it, for documented reasons is for `durability`.
 
 Not checked: which file the name stands for if a later operation replaces it, and what is in it, for durability follows
 the inode.
@@ -16,7 +17,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import Finding
-from postcrash.checkers.links import chain, link_of
+from postcrash.checkers.links import Link, chain, link_of
 from postcrash.model import EntryType, History, Observation
 
 
@@ -53,7 +54,7 @@ def _names(history: History) -> tuple[_Name, ...]:
         if barrier.word == "fsync" and barrier.inode is not None and bindings.lives.type(barrier.inode) == "file":
             for path, types in _lasting(bindings, barrier):
                 found.setdefault(path, (path, types, bindings.said(barrier)))
-    return tuple(name for path, name in found.items() if bindings.promised(path) is None)
+    return tuple(name for path, name in found.items() if not all(map(bindings.promised, chain(path))))
 
 
 def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[tuple[str, frozenset[EntryType]]]:
@@ -62,7 +63,16 @@ def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[tuple[str, frozen
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(barrier.inode, barrier.count):
         above = [link_of(tree, name) for name in chain(path)][:-1]
-        stays = all(len(lives.bound(each, barrier.count, started)) == 1 for each in above)
         bound = lives.bound(link, barrier.count, started)
-        if stays and None not in bound:
+        if None not in bound and all(_stays(bindings, each, barrier.count) for each in above):
             yield path, frozenset(lives.type(inode) for inode in bound if inode is not None)
+
+
+def _stays(bindings: Bindings, link: Link, count: int) -> bool:
+    """Whether the directory that the entry stands for after `count` operations has no other name to be found under."""
+    lives, started = bindings.lives, bindings.history.started
+    now = lives.bound(link, count, started)
+    (directory, *others) = now
+    if others or directory is None:
+        return False
+    return bindings.standing(link) == now or lives.links[directory] == [link]

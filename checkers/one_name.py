@@ -5,14 +5,18 @@ File systems with a journal or a log commit a rename as a whole, and fstests exp
 properties/practice.toml has the numbers of the tests, and the file systems that are held to it. That the file is under
 one of the two names is for `durability`, where the old name was durable.
 
-Not checked: names that a link gave to the file before the rename or after it.
+Not checked: names whose last part is one that a file with several links ever had, for the link may have given it;
+names that are two renames apart; exchanges; names in a directory that a later operation renames; entries that cannot be
+read, which are for `mounts`.
 """
 
-from collections.abc import Iterator
+from collections import Counter
 from functools import lru_cache
 
 from postcrash.checkers.checker import Finding
-from postcrash.model import History, Observation
+from postcrash.checkers.lives import lives
+from postcrash.model import History, Observation, Workload
+from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 
@@ -27,7 +31,7 @@ class OneName:
         """The first rename of which both names stand for one inode."""
         for number, old, new in _renames(history):
             one, other = observation.tree.get(old), observation.tree.get(new)
-            if one is not None and other is not None and (one.inode, one.type) == (other.inode, other.type):
+            if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
                 said = operation_at(history.workload, number)
                 return Finding(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
         return None
@@ -37,20 +41,23 @@ class OneName:
         return any(old in observation.tree or new in observation.tree for _, old, new in _renames(history))
 
 
-@lru_cache(maxsize=256)
-def _renames(history: History) -> tuple[tuple[int, str, str], ...]:
-    return tuple(_found(history))
-
-
-def _found(history: History) -> Iterator[tuple[int, str, str]]:
-    """Renames that had started, each with its operation's number, old and new name, that never stood for one inode."""
-    trees = history.trees[: history.started + 1]
+def _renames(history: History) -> list[tuple[int, str, str]]:
+    """Renames that had started, each with its operation's number, its old and its new name, that no link gave."""
+    shared = _shared_names(history.workload, history.started)
+    found = []
     for number, operation in enumerate(history.workload.operations[: history.started]):
-        if operation.word != "rename":
-            continue
-        old, new = operation.path, operation.to
-        inode = trees[number][old].inode
-        before = any(new in tree and tree[new].inode == inode for tree in trees[: number + 1])
-        after = any(old in tree and tree[old].inode == inode for tree in trees[number + 1 :])
-        if not before and not after:
-            yield number, old, new
+        names = {path.rpartition("/")[2] for path in (operation.path, operation.to)}
+        if operation.word == "rename" and operation.path != operation.to and not names & shared:
+            found.append((number, operation.path, operation.to))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _shared_names(workload: Workload, started: int) -> frozenset[str]:
+    """The last parts of all names that were ever those of an inode with several names at once."""
+    known = lives(workload)
+    shared = set()
+    for tree in known.trees[: started + 1]:
+        counts = Counter(tree[path].inode for path in tree.paths() if path != ROOT_PATH)
+        shared |= {inode for inode, count in counts.items() if count > 1}
+    return frozenset(link.name for inode in shared for link in known.links[inode])

@@ -14,7 +14,8 @@ pub enum Extent {
 
 /// The sectors that were written before event number `end`, ascending, with their last content.
 ///
-/// Extents are as long as they can be, so that they depend on nothing but the contents.
+/// Extents are as long as they can be, so that they depend on nothing but the contents. Of two writes to one sector that
+/// were under way together, the one that was submitted later counts, as on every drive but the device model `prefix`.
 pub fn contents(recording: &Recording, end: usize) -> Vec<Extent> {
     let mut runs = Runs::default();
     for event in recording.events().iter().take(end) {

@@ -37,6 +37,18 @@ def message(checker: Checker, operations: str, instant: tuple[int, int], names: 
         ("creat a; link a b; fsync a", (3, 3), "a=2", "fsync a (operation 3) had returned, but b is missing"),
         ("mkdir D; creat D/a; fsync D/a", (3, 3), "D=2/", "fsync D/a (operation 3) had returned, but D/a is missing"),
         ("mkdir D; creat D/a; fsync D/a", (3, 3), "", "fsync D/a (operation 3) had returned, but D/a is missing"),
+        (
+            "mkdir D; creat D/a; fsync D/a; fsync D",
+            (4, 4),
+            "",
+            "fsync D/a (operation 3) had returned, but D/a is missing",
+        ),
+        (
+            "mkdir D; creat D/a; fsync D; fsync D/a",
+            (4, 4),
+            "",
+            "fsync D/a (operation 4) had returned, but D/a is missing",
+        ),
         ("creat a; open a; fsync @a", (3, 3), "", "fsync @a (operation 3) had returned, but a is missing"),
         (
             "creat b; creat a; fsync a; rename b a",
@@ -58,12 +70,19 @@ def test_a_name_that_fsync_persists(operations: str, instant: tuple[int, int], n
         ("mkdir D; fsync D", (2, 2), ""),
         ("creat a; fsync a; unlink a", (3, 2), ""),
         ("mkdir D; creat D/a; fsync D/a; rename D E", (4, 3), "E=2/ E/a=3"),
+        ("mkdir D; creat D/a; rename D E; fsync E/a", (4, 4), "D=2/ D/a=3"),
         ("creat a; open a; unlink a; fsync @a", (4, 4), ""),
         ("creat b; creat a; fsync a; rename b a", (4, 3), "a=2"),
     ],
 )
 def test_a_name_that_fsync_leaves_open(operations: str, instant: tuple[int, int], names: str) -> None:
     assert message(FsyncNames(), operations, instant, names) == ""
+
+
+def test_unreadable_entries_are_not_one_file() -> None:
+    unread = Tree([ROOT, *(Entry(path, "file", error=117) for path in "ab")])
+    workload = parse_workload("creat a\ncreat b\nrename a b", "case")
+    assert OneName().check(History(workload, 3, 3), Observation(0, unread)) is None
 
 
 def test_what_a_document_promises_is_for_durability() -> None:
@@ -92,7 +111,10 @@ def test_fsync_names_is_tested_where_a_file_was_fsynced() -> None:
         ("creat a; link a b; rename a b", 3, "a=2 b=2", ""),
         ("creat a; rename a b; link b a", 3, "a=2 b=2", ""),
         ("creat a; link a b; unlink b; rename a b", 4, "a=2 b=2", ""),
-        ("creat a; rename a b; rename b a", 3, "a=2 b=2", ""),
+        ("creat a; rename a b; rename b a", 3, "a=2 b=2", "rename a b (operation 2): the same file is a and b"),
+        ("creat a; rename a b; unlink b; creat a; link a b", 5, "a=3 b=3", ""),
+        ("creat a; link a b; unlink a; unlink b; creat a; rename a b", 6, "a=2 b=2", ""),
+        ("mkdir d; mkdir e; creat a; link a d/b; rename a e/b; rename e g; rename d e", 7, "a=4 e=2/ e/b=4 g=3/", ""),
     ],
 )
 def test_a_rename_leaves_one_name(operations: str, started: int, names: str, expected: str) -> None:
