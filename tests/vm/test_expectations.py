@@ -26,9 +26,3 @@ def test_file_systems_do_what_is_expected_of_them(tmp_path: Path, target: str) -
     held = report(postcrash(tmp_path, *HUNT, "--target", target), ExitCode.HOLDS)
     assert held["tested"]["fsync-names"] > 0
     assert held["tested"]["one-name"] > 0
-
-
-def test_without_a_journal_nothing_is_expected_beyond_documents(tmp_path: Path) -> None:
-    asked = postcrash(tmp_path, *HUNT, "--target", "vfat", "--expect", "documents")
-    told = report(postcrash(tmp_path, *HUNT, "--target", "vfat"), asked.returncode)
-    assert "fsync-names" not in told["judges"]
