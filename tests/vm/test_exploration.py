@@ -51,6 +51,11 @@ def executions(interval: Event) -> int:
     return int(interval["recoveries"] + interval["remembered"])
 
 
+def judged(interval: Event) -> int:
+    """Executions but the first run, which shows the reads that nobody waits for: blocks are held where there are over 4."""
+    return executions(interval) - (1 if interval["components"] > 4 and interval["recoveries"] else 0)
+
+
 BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
 """Tree blocks of 4 KiB, one copy: epochs small enough for brute force."""
@@ -97,25 +102,24 @@ def test_a_spent_budget_says_so_and_counts_what_it_covered(machine: Machine, rec
     left_out = [interval for interval in cut if interval["left_out"]]
     assert left_out
     assert all(interval["left_out"] == "the recoveries of the budget are spent" for interval in left_out)
-    assert sum(map(executions, cut)) == 5
+    assert sum(map(judged, cut)) == 5
     assert all(int(interval["covered"]) < int(interval["states"]) for interval in left_out)
     assert len(cut) == len(whole)
 
 
 def test_a_large_interval_does_not_starve_the_others(machine: Machine, record: Record) -> None:
     recorded = record("ext4-current", WORKLOADS[0])
-    whole = {interval["index"]: executions(interval) for interval in intervals_of(explored(machine, recorded))}
+    whole = {interval["index"]: judged(interval) for interval in intervals_of(explored(machine, recorded))}
     budget = sum(whole.values()) * 2 // 3
     cut = intervals_of(explored(machine, recorded, budget=Budget(budget, 60)))
     left_out = {interval["index"] for interval in cut if interval["left_out"]}
     small = {index for index, recoveries in whole.items() if recoveries <= budget // len(whole)}
     assert left_out and small and not left_out & small
-    assert sum(map(executions, cut)) == budget
+    assert sum(map(judged, cut)) == budget
 
 
 def test_rechecks_with_random_unread_blocks_show_the_same(machine: Machine, record: Record) -> None:
     recorded = record("ext4-current", WORKLOADS[2])
     events = explored(machine, recorded, recheck_share=1.0, seed=7)
     for interval in intervals_of(events):
-        warm_ups = 1 if interval["components"] > 4 else 0
-        assert interval["rechecks"] == executions(interval) - warm_ups
+        assert interval["rechecks"] == judged(interval)

@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use crate::control::Explore;
 
-/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run count too: what is covered
-/// with a budget does not depend on what is remembered.
+/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run are spent too, and first
+/// runs that nobody judges are not: what is covered with a budget does not depend on what is remembered.
 pub struct Budget {
     recoveries_max: Option<u64>,
     seconds_max: Option<f64>,
-    recoveries: u64,
+    judged: u64,
     remembered: u64,
+    unjudged: u64,
     started: Instant,
 }
 
@@ -23,21 +24,32 @@ pub struct Share {
 impl Budget {
     pub fn new(job: &Explore) -> Budget {
         let (recoveries_max, seconds_max) = (job.recoveries_max, job.seconds_max);
-        Budget { recoveries_max, seconds_max, recoveries: 0, remembered: 0, started: Instant::now() }
+        Budget { recoveries_max, seconds_max, judged: 0, remembered: 0, unjudged: 0, started: Instant::now() }
     }
 
     /// An execution was run, or was `remembered`.
     pub fn count(&mut self, remembered: bool) {
-        *(if remembered { &mut self.remembered } else { &mut self.recoveries }) += 1;
+        *(if remembered { &mut self.remembered } else { &mut self.judged }) += 1;
     }
 
-    /// How many were run.
+    /// A recovery was run that nobody judges: it spends time only.
+    pub fn count_unjudged(&mut self) {
+        self.unjudged += 1;
+    }
+
+    /// How many were run, judged or not.
     pub fn recoveries(&self) -> u64 {
-        self.recoveries
+        self.judged + self.unjudged
     }
 
+    /// How many were remembered instead.
+    pub fn remembered(&self) -> u64 {
+        self.remembered
+    }
+
+    /// How many recoveries of the budget are spent.
     pub fn executions(&self) -> u64 {
-        self.recoveries + self.remembered
+        self.judged + self.remembered
     }
 
     pub fn seconds(&self) -> f64 {
@@ -81,7 +93,7 @@ mod tests {
 
     fn budget(recoveries_max: u64, seconds_max: f64) -> Budget {
         let (recoveries_max, seconds_max) = (Some(recoveries_max), Some(seconds_max));
-        Budget { recoveries_max, seconds_max, recoveries: 0, remembered: 0, started: Instant::now() }
+        Budget { recoveries_max, seconds_max, judged: 0, remembered: 0, unjudged: 0, started: Instant::now() }
     }
 
     /// Spend shares: each part wants so many recoveries, again and again until it has them; returns what each got.
@@ -106,6 +118,18 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_nobody_judges_spends_nothing_of_it() {
+        let mut budget = budget(2, 60.0);
+        let whole = budget.whole();
+        budget.count(true);
+        budget.count_unjudged();
+        assert!(budget.has(&whole));
+        budget.count(false);
+        assert!(!budget.has(&whole));
+        assert_eq!((budget.recoveries(), budget.remembered()), (2, 1));
+    }
+
+    #[test]
     fn the_large_do_not_starve_the_small_and_what_the_small_leave_is_used() {
         assert_eq!(spend(budget(100, 60.0), &[1000, 5, 5, 40]), [50, 5, 5, 40]);
         assert_eq!(spend(budget(5, 60.0), &[1000, 1000, 1000, 1000]), [2, 1, 1, 1]);
@@ -120,7 +144,7 @@ mod tests {
         assert_eq!(told(budget(0, 60.0)), "the recoveries of the budget are spent");
         assert_eq!(told(budget(1, 0.0)), "the time of the budget is spent");
         assert_eq!(told(budget(1, 60.0)), "");
-        let unlimited = Budget { recoveries_max: None, seconds_max: None, recoveries: 1 << 40, ..budget(0, 0.0) };
+        let unlimited = Budget { recoveries_max: None, seconds_max: None, judged: 1 << 40, ..budget(0, 0.0) };
         assert!(unlimited.has(&unlimited.part(&unlimited.whole(), 1000)));
         assert_eq!(told(unlimited), "");
     }

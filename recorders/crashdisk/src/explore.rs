@@ -160,7 +160,7 @@ struct Exploration {
     sample: Sample,
     recoveries: u64,
     remembered: u64,
-    /// Whether a first run is still to show which reads the guest waits for.
+    /// Whether a first run is still to show which reads the guest waits for, if anything has to be run.
     cold: bool,
     /// What recoveries wrote, where crashes within them are wanted.
     recorded: Vec<(Crashed, Recording)>,
@@ -252,14 +252,12 @@ impl Campaign<'_> {
         self.machine.recoveries.enter();
         let scratch = (within.is_none() && self.job.depth > 1).then(|| self.machine.scratch());
         while self.budget.has(share) {
-            let before = self.budget.recoveries();
-            if std::mem::take(&mut exploration.cold) {
-                // It reads what nobody waits for, so that it would have later ones decide too much: it is not remembered.
-                let _unjudged = self.run(&mut Fixed::new(Vec::new(), |_, _| 0), space, Keep::Nothing)?;
-            } else if exploration.explorer.next_execution() {
+            let (recoveries, remembered) = (self.budget.recoveries(), self.budget.remembered());
+            if exploration.explorer.next_execution() {
                 let remember = if self.job.memo { Keep::Footprint } else { Keep::Nothing };
                 let keep = scratch.as_deref().map_or(remember, Keep::Recording);
-                let (result, recorded) = self.run(exploration.explorer.as_mut(), space, keep)?;
+                let Exploration { explorer, cold, .. } = &mut *exploration;
+                let (result, recorded) = self.run(explorer.as_mut(), cold, space, keep)?;
                 let choices = exploration.explorer.choices();
                 if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
                     let (interval, observation) = (space.interval.index, parse(bytes));
@@ -272,17 +270,19 @@ impl Campaign<'_> {
             } else {
                 return Ok(true);
             }
-            let run = self.budget.recoveries() - before;
-            exploration.recoveries += run;
-            exploration.remembered += 1 - run;
+            exploration.recoveries += self.budget.recoveries() - recoveries;
+            exploration.remembered += self.budget.remembered() - remembered;
         }
         Ok(false)
     }
 
     /// Run a state, or remember the recovery of one with which it agrees on all that is read.
+    ///
+    /// The first state of a crash interval that is run, is run twice: the first time shows which reads nobody waits for.
     fn run(
         &mut self,
         explorer: &mut dyn Explorer,
+        cold: &mut bool,
         space: Space<'_>,
         keep: Keep<'_>,
     ) -> Result<(Result1, Option<Recording>), GuestError> {
@@ -294,10 +294,16 @@ impl Campaign<'_> {
         if self.budget.executions() % PROGRESS_EVERY == 0 {
             Event::Progress { recoveries: self.budget.recoveries() }.emit();
         }
-        match known {
-            Some(bytes) => Ok((Ok(bytes), None)),
-            None => run_state(self.machine, &mut self.trust, space, explorer, keep),
+        if let Some(bytes) = known {
+            return Ok((Ok(bytes), None));
         }
+        if std::mem::take(cold) {
+            // What it reads that nobody waits for would have later ones decide too much: it is not remembered.
+            self.budget.count_unjudged();
+            let mut all_kept = Fixed::new(Vec::new(), |_, _| 0);
+            let _unjudged = run_state(self.machine, &mut self.trust, space, &mut all_kept, Keep::Nothing)?;
+        }
+        run_state(self.machine, &mut self.trust, space, explorer, keep)
     }
 
     /// Explore the crashes within the recoveries, run the sample again and report; `spent` is what the interval had to
