@@ -18,12 +18,16 @@ OFFSET_MAX = 1024 * MIB
 LENGTH_MAX = 64 * MIB
 SECONDS_MAX = 3600
 SECTOR_BYTES = 512
+BLOCK_BYTES = 4096
+"""What is shared, taken out and put in comes in whole blocks; none of the file systems under test has larger ones."""
 XATTR_NAME_BYTES_MAX = 255
 """XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
 XATTR_VALUE_BYTES_MAX = 1024
 """Small enough for one ext4 attribute block beside others."""
 
-MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole")
+MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole", "collapse-range", "insert-range")
+NODES = ("fifo", "socket", "char", "block")
+"""Special files."""
 XATTR_NAMESPACE = "user."
 """The one that observations show."""
 ROOT = "."
@@ -108,10 +112,13 @@ def _text(what: str, bytes_max: int, bytes_min: int = 1) -> Callable[[str], str]
     return read
 
 
-def _mode(text: str) -> str:
-    if text not in MODES:
-        raise ArgumentError(f"a mode ({', '.join(MODES)})")
-    return text
+def _one_of(what: str, words: tuple[str, ...]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ArgumentError(f"{what} ({', '.join(words)})")
+        return text
+
+    return read
 
 
 def _xattr_name(text: str) -> str:
@@ -132,11 +139,13 @@ _READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
     Kind.TARGET: _text("a target", PATH_BYTES_MAX),
     Kind.OFFSET: _bytes_between(0, OFFSET_MAX),
     Kind.SECTOR_OFFSET: _bytes_between(0, OFFSET_MAX, SECTOR_BYTES),
+    Kind.BLOCK_OFFSET: _bytes_between(0, OFFSET_MAX, BLOCK_BYTES),
     Kind.LENGTH: _bytes_between(1, LENGTH_MAX),
     Kind.SECTOR_LENGTH: _bytes_between(SECTOR_BYTES, LENGTH_MAX, SECTOR_BYTES),
     Kind.SIZE: _bytes_between(0, OFFSET_MAX),
     Kind.SECONDS: _seconds,
-    Kind.MODE: _mode,
+    Kind.MODE: _one_of("a mode", MODES),
+    Kind.NODE: _one_of("a kind of special file", NODES),
     Kind.XATTR_NAME: _xattr_name,
     Kind.XATTR_VALUE: _text("a value", XATTR_VALUE_BYTES_MAX, bytes_min=0),
 }

@@ -38,6 +38,14 @@ class WorkloadBuilder:
         """Make an empty file."""
         return self._add("creat", path)
 
+    def mknod(self, path: str, kind: str) -> "WorkloadBuilder":
+        """Make a special file; `kind` is a word of `argument.NODES`."""
+        return self._add("mknod", path, kind)
+
+    def tmpfile(self, path: str) -> "WorkloadBuilder":
+        """Hold a new file open that has no name, in the folder of `path`; `@` and `path` is its handle."""
+        return self._add("tmpfile", path)
+
     def open(self, path: str) -> "WorkloadBuilder":
         """Hold a file open; `@` and `path` is its handle, which operations on files take in place of a path."""
         return self._add("open", path)
@@ -67,8 +75,16 @@ class WorkloadBuilder:
         return self._add("truncate", path, size)
 
     def fallocate(self, path: str, mode: str, offset: int, length: int) -> "WorkloadBuilder":
-        """Allocate, zero or punch a range; `mode` is a word of `argument.MODES`."""
+        """Allocate, zero, punch, take out or put in a range; `mode` is a word of `argument.MODES`."""
         return self._add("fallocate", path, mode, offset, length)
+
+    def reflink(self, path: str, offset: int, to: str, to_offset: int, length: int) -> "WorkloadBuilder":
+        """Have `to` share bytes of `path`; offsets are multiples of 4096."""
+        return self._add("reflink", path, offset, to, to_offset, length)
+
+    def dedupe(self, path: str, offset: int, to: str, to_offset: int, length: int) -> "WorkloadBuilder":
+        """Have `to` share bytes of `path` that are equal already; offsets are multiples of 4096."""
+        return self._add("dedupe", path, offset, to, to_offset, length)
 
     def link(self, path: str, to: str) -> "WorkloadBuilder":
         """Give `path` the second name `to`."""
@@ -141,6 +157,10 @@ class WorkloadBuilder:
     def checkpoint(self) -> "WorkloadBuilder":
         """Metadata goes from the log to its own place, as it does some time after a commit."""
         return self._add("checkpoint")
+
+    def drop_caches(self) -> "WorkloadBuilder":
+        """What is clean leaves memory."""
+        return self._add("drop-caches")
 
     def sleep(self, seconds: int) -> "WorkloadBuilder":
         """Time passes, so that the kernel's timers fire."""

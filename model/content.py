@@ -9,7 +9,7 @@ from postcrash.model.tree import Entry
 
 def runs(entry: Entry, start: int, end: int) -> Iterator[Segment]:
     """What stands from `start` up to `end`, in order, as far as the file reaches. Choices are settled one by one."""
-    for part in _parts(entry, start, end):
+    for part in stretches(entry, start, end):
         if isinstance(part, Choice):
             yield from settle(part, lambda version: version)
         else:
@@ -37,7 +37,7 @@ def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]
     def fine(version: Segments) -> bool:
         return all(run.source in allowed for run in version)
 
-    parts = _parts(entry, start, end)
+    parts = stretches(entry, start, end)
     if None not in allowed and sum(part.end - part.start for part in parts) < end - start:
         return False
     settled = tuple(part for part in parts if isinstance(part, Segment))
@@ -50,12 +50,13 @@ def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | N
     def found(version: Segments) -> bool:
         return any(run.source in wanted for run in version)
 
-    parts = _parts(entry, start, entry.size if end is None else end)
+    parts = stretches(entry, start, entry.size if end is None else end)
     settled = tuple(part for part in parts if isinstance(part, Segment))
     return found(settled) or any(settle(part, found) for part in parts if isinstance(part, Choice))
 
 
-def _parts(entry: Entry, start: int, end: int) -> list[Segment | Choice]:
+def stretches(entry: Entry, start: int, end: int) -> list[Segment | Choice]:
+    """What stands from `start` up to `end`, in order, choices unsettled."""
     choices = [choice.within(start, end) for choice in entry.choices if choice.start < end and choice.end > start]
     if not choices:
         return list(clipped(entry.segments, start, end))

@@ -7,10 +7,11 @@ types, numbers out of range and trees that cannot be are refused, and everything
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import cast, get_args
 
 from postcrash.model.choices import Choice
-from postcrash.model.segments import Segment, Segments, merged
+from postcrash.model.pattern import TAG_MAX
+from postcrash.model.segments import Segment, Segments, merged, write_of
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
 
 ENTRIES_MAX = 100_000
@@ -32,9 +33,10 @@ SIZE_MAX = 2**63 - 1
 
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _HASH = re.compile(r"[0-9a-f]{16}")
-_SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})|error:[1-9][0-9]{0,3}")
-_TYPES = ("file", "dir", "symlink", "other")
-_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "klog_whole", "fsck", "used")
+_SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})(?:[+-][1-9][0-9]{0,10})?|error:[1-9][0-9]{0,3}")
+_TYPES = get_args(EntryType)
+_WITH_TARGET = ("symlink", "char", "block")
+_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "klog_whole", "repair", "fsck", "used")
 _ENTRY_FIELDS = (
     *("path", "type", "mode", "nlink", "inode", "size"),
     *("segments", "hash", "xattrs", "target", "error"),
@@ -52,7 +54,7 @@ class ObservationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FsckResult:
-    """How the file system's checker ended: its exit status (128 + signal if it was killed) and what it printed."""
+    """How an fsck program ended: its exit status (128 + signal if it was killed) and what it printed."""
 
     status: int
     output: str
@@ -76,6 +78,7 @@ class Observation:
     fsck         None unless the checker was asked for; None too if the mount failed
     used         None unless use after recovery was asked for; None too if the mount failed
     klog_whole   whether it is certain that `klog` has all lines; False too where the guest did not say
+    repair       how the program ended that ran before the mount; None where there was none
     """
 
     mount_errno: int
@@ -84,6 +87,7 @@ class Observation:
     fsck: FsckResult | None = None
     used: Usage | None = None
     klog_whole: bool = False
+    repair: FsckResult | None = None
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
@@ -103,15 +107,16 @@ class Observation:
         lines = _array(wire.get("klog"), "klog", KLOG_LINES_MAX)
         klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
         whole = _boolean(wire.get("klog_whole", False), "klog_whole")
-        return Observation(mount_errno, tree, klog, _fsck(wire.get("fsck")), _usage(wire.get("used")), whole)
+        fsck, repair = (_ended(wire.get(name), name) for name in ("fsck", "repair"))
+        return Observation(mount_errno, tree, klog, fsck, _usage(wire.get("used")), whole, repair)
 
 
-def _fsck(obj: object) -> FsckResult | None:
+def _ended(obj: object, place: str) -> FsckResult | None:
     if obj is None:
         return None
-    wire = _object(obj, "fsck", ("status", "output"))
-    status = _integer(wire.get("status"), "fsck.status", 0, 255)
-    return FsckResult(status, _text(wire.get("output"), "fsck.output", OUTPUT_CHARACTERS_MAX))
+    wire = _object(obj, place, ("status", "output"))
+    status = _integer(wire.get("status"), f"{place}.status", 0, 255)
+    return FsckResult(status, _text(wire.get("output"), f"{place}.output", OUTPUT_CHARACTERS_MAX))
 
 
 def _usage(obj: object) -> Usage | None:
@@ -158,7 +163,7 @@ def _entry(obj: object, place: str) -> Entry:
         segments=segments,
         choices=choices,
         xattrs=_xattrs(wire.get("xattrs", {}), f"{place}.xattrs"),
-        target=_text(wire.get("target"), f"{place}.target", PATH_CHARACTERS_MAX) if kind == "symlink" else "",
+        target=_text(wire.get("target"), f"{place}.target", PATH_CHARACTERS_MAX) if kind in _WITH_TARGET else "",
         hash=_matching(wire["hash"], f"{place}.hash", _HASH, 16) if is_file and "hash" in wire else "",
         error=error,
     )
@@ -235,9 +240,10 @@ def _choice(obj: dict[object, object], place: str, least: int) -> Choice:
 
 
 def _source(obj: object, place: str) -> str:
-    source = _matching(obj, place, _SOURCE, 10)
-    if source.startswith("write:") and int(source[6:]) > 254:
-        raise ObservationError(place, "a tag of at most 254", source)
+    source = _matching(obj, place, _SOURCE, 24)
+    write = write_of(source)
+    if write is not None and write[0] > TAG_MAX:
+        raise ObservationError(place, f"a tag of at most {TAG_MAX}", source)
     return source
 
 

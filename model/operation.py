@@ -22,11 +22,13 @@ class Kind(Enum):
     TARGET = auto()
     OFFSET = auto()
     SECTOR_OFFSET = auto()
+    BLOCK_OFFSET = auto()
     LENGTH = auto()
     SECTOR_LENGTH = auto()
     SIZE = auto()
     SECONDS = auto()
     MODE = auto()
+    NODE = auto()
     XATTR_NAME = auto()
     XATTR_VALUE = auto()
 
@@ -41,7 +43,7 @@ def on_path(change: Callable[[str], str], text: str) -> str:
     return text.removesuffix(path) + change(path)
 
 
-Field = Literal["path", "to", "offset", "length", "seconds", "mode", "name", "value"]
+Field = Literal["path", "to", "offset", "to_offset", "length", "seconds", "mode", "name", "value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +87,21 @@ _NAMED = Argument("F", "path", Kind.PATH)
 _FILE = Argument("F", "path", Kind.FILE)
 _HELD = Argument("@F", "path", Kind.HANDLE)
 _FROM = Argument("A", "path", Kind.PATH)
+_FROM_FILE = Argument("A", "path", Kind.FILE)
 _TO = Argument("B", "to", Kind.PATH)
 _RANGE = (Argument("OFFSET", "offset", Kind.OFFSET), Argument("LENGTH", "length", Kind.LENGTH))
 _SECTORS = (Argument("OFFSET", "offset", Kind.SECTOR_OFFSET), Argument("LENGTH", "length", Kind.SECTOR_LENGTH))
+_SHARED = (
+    _FROM_FILE,
+    Argument("FROM", "offset", Kind.BLOCK_OFFSET),
+    Argument("B", "to", Kind.FILE),
+    Argument("TO", "to_offset", Kind.BLOCK_OFFSET),
+    _RANGE[1],
+)
 _SIZE = Argument("SIZE", "length", Kind.SIZE)
 _SECONDS = Argument("SECONDS", "seconds", Kind.SECONDS)
 _MODE = Argument("MODE", "mode", Kind.MODE)
+_NODE = Argument("KIND", "mode", Kind.NODE)
 _TARGET = Argument("TARGET", "to", Kind.TARGET)
 _NEW = Argument("PATH", "path", Kind.PATH)
 _ANY = Argument("PATH", "path", Kind.FILE_OR_ROOT)
@@ -101,15 +112,19 @@ _TABLE = (
     Form("mkdir", (_DIRECTORY,), "make a directory"),
     Form("rmdir", (_DIRECTORY,), "remove an empty directory"),
     Form("creat", (_NAMED,), "make an empty file; the name must be new"),
+    Form("mknod", (_NEW, _NODE), "make a special file: `fifo`, `socket`, `char` (1:3) or `block` (7:0)"),
     Form("open", (_NAMED,), "hold a file open; from then on `@F` is its handle"),
+    Form("tmpfile", (_NAMED,), "hold a new file open that has no name (`O_TMPFILE`), in the folder that F would be in"),
     Form("close", (_HELD,), "close a handle"),
     Form("write", (_FILE, *_RANGE), "write through the page cache", data=True),
     Form("append", (_FILE, _RANGE[1]), "write at the end of the file", data=True),
     Form("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512", data=True),
     Form("mmapwrite", (_FILE, *_RANGE), "store through a shared mapping; a shorter file grows first", data=True),
     Form("truncate", (_FILE, _SIZE), "set the size"),
-    Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero or punch a range"),
-    Form("link", (_FROM, _TO), "give A the second name B"),
+    Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero, punch, take out or put in a range"),
+    Form("reflink", _SHARED, "B's bytes from TO on become those of A from FROM on, without a copy (`FICLONERANGE`)"),
+    Form("dedupe", _SHARED, "the same where the bytes are equal already, so that they are shared (`FIDEDUPERANGE`)"),
+    Form("link", (_FROM_FILE, _TO), "give A the second name B"),
     Form("symlink", (_TARGET, _NEW), "make a symbolic link at PATH; TARGET is not looked at"),
     Form("unlink", (_NAMED,), "remove a name of a file"),
     Form("rename", (_FROM, _TO), "rename, replacing B if it is there"),
@@ -127,6 +142,7 @@ _TABLE = (
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
     Form("checkpoint", (), "metadata goes from the log to its own place", environment=True),
+    Form("drop-caches", (), "what is clean leaves memory: pages, inodes, names", environment=True),
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 
@@ -139,9 +155,9 @@ class Operation:
     """One operation of a workload.
 
     Only the fields that its form names are set. Offsets and lengths are in bytes; `length` is also the SIZE of
-    truncate; `to` is the second path of link, rename and exchange, and the TARGET of symlink. `tag` names the bytes
-    of an operation that writes. `line` is where the operation stands in its file (0: nowhere); it does not count in
-    comparisons.
+    truncate; `to` is the second path of link, rename, exchange, reflink and dedupe, and the TARGET of symlink. `mode`
+    is the MODE of fallocate and the KIND of mknod. `tag` names the bytes of an operation that writes. `line` is where
+    the operation stands in its file (0: nowhere); it does not count in comparisons.
 
     Nothing is checked here: operations come from `parse_workload` or from `WorkloadBuilder`, which check.
     """
@@ -150,6 +166,7 @@ class Operation:
     path: str = ""
     to: str = ""
     offset: int | None = None
+    to_offset: int | None = None
     length: int | None = None
     seconds: int | None = None
     mode: str = ""
@@ -167,6 +184,12 @@ class Operation:
     def is_held(self) -> bool:
         """Whether it acts on the handle of an open file."""
         return self.path.startswith(HANDLE)
+
+    @property
+    def handles(self) -> tuple[str, ...]:
+        """The handles that it is about: in place of A, B or F."""
+        given = (str(value) for argument, value in self.arguments if argument.kind in PATHS)
+        return tuple(path for path in given if path.startswith(HANDLE))
 
     @property
     def arguments(self) -> Iterator[tuple[Argument, str | int]]:

@@ -1,9 +1,11 @@
 """What a file holds, as runs of bytes with one source each."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 ZERO = "zero"
+_WRITTEN = re.compile(r"write:([0-9]+)([+-][0-9]+)?")
 
 Segments = tuple["Segment", ...]
 
@@ -11,7 +13,8 @@ Segments = tuple["Segment", ...]
 class Segment(NamedTuple):
     """The bytes from `start` up to `end` (not included), all from `source`.
 
-    Sources: `zero`, `write:TAG`, `stale` (filler of free space), `other`, `error:ERRNO` (could not be read).
+    Sources: `zero`, `write:TAG`, `stale` (filler of free space), `other`, `error:ERRNO` (could not be read). Bytes of a
+    write that are not where it put them have the distance behind the tag: `write:3+4096` stands 4096 bytes further on.
     """
 
     start: int
@@ -22,6 +25,25 @@ class Segment(NamedTuple):
 def written(tag: int) -> str:
     """The source of the bytes that the write with `tag` put there."""
     return f"write:{tag}"
+
+
+def write_of(source: str) -> tuple[int, int] | None:
+    """The tag of the write that bytes of `source` are from, and how far they have been moved; None if from no write."""
+    match = _WRITTEN.fullmatch(source)
+    return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def shifted(segments: Iterable[Segment], by: int) -> Segments:
+    """The same bytes, `by` bytes further on."""
+    return tuple(Segment(start + by, end + by, _moved(source, by)) for start, end, source in segments)
+
+
+def _moved(source: str, by: int) -> str:
+    write = write_of(source)
+    if write is None:
+        return source
+    tag, distance = write[0], write[1] + by
+    return f"{written(tag)}{distance:+}" if distance else written(tag)
 
 
 def merged(segments: Iterable[Segment]) -> Segments:

@@ -6,10 +6,23 @@ operation through one is refused with ELOOP.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import cast
 
-from postcrash.model.argument import OFFSET_MAX
+from postcrash.model.argument import BLOCK_BYTES, OFFSET_MAX, SECTOR_BYTES
 from postcrash.model.operation import HANDLE, Operation
-from postcrash.model.segments import ZERO, Segments, overwritten, resized, written
+from postcrash.model.segments import (
+    ZERO,
+    Segment,
+    Segments,
+    clipped,
+    merged,
+    overwritten,
+    resized,
+    shifted,
+    write_of,
+    written,
+)
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
 from postcrash.model.workload import Workload
 
@@ -17,6 +30,12 @@ FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 SYMLINK_MODE = 0o777
 ROOT_INODE = 1
+DEVICES = {"char": "1:3", "block": "7:0"}
+"""Numbers of the devices that mknod makes: nothing opens them."""
+MOVED_BYTES_MIN = 8
+"""Bytes of a write that stand where it did not put them are known in runs of so many (model/wire/src/pattern.rs)."""
+MOVED_END_MAX = 64 * 1024 * 1024
+"""And only if the write put them below that."""
 
 Changes = Mapping[str, Entry | None]
 
@@ -92,10 +111,12 @@ def _check_new(tree: Tree, path: str) -> None:
 
 
 def _opened(tree: Tree, path: str) -> Entry:
-    """A file or directory; symbolic links are not followed."""
+    """A file or directory; symbolic links are not followed, and special files not opened, for a fifo would wait."""
     entry = _existing(tree, path)
     if entry.type == "symlink":
         raise _Refused("ELOOP")
+    if entry.type not in ("file", "dir"):
+        raise _Refused("EPERM", "special files are not opened")
     return entry
 
 
@@ -150,6 +171,12 @@ def _make(kind: EntryType, mode: int, nlink: int | None) -> Callable[[Tree, Oper
     return handler
 
 
+def _mknod(tree: Tree, operation: Operation, inode: int) -> Changes:
+    _check_new(tree, operation.path)
+    kind = cast(EntryType, operation.mode)
+    return {operation.path: Entry(operation.path, kind, FILE_MODE, 1, inode, target=DEVICES.get(kind, ""))}
+
+
 def _rmdir(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _existing(tree, operation.path)
     if entry.type != "dir":
@@ -168,7 +195,9 @@ def _link(tree: Tree, operation: Operation, _inode: int) -> Changes:
     _check_new(tree, operation.to)
     if entry.nlink is None:
         raise _Refused("EPERM")
-    linked = replace(entry, nlink=entry.nlink + 1)
+    if not entry.nlink and not entry.is_linkable:
+        raise _Refused("ENOENT", "the file has lost its last name")
+    linked = replace(entry, nlink=entry.nlink + 1, is_linkable=False)
     return {name: replace(linked, path=name) for name in (*_names(tree, entry.inode), operation.to)}
 
 
@@ -224,7 +253,16 @@ def _exchange(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 
 def _open(tree: Tree, operation: Operation, _inode: int) -> Changes:
-    entry, handle = _file(tree, operation.path), HANDLE + operation.path
+    return _hold(tree, operation, _file(tree, operation.path))
+
+
+def _tmpfile(tree: Tree, operation: Operation, inode: int) -> Changes:
+    _check_parent(tree, operation.path)
+    return _hold(tree, operation, Entry("", "file", FILE_MODE, 0, inode, is_linkable=True))
+
+
+def _hold(tree: Tree, operation: Operation, entry: Entry) -> Changes:
+    handle = HANDLE + operation.path
     if handle in tree.held:
         raise _Refused("EEXIST", f"{handle} is open already")
     return {handle: replace(entry, path=handle)}
@@ -241,7 +279,28 @@ def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
     size = segments[-1].end if segments else 0
     if size > OFFSET_MAX:
         raise _Refused("EFBIG")
+    _check_told(segments)
     return _every_name(tree, replace(entry, segments=segments, size=size))
+
+
+def _check_told(segments: Segments) -> None:
+    """Refuse what no observation could show: bytes that were moved and can no longer be told from others."""
+    for start, end, source in segments:
+        write = write_of(source)
+        if write is None or not write[1]:
+            continue
+        edges = {
+            start,
+            end,
+            min(end, start - start % SECTOR_BYTES + SECTOR_BYTES),
+            max(start, (end - 1) // SECTOR_BYTES * SECTOR_BYTES),
+        }
+        if any(after - before < MOVED_BYTES_MIN for before, after in pairwise(sorted(edges))):
+            raise _Refused(
+                "EINVAL", f"fewer than {MOVED_BYTES_MIN} bytes of a write in a sector, moved, are not known again"
+            )
+        if end - write[1] > MOVED_END_MAX:
+            raise _Refused("EINVAL", f"bytes that were written behind {MOVED_END_MAX}, moved, are not known again")
 
 
 def _range(operation: Operation) -> tuple[int, int]:
@@ -271,6 +330,8 @@ def _truncate(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _file(tree, operation.path)
     start, end = _range(operation)
+    if operation.mode in ("collapse-range", "insert-range"):
+        return _with_content(tree, entry, _spliced(entry, start, end, operation.mode == "insert-range"))
     grows = operation.mode in ("none", "zero-range")
     zeroes = operation.mode in ("zero-range", "zero-range-keep-size", "punch-hole")
     segments = resized(entry.segments, max(entry.size, end)) if grows else entry.segments
@@ -278,6 +339,52 @@ def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
     if zeroes and start < size:
         segments = overwritten(segments, start, min(end, size), ZERO)
     return _with_content(tree, entry, segments)
+
+
+def _spliced(entry: Entry, start: int, end: int, inserts: bool) -> Segments:
+    """The content after a range was put in, all zeros, or taken out."""
+    if start % BLOCK_BYTES or end % BLOCK_BYTES:
+        raise _Refused("EINVAL", f"the range is not one of whole blocks of {BLOCK_BYTES} bytes")
+    if (start if inserts else end) >= entry.size:
+        raise _Refused("EINVAL", "the range reaches the end of the file")
+    before = clipped(entry.segments, 0, start)
+    if inserts:
+        tail = clipped(entry.segments, start, entry.size)
+        return merged((*before, Segment(start, end, ZERO), *shifted(tail, end - start)))
+    return merged((*before, *shifted(clipped(entry.segments, end, entry.size), start - end)))
+
+
+def _reflink(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    part, to = _shared(tree, operation)
+    start, end = part[0].start, part[-1].end
+    grown = resized(to.segments, max(to.size, start))
+    segments = merged((*clipped(grown, 0, start), *part, *clipped(grown, end, max(to.size, end))))
+    return _with_content(tree, to, segments)
+
+
+def _dedupe(tree: Tree, operation: Operation, _inode: int) -> Changes:
+    part, to = _shared(tree, operation)
+    if clipped(to.segments, part[0].start, part[-1].end) != part:
+        raise _Refused("EINVAL", "the bytes differ")
+    return {}
+
+
+def _shared(tree: Tree, operation: Operation) -> tuple[Segments, Entry]:
+    """The bytes that are shared, where they will be, and the file that gets them.
+
+    Source: generic_remap_file_range_prep, fs/remap_range.c.
+    """
+    entry, to = _file(tree, operation.path), _file(tree, operation.to)
+    assert operation.to_offset is not None
+    start, end = _range(operation)
+    by = operation.to_offset - start
+    if end > entry.size:
+        raise _Refused("EINVAL", f"the range reaches beyond the end of {operation.path}")
+    if end % BLOCK_BYTES and (end < entry.size or end + by < to.size):
+        raise _Refused("EINVAL", f"neither whole blocks of {BLOCK_BYTES} bytes nor up to both files' ends")
+    if entry.inode == to.inode and abs(by) < end + -end % BLOCK_BYTES - start:
+        raise _Refused("EINVAL", "the ranges overlap")
+    return merged(shifted(clipped(entry.segments, start, end), by)), to
 
 
 def _setxattr(tree: Tree, operation: Operation, _inode: int) -> Changes:
@@ -315,7 +422,9 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "mkdir": _make("dir", DIRECTORY_MODE, None),
     "rmdir": _rmdir,
     "creat": _make("file", FILE_MODE, 1),
+    "mknod": _mknod,
     "open": _open,
+    "tmpfile": _tmpfile,
     "close": _close,
     "write": _write,
     "append": _append,
@@ -323,6 +432,8 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "mmapwrite": _write,
     "truncate": _truncate,
     "fallocate": _fallocate,
+    "reflink": _reflink,
+    "dedupe": _dedupe,
     "link": _link,
     "symlink": _make("symlink", SYMLINK_MODE, 1),
     "unlink": _unlink,
@@ -341,5 +452,6 @@ _HANDLERS: Mapping[str, Callable[[Tree, Operation, int], Changes]] = {
     "writeback": _check_file,
     "commit": _nothing,
     "checkpoint": _nothing,
+    "drop-caches": _nothing,
     "sleep": _nothing,
 }

@@ -8,11 +8,11 @@ from postcrash.model.choices import Choice
 from postcrash.model.operation import HANDLE
 from postcrash.model.segments import Segment, Segments
 
-EntryType = Literal["file", "dir", "symlink", "other"]
+EntryType = Literal["file", "dir", "symlink", "fifo", "socket", "char", "block", "other"]
 ROOT_PATH = "."
 
 _DELTA_MAX = 64
-_UNREAD = "error:"
+UNREAD = "error:"
 """Begins the source of bytes that could not be read; the errno follows."""
 
 
@@ -36,10 +36,11 @@ class Entry:
     size      bytes; of files only, else 0
     segments  the content of a file, in order and, together with `choices`, without gaps; empty unless it is a file
     xattrs    pairs of name and value (in hexadecimal), sorted by name
-    target    of a symbolic link
+    target    of a symbolic link; of a device its number, such as 1:3
     hash      of a file's content as the agent saw it; empty in simulated trees
     error     errno of an entry that could not be read, else 0; what could not be read then has its default
     choices   stretches of a file that one recovery did not settle; in order; only in observed trees
+    is_linkable  it never had a name, and may be given one (O_TMPFILE); only in simulated trees
     """
 
     path: str
@@ -54,6 +55,7 @@ class Entry:
     hash: str = ""
     error: int = 0
     choices: tuple[Choice, ...] = ()
+    is_linkable: bool = False
 
     @property
     def unread(self) -> Unread | None:
@@ -61,8 +63,8 @@ class Entry:
         if self.error:
             return Unread(self.path, self.error)
         for start, end, source in self.segments:
-            if source.startswith(_UNREAD):
-                return Unread(self.path, int(source.removeprefix(_UNREAD)), start, end)
+            if source.startswith(UNREAD):
+                return Unread(self.path, int(source.removeprefix(UNREAD)), start, end)
         return None
 
 

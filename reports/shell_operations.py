@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from postcrash.model import Operation, Tree
 from postcrash.model.operation import HANDLE
-from postcrash.model.segments import ZERO
+from postcrash.model.segments import ZERO, write_of
+from postcrash.model.simulate import DEVICES
 
 OTHER_FILE = ".other"
 """A file beside the workload's, whose fsync commits the journal; the agent of a recording has one too."""
@@ -25,10 +26,19 @@ _FALLOCATE = {
     "zero-range": "fzero",
     "zero-range-keep-size": "fzero -k",
     "punch-hole": "fpunch",
+    "collapse-range": "fcollapse",
+    "insert-range": "finsert",
 }
 _PLAIN = re.compile(r"[A-Za-z1-9][A-Za-z0-9_.]*")
 _EXCHANGE = "perl -e 'exit(syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) != 0)'"
 """renameat2 with RENAME_EXCHANGE, by its number on x86-64: mv --exchange came with coreutils 9.5."""
+
+_SOCKET = "perl -e 'exit(syscall(133, $ARGV[0], 0140644, 0) != 0)'"
+"""mknod by its number on x86-64: mknod(1) makes no sockets."""
+_UNNAMED = (
+    """perl -e '$| = 1; sysopen F, shift, 0x410002, 0644 or die $!; print "/proc/$$/fd/", fileno F, "\\n"; <STDIN>'"""
+)
+"""Opens a file with O_RDWR and O_TMPFILE of x86-64, says where it is, and holds it open."""
 
 
 def _calls(*requests: int) -> str:
@@ -58,10 +68,10 @@ def byte_of(source: str) -> int:
 
     Raises NoCommandError where that is not known.
     """
-    kind, _, tag = source.partition(":")
-    if kind == "write" and int(tag) < _TAGS_MAX:
-        return 1 + (_FIRST_BYTE - 1 + int(tag)) % _TAGS_MAX
-    if kind == "write":
+    write = write_of(source)
+    if write is not None and write[0] < _TAGS_MAX:
+        return 1 + (_FIRST_BYTE - 1 + write[0]) % _TAGS_MAX
+    if write is not None:
         raise NoCommandError(f"only {_TAGS_MAX} operations can write bytes that can be told apart")
     if source not in (ZERO, "stale"):
         raise NoCommandError(f"bytes are {source}: a script cannot say what they are")
@@ -135,6 +145,38 @@ def _symlink(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
     return [f"ln -sT -- {shlex.quote(operation.to)} {quoted(operation.path)}"]
 
 
+def _mknod(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
+    if operation.mode == "socket":
+        return [f"{_SOCKET} {quoted(operation.path)}"]
+    numbers = DEVICES[operation.mode].replace(":", " ") if operation.mode in DEVICES else ""
+    return [f"mknod -m 644 {quoted(operation.path)} {operation.mode[:1].replace('f', 'p')} {numbers}".rstrip()]
+
+
+def _tmpfile(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
+    """No redirection has O_TMPFILE: perl opens the file, and the shell what perl has open."""
+    folder = operation.path.rpartition("/")[0] or "."
+    return [
+        f"coproc {_UNNAMED} {quoted(folder)}",
+        'read -r place <&"${COPROC[0]}"',
+        f'exec {{{_variable(operation.path)}}}<>"$place"',
+        "exec {COPROC[1]}>&-",
+        "wait",
+    ]
+
+
+def _link(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
+    followed = "L" if operation.is_held else ""
+    return [f"ln -{followed}T {quoted(operation.path)} {quoted(operation.to)}"]
+
+
+def _shared(word: str) -> "_Command":
+    def command(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
+        numbers = f"{operation.offset} {operation.to_offset} {operation.length}"
+        return [f'xfs_io -c "{word} {quoted(operation.path)} {numbers}" {quoted(operation.to)}']
+
+    return command
+
+
 def _setxattr(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
     value = operation.value if _PLAIN.fullmatch(operation.value) else f"0x{operation.value.encode().hex()}"
     given = f" -v {value}" if operation.value else ""
@@ -163,6 +205,8 @@ _COMMANDS: dict[str, _Command] = {
     "mkdir": _one(lambda op: f"mkdir {quoted(op.path)}"),
     "rmdir": _one(lambda op: f"rmdir {quoted(op.path)}"),
     "creat": _one(lambda op: f": >{quoted(op.path)}"),
+    "mknod": _mknod,
+    "tmpfile": _tmpfile,
     "open": _one(lambda op: f"exec {{{_variable(op.path)}}}<>{quoted(op.path)}"),
     "close": _one(lambda op: f"exec {{{_variable(op.path.removeprefix(HANDLE))}}}>&-"),
     "write": _write(""),
@@ -171,7 +215,9 @@ _COMMANDS: dict[str, _Command] = {
     "mmapwrite": _mmapwrite,
     "truncate": _one(lambda op: _xfs_io(op, f"truncate {op.length}")[0]),
     "fallocate": _one(lambda op: _xfs_io(op, f"{_FALLOCATE[op.mode]} {op.offset} {op.length}")[0]),
-    "link": _one(lambda op: f"ln -T {quoted(op.path)} {quoted(op.to)}"),
+    "reflink": _shared("reflink"),
+    "dedupe": _shared("dedupe"),
+    "link": _link,
     "symlink": _symlink,
     "unlink": _one(lambda op: f"unlink {quoted(op.path)}"),
     "rename": _rename,
@@ -189,5 +235,6 @@ _COMMANDS: dict[str, _Command] = {
     "writeback": _one(lambda op: _xfs_io(op, f"sync_range -b -w -a {op.offset or 0} {op.length or 0}")[0]),
     "commit": _commit,
     "checkpoint": _checkpoint,
+    "drop-caches": _one(lambda _: "echo 3 >/proc/sys/vm/drop_caches"),
     "sleep": _one(lambda op: f"sleep {op.seconds}"),
 }

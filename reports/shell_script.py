@@ -60,14 +60,17 @@ Cut = Flakey | Logged
 class Symptom:
     """What shows the violation.
 
-    kind    `tree`: all of `tests` are true in the root directory; `mount`: it fails; `fsck`: it objects
-    tests   commands of the shell
-    claims  the same in words, with what was expected; lines of a comment
+    kind      `tree`: all of `tests` are true in the root directory; `mount`: it fails; `fsck`: it objects; `boot`: all
+              of `tests` are true of the `status` of the repair before the mount
+    tests     commands of the shell
+    claims    the same in words, with what was expected; lines of a comment
+    repaired  recovery is the target's repair, then the mount
     """
 
     kind: str
     tests: tuple[str, ...]
     claims: tuple[str, ...]
+    repaired: bool = False
 
 
 def script(title: str, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut) -> str:
@@ -132,9 +135,9 @@ def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
     """Parts of a script are shells of their own. Raises NoCommandError where one needs a handle of the part before."""
     opened = set[str]()
     for operation in operations:
-        if operation.word == "open":
+        if operation.word in ("open", "tmpfile"):
             opened.add(HANDLE + operation.path)
-        elif operation.is_held and operation.path not in opened:
+        elif not opened.issuperset(operation.handles):
             raise NoCommandError(f"`{operation}` is about a file that {before} opened, in another shell")
 
 
@@ -169,12 +172,16 @@ def _replay(cut: Logged) -> str:
 def _look(target: Target, symptom: Symptom) -> str:
     if symptom.kind == "mount":
         before, shown = "", "! attach"
+    elif symptom.kind == "boot":
+        before, shown = "", " && ".join(symptom.tests)
     elif symptom.kind == "fsck":
         before, shown = 'attach\numount "$MNT"\n', f"! {shlex.join(target.fsck)} /dev/mapper/cut"
     else:
         before = 'attach\nls -lAR "$MNT" || :\n\n' + _function("shows", [" &&\n    ".join(symptom.tests)])
         shown = "shows"
-    repair = f"{shlex.join(target.repair)} /dev/mapper/cut || :\n" if target.repair else ""
+    repair = ""
+    if symptom.repaired:
+        repair = f"status=0\n{shlex.join(target.repair)} /dev/mapper/cut || status=$?\n"
     return f"""{repair}{before}if {shown}; then
     echo VIOLATED
     exit 1

@@ -91,6 +91,9 @@ _FULL = Grammar(
         Template("exchange", (_FIRST, (*_SECOND, "B/bar"))),
         Template("exchange", (("A",), ("B",))),
         Template("symlink", (_FIRST, _SECOND)),
+        Template("mknod", (_FIRST,), ("fifo",)),
+        Template("falloc", (_FIRST,), ("collapse-range", "insert-range"), ("overlap",)),
+        Template("reflink", (_FIRST, _SECOND)),
         Template("rmdir", (("A",),)),
         Template("write", (_FIRST,), ranges=("hole",)),
         Template("osync", (_FIRST,), ranges=_RANGES),
@@ -99,6 +102,15 @@ _FULL = Grammar(
         Template("held-unlink", (_FIRST,), ranges=_HELD),
         Template("held-creat", (_FIRST,), ranges=_HELD),
         Template("held-rename", (_FIRST, (*_SECOND, "B/foo")), ranges=_HELD),
+        Template("replace", (_FIRST, _SECOND)),
+        Template("replace", (("A",), ("B",))),
+        Template("rename-symlink", (("foo",), ("bar",))),
+        Template("rename-symlink", (("A/foo",), ("A/bar",))),
+        Template("reuse-creat", (_FIRST,)),
+        Template("reuse-mkdir", (_FIRST,)),
+        Template("reuse-link", (("foo",), ("bar",))),
+        Template("reuse-link", (("A/foo",), ("A/bar",))),
+        Template("burst", (("A",),)),
     ),
     points=(
         Point("fsync", "related"),
@@ -113,6 +125,7 @@ _FULL = Grammar(
     ),
     durable=("mmapwrite",),
     reuse=_shares_a_path,
+    setups=("new", "synced", "logged"),
 )
 
 GRAMMARS: Mapping[str, Grammar] = MappingProxyType({grammar.name: grammar for grammar in (_ACE, _FULL)})

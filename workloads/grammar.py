@@ -12,7 +12,7 @@ class Call:
 
     word   as in the grammar
     paths  one or two
-    mode   of fallocate
+    mode   of fallocate; of mknod the kind of file
     range  a word for the range, which depends on the file's size then
     """
 
@@ -40,6 +40,14 @@ class Template:
             if len(set(paths)) == len(paths):
                 yield Call(self.word, tuple(paths), mode, span)
 
+
+Setup = Literal["new", "synced", "logged"]
+SETUPS: dict[Setup, str] = {
+    "new": "what calls need is made in the workload",
+    "synced": "it is made before, and durable",
+    "logged": "it is durable, and its files are then appended to and fsynced",
+}
+"""What the files and folders that calls need have been through. What calls need of each other's work is made new."""
 
 Scope = Literal["related", "used", "everything", "nothing"]
 
@@ -77,6 +85,7 @@ class Grammar:
     reuse           whether calls belong together, so that the workload is one of the grammar
     checkpoint      whether the tail of each workload writes metadata to its own place: that takes many times as long on
                     xfs, whose write-back has many blocks in flight
+    setups          which are usual: a space can have others
     """
 
     name: str
@@ -88,6 +97,7 @@ class Grammar:
     related_max: int = 2
     reuse: Reuse = lambda calls: True
     checkpoint: bool = True
+    setups: tuple[Setup, ...] = ("new",)
 
     def calls(self) -> tuple[Call, ...]:
         """Every call."""

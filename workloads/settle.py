@@ -2,7 +2,7 @@
 
 Missing folders and files are made; a file to be created, or a second name to be given, is removed first; a folder to be
 created or replaced is emptied. A file that is written over, zeroed or cut is given 32 KiB first if it is empty, and an
-attribute to be removed is set if it is not there. All of that is recorded with the rest; there is no set-up.
+attribute to be removed is set if it is not there. Where all of that is done is a choice of its own (`Setup`).
 
 Sizes are those that files have then. (ACE's program keeps its own account of files, folders and lengths by name and
 goes wrong where a rename, a truncation or a removed name confuses it; such workloads of its fail when they run.)
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
-from postcrash.workloads.grammar import ROOT, Call, Grammar, parent
+from postcrash.workloads.grammar import ROOT, Call, Grammar, Setup, parent
 
 APPEND_BYTES = 32768
 UNALIGNED_BYTES = 5000
@@ -24,77 +24,120 @@ HOLE_BYTES = 8192
 CUT_BYTES = 2500
 SECTOR_BYTES = 512
 MSYNC_BYTES = 8192
+LOGGED_BYTES = 4096
+BURST_FILES = 8
+BURST_BYTES = 4096
+TARGET = "target"
 ATTRIBUTE = "user.xattr1"
 VALUE = "val1"
+_SPLICES = {"collapse-range": -1, "insert-range": 1}
+"""Modes of fallocate that take out (-1) and put in (1) as much as the range is long."""
 
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A file, a symbolic link or a folder."""
+    """A file, a symbolic link, a special file or a folder."""
 
-    is_folder: bool = False
-    is_file: bool = True
+    kind: str = "file"
     size: int = 0
     attributes: set[str] = field(default_factory=set)
 
 
-def settled(name: str, calls: Sequence[Call], grammar: Grammar) -> Workload:
-    """The workload of `calls`, with what they need."""
-    return _Settler(grammar).workload(name, calls)
+def settled(name: str, calls: Sequence[Call], grammar: Grammar, setup: Setup = "new") -> Workload:
+    """The workload of `calls`, with what they need. Where nothing of that can come first, all set-ups are alike."""
+    new = _Settler(grammar)
+    workload = new.workload(name, calls)
+    if setup == "new" or not new.first:
+        return workload
+    settler = _Settler(grammar)
+    settler.begin(new.first, is_logged=setup == "logged")
+    return settler.workload(name, calls)
 
 
 class _Settler:
     def __init__(self, grammar: Grammar) -> None:
         self._folders = {*grammar.folders, ROOT}
-        self._nodes = {ROOT: _Node(is_folder=True)}
+        self._nodes = {ROOT: _Node("folder")}
         self._builder = WorkloadBuilder()
         self._held: set[str] = set()
+        self._touched: set[str] = set()
+        self.first: list[tuple[str, str]] = []
+        """Needs that no call before them has to do with, which can thus come first: of what kind, and of which path."""
 
     def workload(self, name: str, calls: Sequence[Call]) -> Workload:
         for call in calls:
             _ACTIONS[call.word](self, call)
+            self._touched.update(call.paths)
         return self._builder.build(name)
 
+    def begin(self, first: Sequence[tuple[str, str]], *, is_logged: bool) -> None:
+        """Make what is needed first the set-up."""
+        for kind, path in first:
+            _NEEDS[kind](self, path)
+        self._builder.begin()
+        for path in [path for kind, path in first if kind == "file" and is_logged]:
+            self._builder.append(path, LOGGED_BYTES).fsync(path)
+            self._nodes[path].size += LOGGED_BYTES
+
     # What calls need
+
+    def _needed(self, kind: str, path: str) -> None:
+        """Meet a need, and note it if it can come first: what it rests on does, and no call so far has that path."""
+        rests_on = ("file", path) if kind in ("contents", "attribute") else ("folder", parent(path))
+        is_touched = any(path == name or _is_in(path, name) or _is_in(name, path) for name in self._touched)
+        if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT)):
+            self.first.append((kind, path))
+        _NEEDS[kind](self, path)
 
     def _parent(self, path: str) -> None:
         if parent(path) not in self._nodes:
             self._parent(parent(path))
-            self._make_folder(parent(path))
+            self._needed("folder", parent(path))
 
     def _need(self, path: str) -> _Node:
-        if path in self._nodes and not self._nodes[path].is_file and not self._nodes[path].is_folder:
+        return self._need_kind(path, "folder" if path in self._folders else "file")
+
+    def _need_kind(self, path: str, kind: str) -> _Node:
+        if path in self._nodes and self._nodes[path].kind != kind:
             self._remove(path)
         if path not in self._nodes:
             self._parent(path)
-            if path in self._folders:
-                self._make_folder(path)
-            else:
-                self._make_file(path)
+            self._needed(kind, path)
         return self._nodes[path]
 
     def _filled(self, path: str) -> _Node:
         """A file that is not empty."""
         node = self._need(path)
         if not node.size:
-            self._builder.write(path, 0, APPEND_BYTES)
-            node.size = APPEND_BYTES
+            self._needed("contents", path)
         return node
+
+    def _fill(self, path: str) -> None:
+        self._builder.write(path, 0, APPEND_BYTES)
+        self._nodes[path].size = APPEND_BYTES
+
+    def _set_attribute(self, path: str) -> None:
+        self._builder.setxattr(path, ATTRIBUTE, VALUE)
+        self._nodes[path].attributes.add(ATTRIBUTE)
 
     def _make_folder(self, path: str) -> None:
         self._builder.mkdir(path)
-        self._nodes[path] = _Node(is_folder=True)
+        self._nodes[path] = _Node("folder")
 
     def _make_file(self, path: str) -> None:
         self._builder.creat(path)
         self._nodes[path] = _Node()
+
+    def _make_symlink(self, path: str, target: str = TARGET) -> None:
+        self._builder.symlink(target, path)
+        self._nodes[path] = _Node("symlink")
 
     def _remove(self, path: str) -> None:
         """If it is there, with what is in it."""
         if path not in self._nodes:
             return
         self._empty(path)
-        if self._nodes.pop(path).is_folder:
+        if self._nodes.pop(path).kind == "folder":
             self._builder.rmdir(path)
         else:
             self._builder.unlink(path)
@@ -140,10 +183,30 @@ class _Settler:
     def falloc(self, call: Call) -> None:
         (path,) = call.paths
         node = self._filled(path)
+        if call.mode in _SPLICES:
+            self._long(path)
         offset, length = self._range(path, call.range)
         self._builder.fallocate(path, call.mode, offset, length)
         if call.mode in ("none", "zero-range"):
             node.size = max(node.size, offset + length)
+        node.size += _SPLICES.get(call.mode, 0) * length
+
+    def reflink(self, call: Call) -> None:
+        """Whole blocks at the start of both files."""
+        path, to = call.paths
+        if self._nodes.get(to) is self._need(path):
+            self._remove(to)
+        node = self._need(to)
+        self._long(path)
+        self._builder.reflink(path, 0, to, 0, OVERLAP_BYTES)
+        node.size = max(node.size, OVERLAP_BYTES)
+
+    def _long(self, path: str) -> None:
+        """A file of more than OVERLAP_BYTES."""
+        node = self._need(path)
+        if node.size <= OVERLAP_BYTES:
+            self._builder.write(path, 0, APPEND_BYTES)
+            node.size = APPEND_BYTES
 
     def write(self, call: Call) -> None:
         self._write(call, self._builder.write)
@@ -188,14 +251,25 @@ class _Settler:
         target, path = call.paths
         self._parent(path)
         self._remove(path)
-        self._builder.symlink(target, path)
-        self._nodes[path] = _Node(is_file=False)
+        self._make_symlink(path, target)
+
+    def mknod(self, call: Call) -> None:
+        (path,) = call.paths
+        self._parent(path)
+        self._remove(path)
+        self._builder.mknod(path, call.mode)
+        self._nodes[path] = _Node("special")
 
     def rename(self, call: Call) -> None:
-        path, to = call.paths
-        node = self._need(path)
+        self._need(call.paths[0])
+        self._rename(*call.paths)
+
+    def _rename(self, path: str, to: str) -> None:
+        node = self._nodes[path]
         self._parent(to)
         self._empty(to)
+        if to in self._nodes and "folder" in (node.kind, self._nodes[to].kind) and node.kind != self._nodes[to].kind:
+            self._remove(to)
         self._builder.rename(path, to)
         if self._nodes.get(to) is not node:
             self._move({path: to})
@@ -207,6 +281,50 @@ class _Settler:
         self._builder.exchange(path, to)
         self._move({path: to, to: path})
 
+    def replace(self, call: Call) -> None:
+        """A new file with contents takes the place of one that has some, or a folder that of another one."""
+        path, to = call.paths
+        if path in self._folders:
+            self._need(to)
+            self._need(f"{path}/foo")
+        else:
+            self._filled(to)
+            self.creat(Call("creat", (path,)))
+            self._fill(path)
+        self.rename(call)
+
+    def rename_symlink(self, call: Call) -> None:
+        self._need_kind(call.paths[0], "symlink")
+        self._rename(*call.paths)
+
+    def reuse_creat(self, call: Call) -> None:
+        """A file's name is taken away and given to a new file; so with `reuse_mkdir` and `reuse_link`."""
+        (path,) = call.paths
+        self._filled(path)
+        self.creat(call)
+
+    def reuse_mkdir(self, call: Call) -> None:
+        (path,) = call.paths
+        self._filled(path)
+        self.mkdir(call)
+
+    def reuse_link(self, call: Call) -> None:
+        path, other = call.paths
+        self._need(other)
+        self._filled(path)
+        self.link(Call("link", (other, path)))
+
+    def burst(self, call: Call) -> None:
+        """Many new files in one folder."""
+        (folder,) = call.paths
+        self._need(folder)
+        for number in range(BURST_FILES):
+            path = f"{folder}/{number}"
+            self._remove(path)
+            self._make_file(path)
+            self._builder.write(path, 0, BURST_BYTES)
+            self._nodes[path].size = BURST_BYTES
+
     def _move(self, places: Mapping[str, str]) -> None:
         """Names, and what is below them, get their new places at once."""
         moved = {}
@@ -217,13 +335,13 @@ class _Settler:
 
     def setxattr(self, call: Call) -> None:
         (path,) = call.paths
-        self._need(path).attributes.add(ATTRIBUTE)
-        self._builder.setxattr(path, ATTRIBUTE, VALUE)
+        self._need(path)
+        self._set_attribute(path)
 
     def removexattr(self, call: Call) -> None:
         (path,) = call.paths
         if ATTRIBUTE not in self._need(path).attributes:
-            self.setxattr(call)
+            self._needed("attribute", path)
         self._builder.removexattr(path, ATTRIBUTE)
         self._nodes[path].attributes.remove(ATTRIBUTE)
 
@@ -267,7 +385,8 @@ class _Settler:
 
     def fsync(self, call: Call) -> None:
         (path,) = call.paths
-        self._need(path)
+        if path not in self._nodes or self._nodes[path].kind in ("symlink", "special"):
+            self._need(path)
         self._builder.fsync(path)
 
     def fdatasync(self, call: Call) -> None:
@@ -298,6 +417,17 @@ class _Settler:
         self._builder.checkpoint()
 
 
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}/")
+
+
+_NEEDS: Mapping[str, Callable[[_Settler, str], None]] = {
+    "folder": _Settler._make_folder,
+    "file": _Settler._make_file,
+    "symlink": _Settler._make_symlink,
+    "contents": _Settler._fill,
+    "attribute": _Settler._set_attribute,
+}
 _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "creat": _Settler.creat,
     "mkdir": _Settler.mkdir,
@@ -312,8 +442,16 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "held-unlink": _Settler.held_unlink,
     "held-creat": _Settler.held_creat,
     "held-rename": _Settler.held_rename,
+    "replace": _Settler.replace,
+    "rename-symlink": _Settler.rename_symlink,
+    "reuse-creat": _Settler.reuse_creat,
+    "reuse-mkdir": _Settler.reuse_mkdir,
+    "reuse-link": _Settler.reuse_link,
+    "burst": _Settler.burst,
     "link": _Settler.link,
+    "reflink": _Settler.reflink,
     "symlink": _Settler.symlink,
+    "mknod": _Settler.mknod,
     "unlink": _Settler.unlink,
     "remove": _Settler.unlink,
     "rename": _Settler.rename,

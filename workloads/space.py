@@ -2,28 +2,28 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
 
 from postcrash.model import Workload
-from postcrash.workloads.grammar import Call, Grammar
+from postcrash.workloads.grammar import Call, Grammar, Setup
 from postcrash.workloads.settle import settled
 
 LENGTH_MAX = 3
 
 
 class Space:
-    """The workloads of `grammar` with `length` calls, from 0 to `len(space) - 1`.
+    """The workloads of `grammar` with `length` calls and one of `setups`, from 0 to `len(space) - 1`.
 
-    Sequences of calls come in the order of the grammar; for each, the points after its calls, the last changing first.
-    Raises `ValueError` unless 1 <= length <= LENGTH_MAX.
+    Sequences of calls come in the order of the grammar; for each, the points after its calls, the last changing first;
+    for these, the set-ups. Raises `ValueError` unless 1 <= length <= LENGTH_MAX.
     """
 
-    def __init__(self, grammar: Grammar, length: int) -> None:
+    def __init__(self, grammar: Grammar, length: int, setups: Sequence[Setup] = ("new",)) -> None:
         if not 1 <= length <= LENGTH_MAX:
             raise ValueError(f"{length} operations: there are workloads of 1 to {LENGTH_MAX}")
-        self.grammar, self.length = grammar, length
+        self.grammar, self.length, self.setups = grammar, length, setups
         self._calls = grammar.calls()
 
     @cached_property
@@ -47,7 +47,7 @@ class Space:
         return after(used, self.length, last=False), after(used, self.length, last=True)
 
     def __len__(self) -> int:
-        return self._ends[-1]
+        return self._ends[-1] * len(self.setups)
 
     def __iter__(self) -> Iterator[Workload]:
         return (self[number] for number in range(len(self)))
@@ -56,6 +56,7 @@ class Space:
         """The calls of a workload with the points after them. Raises `IndexError`."""
         if not 0 <= number < len(self):
             raise IndexError(f"{number}: there are {len(self)} workloads")
+        number //= len(self.setups)
         position = bisect_right(self._ends, number)
         rest = number - (self._ends[position - 1] if position else 0)
         calls = []
@@ -82,9 +83,14 @@ class Space:
         return self[number].with_tail(checkpoint=self.grammar.checkpoint)
 
     def __getitem__(self, number: int) -> Workload:
-        """The workload with this number; its name is that of the grammar, the length and the number."""
-        name = f"{self.grammar.name}-{self.length}-{number:0{len(str(len(self) - 1))}}"
-        return settled(name, self.calls(number), self.grammar)
+        """The workload with this number; its name is that of the grammar, the length, the number and the set-up.
+
+        Workloads that differ in their set-up only have one number in their names.
+        """
+        calls, setup = self.calls(number), self.setups[number % len(self.setups)]
+        shown = f"{number // len(self.setups):0{len(str(self._ends[-1] - 1))}}"
+        name = f"{self.grammar.name}-{self.length}-{shown}" + ("" if setup == "new" else f"-{setup}")
+        return settled(name, calls, self.grammar, setup)
 
 
 def _used(calls: tuple[Call, ...]) -> frozenset[str]:

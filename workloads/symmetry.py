@@ -7,6 +7,7 @@ workloads is a reduction, which whoever leaves it out has to say.
 
 from postcrash.model import Workload
 from postcrash.model.operation import PATHS, Kind, on_path
+from postcrash.model.workload import SEPARATOR
 
 ALIKE = (("foo", "bar"), ("A", "B"))
 """Names of which each can stand for any other one of its group, everywhere at once."""
@@ -19,7 +20,7 @@ def canonical(workload: Workload) -> str:
     def change(path: str) -> str:
         return "/".join(_named(part, new) for part in path.split("/"))
 
-    lines = []
+    lines = [f"{SEPARATOR} {len(workload.setup)}"] if workload.setup else []
     for operation in workload.operations:
         words = [operation.word]
         for argument, value in operation.arguments:

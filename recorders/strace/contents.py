@@ -135,7 +135,7 @@ def _fallocate(context: Context) -> None:
         return
     mode = _FALLOCATE_MODES.get(flags(context.argument(1)))
     if mode is None:
-        raise NotMappedError("workloads have no such mode")
+        raise NotMappedError("calls with this mode are not mapped")
     offset, length = number(context.argument(2)), number(context.argument(3))
     end = ends_within(offset + length)
     context.emit("fallocate", context.path_of(opened.node), mode, offset, length)

@@ -6,7 +6,7 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.machine import Machine
-from postcrash.model import Entry, Observation, Tree, WorkloadBuilder, simulate
+from postcrash.model import Entry, Observation, Operation, Tree, Workload, WorkloadBuilder, simulate
 
 from .conftest import Record
 
@@ -27,6 +27,36 @@ EVERYTHING = (
     .msync("E/moved").mmapwrite("E/moved", 0, 100).msync("E/moved", 10, 50).writeback("D/new")
     .writeback("D/new", 0, 4096).commit().checkpoint().fsync(".").syncfs().sync().checkpoint()
     .build("everything")
+)  # fmt: skip
+
+
+SHARED = (
+    WorkloadBuilder()
+    .creat("A").write("A", 0, 20_000).creat("B").write("B", 0, 12_288)
+    .begin()
+    .reflink("A", 4096, "B", 8192, 8192).creat("C").reflink("A", 0, "C", 0, 20_000).dedupe("A", 0, "C", 0, 20_000)
+    .reflink("C", 16_384, "C", 24_576, 3616).write("C", 100, 5000).write("A", 8000, 100).fsync("B")
+    .open("B").reflink("@B", 8192, "A", 20_480, 4096).truncate("@B", 9000)
+    .build("shared")
+)  # fmt: skip
+MOVED = (
+    WorkloadBuilder()
+    .creat("A").write("A", 0, 20_000).creat("B").write("B", 100, 9000)
+    .begin()
+    .fallocate("A", "collapse-range", 4096, 8192).fallocate("B", "insert-range", 4096, 4096).write("A", 6000, 3000)
+    .fallocate("A", "insert-range", 0, 12_288).fsync("A").fallocate("B", "collapse-range", 0, 4096)
+    .truncate("A", 19_000)
+    .build("moved")
+)  # fmt: skip
+UNNAMED = (
+    WorkloadBuilder()
+    .mkdir("D").mknod("old", "block")
+    .begin()
+    .tmpfile("D/t").append("@D/t", 5000).link("@D/t", "D/named").append("@D/t", 3000).drop_caches().fsync("D/named")
+    .tmpfile("lost").append("@lost", 100)
+    .mknod("D/fifo", "fifo").mknod("D/socket", "socket").mknod("D/char", "char").rename("old", "D/block")
+    .link("D/fifo", "fifo2").drop_caches()
+    .build("unnamed")
 )  # fmt: skip
 
 
@@ -62,7 +92,26 @@ LACKS = {
 @pytest.mark.parametrize("target", LACKS)
 def test_every_operation_leaves_the_simulated_tree(machine: Machine, record: Record, target: str) -> None:
     kept = tuple(op for op in EVERYTHING.ops if op.word not in LACKS[target])
-    workload = replace(EVERYTHING, ops=kept)
+    check(machine, record, target, replace(EVERYTHING, ops=kept))
+
+
+@pytest.mark.parametrize(
+    ("workload", "target"),
+    [
+        *((SHARED, target) for target in ("btrfs", "xfs")),
+        *((MOVED, target) for target in ("ext4-current", "xfs", "f2fs")),
+        *((UNNAMED, target) for target in ("ext4-current", "btrfs", "xfs", "f2fs", "minix")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_what_few_file_systems_have_leaves_the_simulated_tree(
+    machine: Machine, record: Record, workload: Workload, target: str
+) -> None:
+    check(machine, record, target, replace(workload, ops=(*workload.ops, Operation("sync"))))
+
+
+def check(machine: Machine, record: Record, target: str, workload: Workload) -> None:
+    """The state that lost nothing is the simulated one."""
     recorded = record(target, workload)
     last = list(machine.explore(recorded.source, recorded.recover(), BUDGET))[-2]
     assert (last["instants"][-1]["started"], last["instants"][-1]["returned"]) == (len(workload.operations),) * 2

@@ -1,9 +1,12 @@
-//! The file system's own check, run on the unmounted disk.
+//! The file system's own check or repair, run on the unmounted disk.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
+
+use crate::sys::{check, open};
 
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
@@ -15,10 +18,35 @@ pub struct Fsck {
     output: String,
 }
 
-/// Run `argv` (program and arguments) and wait for it.
+/// The number of sectors that the kernel reads ahead: linux/fs.h.
+const BLKRASET: libc::Ioctl = 0x1262;
+const BLKRAGET: libc::Ioctl = 0x1263;
+
+/// Run `argv` (program, arguments and the device) and wait for it. What it did not ask for is not read ahead: that would
+/// have to be decided, too, as a page that it then writes waits for the read.
 pub fn fsck(argv: &[String]) -> io::Result<Option<Fsck>> {
+    let Some(device) = argv.last() else { return Ok(None) };
+    let sectors = read_ahead(device, 0)?;
+    let ended = run(argv);
+    read_ahead(device, sectors)?;
+    ended.map(Some)
+}
+
+/// Have `sectors` of the device be read ahead. Returns how many it was before.
+fn read_ahead(device: &str, sectors: libc::c_ulong) -> io::Result<libc::c_ulong> {
+    let disk = open(device, libc::O_RDONLY)?;
+    let mut before: libc::c_long = 0;
+    // SAFETY: the kernel writes one long; the other request takes a number.
+    unsafe {
+        check(libc::ioctl(disk.as_raw_fd(), BLKRAGET, &raw mut before))?;
+        check(libc::ioctl(disk.as_raw_fd(), BLKRASET, sectors))?;
+    }
+    Ok(before as libc::c_ulong)
+}
+
+fn run(argv: &[String]) -> io::Result<Fsck> {
     use std::os::unix::process::ExitStatusExt;
-    let Some((program, arguments)) = argv.split_first() else { return Ok(None) };
+    let (program, arguments) = argv.split_first().expect("a program");
     let output = Command::new(program)
         .args(arguments)
         .env_clear()
@@ -30,5 +58,5 @@ pub fn fsck(argv: &[String]) -> io::Result<Option<Fsck>> {
     // A program that is content prints statistics (btrfs: bytes wasted in nodes) that differ with the time of a commit.
     let mut text = if status == 0 { Vec::new() } else { [output.stdout, output.stderr].concat() };
     text.truncate(OUTPUT_BYTES_MAX);
-    Ok(Some(Fsck { status, output: String::from_utf8_lossy(&text).into_owned() }))
+    Ok(Fsck { status, output: String::from_utf8_lossy(&text).into_owned() })
 }

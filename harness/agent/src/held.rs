@@ -8,7 +8,7 @@ use crate::sys::open;
 use crate::MOUNT_POINT;
 
 /// Begins a handle: `@F` is the file that `open F` opened.
-const HANDLE: char = '@';
+pub const HANDLE: char = '@';
 
 fn inside(path: &str) -> String {
     match path {
@@ -25,6 +25,15 @@ impl Held {
     /// Hold the file `path` open.
     pub fn open(&mut self, path: &str) -> io::Result<()> {
         let file = open(&inside(path), libc::O_RDWR)?;
+        self.0.insert(format!("{HANDLE}{path}"), file);
+        Ok(())
+    }
+
+    /// Hold a new file open that has no name, in the folder that `path` would be in.
+    pub fn open_unnamed(&mut self, path: &str) -> io::Result<()> {
+        let inside = inside(path);
+        let folder = inside.rsplit_once('/').map_or(MOUNT_POINT, |(folder, _)| folder);
+        let file = open(folder, libc::O_TMPFILE | libc::O_RDWR)?;
         self.0.insert(format!("{HANDLE}{path}"), file);
         Ok(())
     }

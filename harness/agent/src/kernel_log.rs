@@ -28,6 +28,9 @@ pub struct KernelLog {
     limits: Limits,
 }
 
+/// Said where the host is busy while threads take turns (steady.rs): about the host, and in whatever state it comes.
+const OF_A_BUSY_HOST: [&str; 2] = ["sched: RT throttling activated", "NOHZ tick-stop error"];
+
 /// What the kernel said while a state was recovered.
 pub struct Said {
     /// Lines of level warning and worse, without time stamps.
@@ -81,8 +84,9 @@ fn said_since(mark: &str, log: &str, limits: &mut Limits) -> Said {
         None => (None, log),
     };
     before.into_iter().flat_map(str::lines).filter_map(warning).for_each(|line| limits.count(&line));
-    let lines: Vec<String> = since.lines().filter_map(warning).collect();
+    let mut lines: Vec<String> = since.lines().filter_map(warning).collect();
     lines.iter().for_each(|line| limits.count(line));
+    lines.retain(|line| !OF_A_BUSY_HOST.iter().any(|said| line.contains(said)));
     // It tells so of earlier states too. If a limit has been reached, that is known, and those are not taken for whole.
     let lost = limits.may_suppress() || (limits.is_news() && tells_of_suppressed(since));
     let whole = before.is_some() && !lost;

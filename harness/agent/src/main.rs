@@ -20,6 +20,7 @@ mod mount;
 mod operations;
 mod recover;
 mod run;
+mod share;
 mod steady;
 mod sys;
 mod usage;
@@ -57,6 +58,8 @@ fn run_no_helper() {
 }
 
 fn serve() -> io::Result<()> {
+    // SAFETY: plain number; workloads give modes exactly, and vfat has them from whoever mounts it: every guest has the same.
+    unsafe { libc::umask(0) };
     // fsck programs look there for whether the disk is mounted.
     mount::mount_proc()?;
     mount::mount_devices()?;

@@ -8,13 +8,14 @@ use postcrash_wire::{pattern, Operation};
 
 use crate::checkpoint::checkpoint;
 use crate::commit::commit;
-use crate::held::Held;
+use crate::held::{Held, HANDLE};
+use crate::share::share;
 use crate::sys::{check, cstr, open, AlignedBuffer};
 
 /// msync(2) wants a page's start.
 const PAGE_BYTES: u64 = 4096;
 
-fn unsupported() -> io::Error {
+pub fn unsupported() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }
 
@@ -22,10 +23,13 @@ fn unsupported() -> io::Error {
 pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
     match op.op.as_str() {
         "open" => held.open(&op.path),
+        "tmpfile" => held.open_unnamed(&op.path),
         "close" => held.close(&op.path),
         "write" | "append" | "dwrite" | "write-osync" | "write-odsync" | "dwrite-osync" => write(op, held),
         "mmapwrite" => mmapwrite(op, held),
         "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op, held),
+        "reflink" | "dedupe" => share(op, held),
+        "drop-caches" => std::fs::write("/proc/sys/vm/drop_caches", "3"),
         "commit" => commit(fstype),
         "checkpoint" => checkpoint(fstype),
         "sleep" => {
@@ -50,6 +54,9 @@ fn name(op: &Operation, held: &Held) -> io::Result<()> {
             "mkdir" => libc::mkdir(path, 0o755),
             "rmdir" => libc::rmdir(path),
             "creat" => return open(&file, libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map(|_| ()),
+            "mknod" => mknod(path, &op.mode)?,
+            // What follows a handle's path is the open file; a symbolic link is linked itself.
+            "link" if op.path.starts_with(HANDLE) => libc::linkat(here, path, here, to, libc::AT_SYMLINK_FOLLOW),
             "link" => libc::link(path, to),
             "symlink" => libc::symlink(to, path),
             "unlink" => libc::unlink(path),
@@ -61,7 +68,19 @@ fn name(op: &Operation, held: &Held) -> io::Result<()> {
     check(result).map(|_| ())
 }
 
-fn range(op: &Operation) -> io::Result<(u64, usize)> {
+/// Devices have the numbers of the simulation (model/simulate.py).
+unsafe fn mknod(path: *const libc::c_char, kind: &str) -> io::Result<i32> {
+    let (kind, device) = match kind {
+        "fifo" => (libc::S_IFIFO, 0),
+        "socket" => (libc::S_IFSOCK, 0),
+        "char" => (libc::S_IFCHR, libc::makedev(1, 3)),
+        "block" => (libc::S_IFBLK, libc::makedev(7, 0)),
+        _ => return Err(unsupported()),
+    };
+    Ok(libc::mknod(path, kind | 0o644, device))
+}
+
+pub fn range(op: &Operation) -> io::Result<(u64, usize)> {
     let length = op.length.ok_or_else(unsupported)?;
     Ok((op.offset.unwrap_or(0), length as usize))
 }
@@ -182,6 +201,8 @@ fn resize(op: &Operation, held: &Held) -> io::Result<()> {
         "zero-range" => libc::FALLOC_FL_ZERO_RANGE,
         "zero-range-keep-size" => libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
         "punch-hole" => libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+        "collapse-range" => libc::FALLOC_FL_COLLAPSE_RANGE,
+        "insert-range" => libc::FALLOC_FL_INSERT_RANGE,
         _ => return Err(unsupported()),
     };
     // SAFETY: plain numbers.

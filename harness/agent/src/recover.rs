@@ -21,6 +21,9 @@ struct Observation {
     klog: Vec<String>,
     /// No line of `klog` is missing.
     klog_whole: bool,
+    /// How the program ended that ran before the mount; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repair: Option<Fsck>,
     /// Null where it was not asked for, and where the mount failed.
     fsck: Option<Fsck>,
     /// Null where it was not asked for, and where the mount failed.
@@ -31,8 +34,8 @@ struct Observation {
 /// reads after the report has influenced nothing.
 pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, device: &str) -> io::Result<()> {
     log.begin(recover.whole_log)?;
-    // What it could not do shows in the mount.
-    fsck(&recover.repair)?;
+    // Mounted whatever it says: whether a boot would have gone on is for those who judge.
+    let repair = fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
     let mut is_mounted = mounted.is_ok();
     let mut observation = Observation {
@@ -40,6 +43,7 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
         tree: tree(recover, mounted.is_ok())?,
         klog: Vec::new(),
         klog_whole: false,
+        repair,
         fsck: None,
         used: None,
     };

@@ -19,8 +19,6 @@ const MESSAGE: &str = "postcrash";
 
 /// Mount, set up, make that durable, run the operations, say so, unmount. Stops at the first operation that fails.
 pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
-    // SAFETY: plain number; workloads give modes exactly.
-    unsafe { libc::umask(0) };
     let mut log = run.log_writes.then(|| LogWrites::create(run.log_set_up)).transpose()?;
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;

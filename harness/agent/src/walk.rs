@@ -117,6 +117,10 @@ impl Walker {
             }
             "dir" if entry.path == LOST_AND_FOUND && entry.nlink == 2 => {}
             "dir" => self.subfolder(folder, name, entry, depth),
+            "char" | "block" => {
+                entry.target = Some(format!("{}:{}", libc::major(stat.st_rdev), libc::minor(stat.st_rdev)));
+                self.entries.push(entry);
+            }
             _ => self.entries.push(entry),
         }
     }
@@ -141,6 +145,10 @@ impl Walker {
             libc::S_IFREG => "file",
             libc::S_IFDIR => "dir",
             libc::S_IFLNK => "symlink",
+            libc::S_IFIFO => "fifo",
+            libc::S_IFSOCK => "socket",
+            libc::S_IFCHR => "char",
+            libc::S_IFBLK => "block",
             _ => "other",
         };
         Entry {

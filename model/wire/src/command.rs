@@ -26,19 +26,22 @@ pub struct Operation {
     pub op: String,
     #[serde(default)]
     pub path: String,
-    /// Second path of link, rename and exchange; the target text of symlink.
+    /// Second path of link, rename, exchange, reflink and dedupe; the target text of symlink.
     #[serde(default)]
     pub to: String,
     /// Bytes.
     #[serde(default)]
     pub offset: Option<u64>,
+    /// Bytes, in the file `to`.
+    #[serde(default)]
+    pub to_offset: Option<u64>,
     /// Bytes; the new size for truncate.
     #[serde(default)]
     pub length: Option<u64>,
     /// How long to sleep.
     #[serde(default)]
     pub seconds: Option<u64>,
-    /// fallocate's mode.
+    /// fallocate's mode; the kind of file of mknod.
     #[serde(default)]
     pub mode: String,
     /// Name of the extended attribute.
@@ -83,7 +86,7 @@ pub struct Recover {
     /// Change, delete and write after recovery, once the tree is known.
     #[serde(default)]
     pub use_after: bool,
-    /// Program and arguments run on the device before it is mounted, for file systems that the kernel does not recover.
+    /// Program and arguments run on the device before it is mounted, as distributions do; empty for none.
     #[serde(default)]
     pub repair: Vec<String>,
     /// Program and arguments run on the unmounted device after recovery; empty for none.

@@ -9,6 +9,14 @@ pub const STALE: &[u8; 5] = b"stale";
 /// Shorter runs inside a file are chance.
 const STALE_RUN_BYTES_MIN: usize = 8;
 const SECTOR_BYTES: usize = 512;
+/// Bytes of a write that are not where it put them are known by so many in a row: one chance match in 10^12 searches.
+const MOVED_RUN_BYTES_MIN: usize = 8;
+/// What is moved goes by whole blocks of this size,
+const BLOCK_BYTES: u64 = 4096;
+/// and so many of a file, 64 MiB, are looked through for where its bytes were before.
+const BLOCKS_MAX: u64 = 1 << 14;
+/// In each sector: of foreign bytes, every one would be searched for.
+const SEARCHES_MAX: u32 = 4;
 /// Every tag that a workload may use.
 pub const TAGS: u16 = 255;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -51,6 +59,8 @@ pub enum Source {
     Zero,
     /// The write with this tag.
     Write(u8),
+    /// The write with this tag, so many bytes behind the place that it put them at (before it if negative).
+    Moved(u8, i64),
     /// Free space of the base image.
     Stale,
     /// None of these.
@@ -62,6 +72,7 @@ impl std::fmt::Display for Source {
         match self {
             Source::Zero => f.write_str("zero"),
             Source::Write(tag) => write!(f, "write:{tag}"),
+            Source::Moved(tag, distance) => write!(f, "write:{tag}{distance:+}"),
             Source::Stale => f.write_str("stale"),
             Source::Other => f.write_str("other"),
         }
@@ -72,11 +83,13 @@ impl std::fmt::Display for Source {
 /// exist. Returns `(end, source)` with ends counted from the start of `content`; a run starts where the one before ends.
 ///
 /// Each sector is looked at by itself, as a crash never mixes contents within one. At each position the source that
-/// explains the longest run wins, so a chance match of a byte or two inside foreign data does not count.
+/// explains the longest run wins, so a chance match of a byte or two inside foreign data does not count. Bytes of a write
+/// that stand whole blocks away from where it put them are known in runs of [`MOVED_RUN_BYTES_MIN`].
 pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, Source)> {
     let mut found: Vec<(usize, Source)> = Vec::new();
+    let mut distance = 0;
     for (i, sector) in content.chunks(SECTOR_BYTES).enumerate() {
-        let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags);
+        let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags, distance);
         let mut at = 0;
         while at < sector.len() {
             let (end, source) = decoder.longest_run(at);
@@ -86,6 +99,7 @@ pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, Source)> 
             }
             at = end;
         }
+        distance = decoder.distance;
     }
     found
 }
@@ -97,11 +111,15 @@ struct Decoder<'a> {
     tags: u16,
     word: usize,
     hash: [u8; 8],
+    /// How far the bytes that were found last had been moved; it is tried first.
+    distance: i64,
+    searches: u32,
 }
 
 impl<'a> Decoder<'a> {
-    fn new(content: &'a [u8], offset: u64, tags: u16) -> Self {
-        Decoder { content, first_word: offset / 8, tags, word: usize::MAX, hash: [0; 8] }
+    fn new(content: &'a [u8], offset: u64, tags: u16, distance: i64) -> Self {
+        let first_word = offset / 8;
+        Decoder { content, first_word, tags, word: usize::MAX, hash: [0; 8], distance, searches: SEARCHES_MAX }
     }
 
     fn tag_at(&mut self, at: usize) -> Option<u8> {
@@ -113,8 +131,50 @@ impl<'a> Decoder<'a> {
             self.word = at / 8;
             self.hash = splitmix64(self.first_word + (at / 8) as u64).to_le_bytes();
         }
-        let tag = (u16::from(byte) - 1 + 510 - u16::from(self.hash[at % 8])) % 255;
+        self.tag_of(byte, self.hash[at % 8])
+    }
+
+    fn tag_of(&self, byte: u8, hash: u8) -> Option<u8> {
+        let tag = (u16::from(byte) - 1 + 510 - u16::from(hash)) % 255;
         (tag < self.tags).then_some(tag as u8)
+    }
+
+    /// The tag of the byte at `at` if it had been moved by `distance`.
+    fn moved_tag_at(&self, at: usize, distance: i64) -> Option<u8> {
+        let byte = self.content[at];
+        let written = (self.first_word * 8 + at as u64).checked_add_signed(-distance)?;
+        let hash = splitmix64(written / 8).to_le_bytes()[(written % 8) as usize];
+        if byte == 0 {
+            None
+        } else {
+            self.tag_of(byte, hash)
+        }
+    }
+
+    /// End and source of the run from `at` of bytes that had been moved by `distance`, if it is long enough.
+    fn moved_run(&self, at: usize, distance: i64) -> Option<(usize, Source)> {
+        let tag = self.moved_tag_at(at, distance)?;
+        let end = (at..self.content.len()).find(|&i| self.moved_tag_at(i, distance) != Some(tag));
+        let end = end.unwrap_or(self.content.len());
+        (end - at >= MOVED_RUN_BYTES_MIN).then_some((end, Source::Moved(tag, distance)))
+    }
+
+    /// The same for whatever distance it is.
+    fn moved(&mut self, at: usize) -> Option<(usize, Source)> {
+        if self.content.len() - at < MOVED_RUN_BYTES_MIN || self.content[at] == 0 {
+            return None;
+        }
+        let known = (self.distance != 0).then(|| self.moved_run(at, self.distance)).flatten();
+        if known.is_some() || self.searches == 0 {
+            return known;
+        }
+        self.searches -= 1;
+        let own = (self.first_word * 8 + at as u64) / BLOCK_BYTES;
+        let blocks = (0..BLOCKS_MAX).filter(|&block| block != own);
+        let mut distances = blocks.map(|block| (own as i64 - block as i64) * BLOCK_BYTES as i64);
+        let (found, distance) = distances.find_map(|distance| Some((self.moved_run(at, distance)?, distance)))?;
+        self.distance = distance;
+        Some(found)
     }
 
     fn stale_at(&self, at: usize) -> bool {
@@ -148,6 +208,11 @@ impl<'a> Decoder<'a> {
             None => (at, Source::Other),
         };
         let best = if stale > written.0 { (stale, Source::Stale) } else { written };
+        if best.0 - at < MOVED_RUN_BYTES_MIN {
+            if let Some(moved) = self.moved(at) {
+                return moved;
+            }
+        }
         if best.0 == at {
             (at + 1, Source::Other)
         } else {
@@ -178,8 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_were_moved_by_whole_blocks_name_their_write_and_how_far() {
+        let content = [written(7, 12288, 700), vec![0; 324], written(8, 1024, 100), written(3, 5220, 412)].concat();
+        let expected = [
+            (700, Source::Moved(7, -12288)),
+            (1024, Source::Zero),
+            (1124, Source::Write(8)),
+            (1536, Source::Moved(3, -4096)),
+        ];
+        assert_eq!(segments(&content, 0, TAGS), expected);
+        assert_eq!(expected[0].1.to_string(), "write:7-12288");
+        assert_eq!(segments(&written(254, 0, 4096), 8192, TAGS), [(4096, Source::Moved(254, 8192))]);
+        assert_eq!(Source::Moved(254, 8192).to_string(), "write:254+8192");
+    }
+
+    #[test]
     fn bytes_of_another_offset_are_not_mistaken_for_a_write() {
-        let moved = written(0, 4096, 4096);
+        let moved = written(0, 4096 + 512, 4096);
         assert!(segments(&moved, 0, 1).iter().all(|(_, source)| *source != Source::Stale));
         let explained: usize = lengths(&segments(&moved, 0, 1), Source::Write(0));
         assert!(explained < 100, "{explained} bytes of a moved block look as if they were in place");

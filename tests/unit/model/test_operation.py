@@ -7,9 +7,10 @@ from postcrash.model.operation import FORMS, Operation
 
 def test_the_table_has_the_words_of_the_language() -> None:
     words = (
-        "mkdir rmdir creat open close write append dwrite mmapwrite truncate fallocate link symlink unlink rename "
+        "mkdir rmdir creat mknod open tmpfile close write append dwrite mmapwrite truncate fallocate reflink "
+        "dedupe link symlink unlink rename "
         "exchange setxattr removexattr fsync fdatasync msync sync syncfs write-osync write-odsync dwrite-osync "
-        "writeback commit checkpoint sleep"
+        "writeback commit checkpoint drop-caches sleep"
     )
     assert " ".join(FORMS) == words
 
@@ -17,7 +18,8 @@ def test_the_table_has_the_words_of_the_language() -> None:
 def test_classes_of_operations() -> None:
     data = {"write", "append", "dwrite", "mmapwrite", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.data} == data
-    assert {f.word for f in FORMS.values() if f.environment} == {"writeback", "commit", "checkpoint", "sleep"}
+    environment = {"writeback", "commit", "checkpoint", "drop-caches", "sleep"}
+    assert {f.word for f in FORMS.values() if f.environment} == environment
     persistence = {"fsync", "fdatasync", "msync", "sync", "syncfs", "write-osync", "write-odsync", "dwrite-osync"}
     assert {f.word for f in FORMS.values() if f.persistence} == persistence
 
@@ -43,6 +45,12 @@ def test_classes_of_operations() -> None:
             Operation("fallocate", "F", mode="none", offset=1, length=2),
             "fallocate F none 1 2",
             {"op": "fallocate", "path": "F", "mode": "none", "offset": 1, "length": 2},
+        ),
+        (Operation("mknod", "F", mode="char"), "mknod F char", {"op": "mknod", "path": "F", "mode": "char"}),
+        (
+            Operation("reflink", "A", offset=0, to="B", to_offset=4096, length=9),
+            "reflink A 0 B 4096 9",
+            {"op": "reflink", "path": "A", "offset": 0, "to": "B", "to_offset": 4096, "length": 9},
         ),
         (Operation("rename", "A", to="B"), "rename A B", {"op": "rename", "path": "A", "to": "B"}),
         (Operation("symlink", "P", to="T"), "symlink T P", {"op": "symlink", "to": "T", "path": "P"}),

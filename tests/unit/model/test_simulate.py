@@ -13,7 +13,8 @@ def show(tree: Tree) -> str:
     shown = []
     for path, entry in tree.items():
         runs = "+".join(f"{s.source.removeprefix('write:')}*{s.end - s.start}" for s in entry.segments)
-        mark = {"dir": "/", "file": f"={runs}", "symlink": f"@{entry.target}", "other": "?"}[entry.type]
+        marks = {"dir": "/", "file": f"={runs}", "symlink": f"@{entry.target}"}
+        mark = marks.get(entry.type, f":{entry.type} {entry.target}")
         attributes = "".join(f" {name}:{value}" for name, value in entry.xattrs)
         shown.append(path + mark + attributes)
     return ", ".join(shown[1:])
@@ -45,6 +46,18 @@ def run(lines: str) -> Tree:
         ("creat a; append a 4; fallocate a zero-range-keep-size 8 4", "a=0*4"),
         ("creat a; append a 4; fallocate a punch-hole 1 2", "a=0*1+zero*2+0*1"),
         ("creat a; append a 4; fallocate a punch-hole 3 9", "a=0*3+zero*1"),
+        ("creat a; append a 8K; fallocate a collapse-range 0 4096", "a=0-4096*4096"),
+        ("creat a; append a 10K; fallocate a collapse-range 4096 4096", "a=0*4096+0-4096*2048"),
+        ("creat a; append a 5000; fallocate a insert-range 4096 8192", "a=0*4096+zero*8192+0+8192*904"),
+        ("creat a; append a 8K; fallocate a insert-range 0 4096; fallocate a collapse-range 0 4096", "a=0*8192"),
+        ("creat a; append a 8K; creat b; reflink a 4096 b 8192 4096", "a=0*8192, b=zero*8192+0+4096*4096"),
+        ("creat a; append a 8K; creat b; append b 12K; reflink a 0 b 0 4K", "a=0*8192, b=0*4096+1*8192"),
+        ("creat a; append a 5000; creat b; reflink a 4096 b 0 904", "a=0*5000, b=0-4096*904"),
+        ("creat a; append a 5000; reflink a 0 a 8192 5000", "a=0*5000+zero*3192+0+8192*5000"),
+        ("creat a; append a 5000; creat b; reflink a 0 b 0 5000; dedupe a 0 b 0 5000", "a=0*5000, b=0*5000"),
+        ("tmpfile a; append @a 2; link @a b; append @a 1", "b=0*2+1*1"),
+        ("mkdir d; tmpfile d/a; append @d/a 2; close @d/a; sync; drop-caches", "d/"),
+        ("mknod p fifo; mknod c char; mknod s socket; rename p q", "c:char 1:3, q:fifo , s:socket "),
         ("creat a; link a b; append b 2", "a=0*2, b=0*2"),
         ("creat a; link a b; unlink a; append b 2", "b=0*2"),
         ("creat a; unlink a; creat a", "a="),
@@ -134,12 +147,45 @@ def test_refusals(lines: str, errno_name: str) -> None:
         ("creat a; open a; close @a; fsync @a", "line 4: `fsync @a` would fail with EBADF: @a is not open"),
         ("creat a; open a; close @a; close @a", "line 4: `close @a` would fail with EBADF: @a is not open"),
         ("creat a; open a; rename a b; creat a; open a", "line 5: `open a` would fail with EEXIST: @a is open already"),
+        (
+            "creat a; open a; unlink a; link @a b",
+            "line 4: `link @a b` would fail with ENOENT: the file has lost its last name",
+        ),
+        (
+            "tmpfile a; link @a b; unlink b; link @a c",
+            "line 4: `link @a c` would fail with ENOENT: the file has lost its last name",
+        ),
+        ("tmpfile a; tmpfile a", "line 2: `tmpfile a` would fail with EEXIST: @a is open already"),
+        ("mknod p fifo; fsync p", "line 2: `fsync p` would fail with EPERM: special files are not opened"),
     ],
 )
 def test_handles_that_are_not_open_or_are_already(lines: str, message: str) -> None:
     with pytest.raises(SimulationError) as caught:
         run(lines)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("fallocate a collapse-range 0 100", "the range is not one of whole blocks of 4096 bytes"),
+        ("fallocate a collapse-range 4096 8192", "the range reaches the end of the file"),
+        ("fallocate a insert-range 12288 4096", "the range reaches the end of the file"),
+        ("reflink a 8192 b 0 8192", "the range reaches beyond the end of a"),
+        ("reflink a 0 b 0 5000", "neither whole blocks of 4096 bytes nor up to both files' ends"),
+        ("reflink a 8192 b 0 4000", "neither whole blocks of 4096 bytes nor up to both files' ends"),
+        ("reflink a 0 a 4096 8192", "the ranges overlap"),
+        ("dedupe a 0 b 0 4096", "the bytes differ"),
+        ("reflink c 67108864 b 0 4096", "bytes that were written behind 67108864, moved, are not known again"),
+        ("reflink a 12284 b 0 4", "fewer than 8 bytes of a write in a sector, moved, are not known again"),
+    ],
+)
+def test_what_cannot_be_shared_or_moved(line: str, reason: str) -> None:
+    setup = "creat a; append a 12288; creat b; append b 8192; creat c; write c 67108864 4096; "
+    if "12284" in line:
+        setup, line = "creat a; append a 4; creat b; ", "reflink a 0 b 4096 4"
+    with pytest.raises(SimulationError, match=f"would fail with EINVAL: {reason}$"):
+        run(setup + line)
 
 
 def test_a_file_without_a_name_is_there_while_it_is_open() -> None:

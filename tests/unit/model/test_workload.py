@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import FORMS, Operation, Workload, WorkloadError, load_workload, parse_workload
-from postcrash.model.argument import MODES, SECTOR_BYTES
+from postcrash.model.argument import MODES, NODES, SECTOR_BYTES
 from postcrash.model.operation import Kind
 from postcrash.model.quoting import quote
 
@@ -30,6 +30,8 @@ ARGUMENTS = {
     Kind.SIZE: st.sampled_from(["0", "4K", "1024M"]),
     Kind.SECONDS: st.integers(1, 3600).map(str),
     Kind.MODE: st.sampled_from(MODES),
+    Kind.NODE: st.sampled_from(NODES),
+    Kind.BLOCK_OFFSET: SECTORS.map(lambda text: str(int(text) * 8)),
     Kind.XATTR_NAME: COMPONENTS.map(lambda text: "user." + text),
     Kind.XATTR_VALUE: COMPONENTS | st.just(""),
 }

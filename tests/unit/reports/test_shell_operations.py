@@ -28,7 +28,26 @@ EXPECTED = {
     "fallocate A zero-range 1 2": ['xfs_io -c "fzero 1 2" A'],
     "fallocate A zero-range-keep-size 1 2": ['xfs_io -c "fzero -k 1 2" A'],
     "fallocate A punch-hole 1 2": ['xfs_io -c "fpunch 1 2" A'],
+    "fallocate A collapse-range 0 4096": ['xfs_io -c "fcollapse 0 4096" A'],
+    "fallocate A insert-range 4096 8192": ['xfs_io -c "finsert 4096 8192" A'],
+    "reflink A 0 B 8192 4096": ['xfs_io -c "reflink A 0 8192 4096" B'],
+    "reflink @A 0 B 0 5000": ['xfs_io -c "reflink /proc/self/fd/$held_A 0 0 5000" B'],
+    "reflink A 0 B 0 5000; dedupe A 0 B 0 5000": ['xfs_io -c "dedupe A 0 0 5000" B'],
+    "mknod f fifo": ["mknod -m 644 f p"],
+    "mknod f char": ["mknod -m 644 f c 1 3"],
+    "mknod f block": ["mknod -m 644 f b 7 0"],
+    "mknod f socket": ["perl -e 'exit(syscall(133, $ARGV[0], 0140644, 0) != 0)' f"],
+    "tmpfile D/t": [
+        "coproc perl -e '$| = 1; sysopen F, shift, 0x410002, 0644 or die $!; "
+        'print "/proc/$$/fd/", fileno F, "\\n"; <STDIN>\' D',
+        'read -r place <&"${COPROC[0]}"',
+        'exec {held_D_2f_t}<>"$place"',
+        "exec {COPROC[1]}>&-",
+        "wait",
+    ],
+    "drop-caches": ["echo 3 >/proc/sys/vm/drop_caches"],
     "link A D/l": ["ln -T A D/l"],
+    "link @A D/l": ["ln -LT /proc/self/fd/$held_A D/l"],
     'symlink "-t o" l': ["ln -sT -- '-t o' l"],
     "unlink B": ["unlink B"],
     "rename A B": ["mv -fT A B"],
@@ -70,7 +89,7 @@ def test_commands(text: str) -> None:
 
 
 def test_every_word_has_commands_and_every_command_is_shell() -> None:
-    words = {text.split()[0] for text in [*EXPECTED, "exchange A B"]}
+    words = {text.rpartition("; ")[2].split()[0] for text in [*EXPECTED, "exchange A B"]}
     assert words == set(FORMS)
     every = [
         line

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.workloads import GRAMMARS, Call
+from postcrash.workloads import GRAMMARS, Call, Setup
 from postcrash.workloads.settle import settled
 
 
@@ -63,9 +63,64 @@ MMAP = ["fallocate foo none 0 32768", "mmapwrite foo 0 32768", "msync foo 0 8192
          ["creat foo", "setxattr foo user.xattr1 val1", "removexattr foo user.xattr1"]),
         ([Call("setxattr", ("foo",)), Call("removexattr", ("foo",))],
          ["creat foo", "setxattr foo user.xattr1 val1", "removexattr foo user.xattr1"]),
+        ([Call("reflink", ("foo", "bar")), Call("falloc", ("bar",), "collapse-range", "overlap")],
+         ["creat foo", "creat bar", FILL, "reflink foo 0 bar 0 8192", "write bar 0 32768",
+          "fallocate bar collapse-range 0 8192"]),
+        ([Call("link", ("foo", "bar")), Call("reflink", ("foo", "bar"))],
+         ["creat foo", "link foo bar", "unlink bar", "creat bar", FILL, "reflink foo 0 bar 0 8192"]),
+        ([Call("mknod", ("foo",), "fifo"), Call("write", ("foo",), range="append")],
+         ["mknod foo fifo", "unlink foo", "creat foo", "write foo 0 32768"]),
+        ([Call("replace", ("foo", "bar"))],
+         ["creat bar", "write bar 0 32768", "creat foo", FILL, "rename foo bar"]),
+        ([Call("replace", ("A", "B"))], ["mkdir B", "mkdir A", "creat A/foo", "rename A B"]),
+        ([Call("rename-symlink", ("foo", "bar")), Call("fsync", (".",))],
+         ["symlink target foo", "rename foo bar", "fsync ."]),
+        ([Call("creat", ("foo",)), Call("rename-symlink", ("foo", "bar"))],
+         ["creat foo", "unlink foo", "symlink target foo", "rename foo bar"]),
+        ([Call("reuse-creat", ("foo",))], ["creat foo", FILL, "unlink foo", "creat foo"]),
+        ([Call("reuse-mkdir", ("foo",)), Call("fsync", ("foo",)), Call("setxattr", ("foo",))],
+         ["creat foo", FILL, "unlink foo", "mkdir foo", "fsync foo", "rmdir foo", "creat foo",
+          "setxattr foo user.xattr1 val1"]),
+        ([Call("reuse-link", ("foo", "bar"))],
+         ["creat bar", "creat foo", FILL, "unlink foo", "link bar foo"]),
+        ([Call("reuse-mkdir", ("foo",)), Call("replace", ("bar", "foo"))],
+         ["creat foo", FILL, "unlink foo", "mkdir foo", "rmdir foo", "creat foo", FILL, "creat bar",
+          "write bar 0 32768", "rename bar foo"]),
         ([Call("symlink", ("foo", "bar")), Call("fsync", ("bar",))],
          ["symlink foo bar", "unlink bar", "creat bar", "fsync bar"]),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_made_first(calls: list[Call], lines: list[str]) -> None:
     assert text(*calls) == lines
+
+
+LOG = ["append foo 4096", "fsync foo"]
+
+
+@pytest.mark.parametrize(
+    ("setup", "calls", "lines"),
+    [
+        ("synced", [Call("rename", ("foo", "A/bar")), Call("fsync", ("A",))],
+         ["creat foo", "mkdir A", "---", "rename foo A/bar", "fsync A"]),
+        ("logged", [Call("rename", ("foo", "A/bar")), Call("fsync", ("A",))],
+         ["creat foo", "mkdir A", "---", *LOG, "rename foo A/bar", "fsync A"]),
+        ("synced", [Call("truncate", ("foo",), range="unaligned")], ["creat foo", FILL, "---", "truncate foo 2500"]),
+        ("logged", [Call("write", ("foo",), range="append")], ["creat foo", "---", *LOG, "write foo 4096 32768"]),
+        ("logged", [Call("removexattr", ("foo",))],
+         ["creat foo", "setxattr foo user.xattr1 val1", "---", *LOG, "removexattr foo user.xattr1"]),
+        ("synced", [Call("creat", ("foo",)), Call("write", ("foo",), range="overlap-unaligned")],
+         ["creat foo", FILL, "write foo 0 5000"]),
+        ("synced", [Call("unlink", ("foo",)), Call("fsync", ("foo",)), Call("fsync", ("bar",))],
+         ["creat foo", "creat bar", "---", "unlink foo", "creat foo", "fsync foo", "fsync bar"]),
+        ("synced", [Call("symlink", ("A/foo", "bar")), Call("fsync", ("A/bar",))],
+         ["symlink A/foo bar", "mkdir A", "creat A/bar", "fsync A/bar"]),
+        ("logged", [Call("rename", ("A", "B"))], ["mkdir A", "---", "rename A B"]),
+        ("synced", [Call("replace", ("foo", "bar"))],
+         ["creat bar", "write bar 0 32768", "---", "creat foo", FILL, "rename foo bar"]),
+        ("synced", [Call("rename-symlink", ("foo", "bar"))], ["symlink target foo", "---", "rename foo bar"]),
+        ("synced", [Call("reuse-link", ("foo", "bar"))],
+         ["creat bar", "creat foo", FILL, "---", "unlink foo", "link bar foo"]),
+    ],
+)  # fmt: skip
+def test_what_is_needed_first_can_be_the_set_up(setup: Setup, calls: list[Call], lines: list[str]) -> None:
+    assert settled("w", calls, GRAMMARS["full"], setup).to_text().splitlines() == lines

@@ -35,3 +35,9 @@ def test_the_form_is_one_of_the_workloads() -> None:
 
 def test_other_names_stay() -> None:
     assert canonical(parse_workload("creat x\nlink x bar", "w")) == "creat x\nlink x foo"
+
+
+def test_a_durable_set_up_makes_another_workload() -> None:
+    texts = ("creat foo\n---\nwrite foo 0 1\nsync", "creat foo\nwrite foo 0 1\nsync")
+    assert len({canonical(parse_workload(text, "w")) for text in texts}) == 2
+    assert canonical(parse_workload(texts[0].replace("foo", "bar"), "w")) == canonical(parse_workload(texts[0], "w"))
