@@ -4,6 +4,7 @@ Checkers expect the same of every workload; what a workload was made to show is 
 checker is one file with a class that follows `Checker`, and one line here.
 """
 
+from postcrash.checkers.boots import Boots
 from postcrash.checkers.checker import CannotTellError, Checker, Finding
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
@@ -20,6 +21,7 @@ CHECKERS: tuple[Checker, ...] = (
     Mounts(),
     KernelLog(),
     Fsck(),
+    Boots(),
     Durability(),
     NeverWritten(),
     ForeignBytes(),

@@ -11,7 +11,9 @@ from itertools import pairwise
 
 from postcrash.checkers.checker import Finding
 from postcrash.checkers.inodes import Past, pasts
-from postcrash.model import Entry, History, Observation, any_from
+from postcrash.model import Entry, History, Observation, all_from
+from postcrash.model.segments import ZERO
+from postcrash.model.tree import UNREAD
 from postcrash.properties.wording import shown_bytes
 
 
@@ -25,13 +27,13 @@ class ForeignBytes:
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first file with a byte that was never written to it there, from free space or wherever else."""
         known = pasts(history)
-        sources = {f"write:{op.tag}" for op in history.workload.operations if op.tag is not None} | {"stale", "other"}
         for path, entry in observation.tree.items():
             past = known.of(path)
             if past is None or entry.type != "file" or entry.error:
                 continue
+            own = {ZERO} | {run.source for run in entry.segments if run.source.startswith(UNREAD)}
             for start, end in pairwise(sorted(_edges(past, entry))):
-                if any_from(entry, sources - _written(past, start, end), start, end):
+                if not all_from(entry, start, end, own | _written(past, start, end)):
                     found = shown_bytes(history.workload, path, entry, start, end)
                     return Finding(self.name, f"{found}; no operation put all of them there", path)
         return None

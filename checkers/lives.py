@@ -72,9 +72,11 @@ class Lives:
                 above = [path for _, path in self.paths(link.directory, count)]
                 yield link, f"{above[0]}/{link.name}" if above else link.name
 
-    def has_name(self, inode: int, count: int) -> bool:
-        """Whether anything leads to the inode after `count` operations, but for handles."""
-        return inode == ROOT_INODE or any(self.paths(inode, count))
+    def has_name(self, inode: int, first: int, last: int) -> bool:
+        """Whether the inode, if the tree `first` has it, has a name in one of the trees from there to `last`."""
+        if inode == ROOT_INODE or self._states[inode][0][0] > first:
+            return inode == ROOT_INODE
+        return any(inode in self.bound(link, first, last) for link in self.links[inode])
 
     def type(self, inode: int) -> EntryType:
         """What kind of thing the inode is."""

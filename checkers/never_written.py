@@ -11,6 +11,7 @@ users (SELinux sets its own); entries that cannot be read, which are for `mounts
 from postcrash.checkers.checker import Finding
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation
+from postcrash.model.simulate import DEVICES
 from postcrash.model.tree import ROOT_PATH
 
 MADE_BY_MKFS = frozenset({"lost+found"})
@@ -51,6 +52,8 @@ def _never(entry: Entry, past: Past) -> str:
         return f"{entry.path} is {entry.size} bytes long, but it never had more than {past.size}"
     if entry.type == "symlink" and entry.target not in past.targets:
         return f"{entry.path} points to {entry.target!r}, but no operation made it point there"
+    if entry.type in DEVICES and entry.target not in past.targets:
+        return f"{entry.path} is the {entry.type} device {entry.target}, but no operation made that"
     for name, value in entry.xattrs:
         if name.startswith("user.") and (name, value) not in past.xattrs:
             return f"attribute {name} of {entry.path} is {bytes.fromhex(value)!r}, but no operation set it so"

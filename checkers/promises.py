@@ -14,7 +14,7 @@ from typing import Protocol
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.lives import lives
 from postcrash.model import Entry, Workload, all_from, sources
-from postcrash.model.segments import ZERO, Segments, clipped
+from postcrash.model.segments import ZERO, Segments, clipped, write_of
 from postcrash.properties.wording import shown_bytes, shown_source
 
 _O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
@@ -84,7 +84,8 @@ class Contents:
         """The barriers that say something of the inode, in order."""
         if inode not in self._barriers:
             about = (b for b in self._bindings.barriers if b.is_everything or b.inode == inode)
-            self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count))
+            started = self._bindings.history.started
+            self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count, started))
         return self._barriers[inode]
 
     def _promises(self, inode: int) -> list[Promise]:
@@ -140,7 +141,7 @@ class _Terms:
             former = self._lives.states(inode, 0, barrier.count)
             names = {name for entry in former for name, _ in entry.xattrs}
             attributes = tuple(_attributes(states, names)) if barrier.word in _ALL_OF_IT else ()
-            target = (Target(states[0].target),) if states[0].type == "symlink" else ()
+            target = (Target(states[0].target),) if states[0].target else ()
             self._others[key] = (*attributes, *target)
         return self._others[key]
 
@@ -240,15 +241,16 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A symbolic link points where it did."""
+    """A symbolic link points where it did, and a device has its number."""
 
     target: str
 
     def broken_by(self, entry: Entry) -> str:
-        """It points elsewhere."""
+        """It is another."""
         if entry.error or entry.target == self.target:
             return ""
-        return f"{entry.path} points to {entry.target!r}; it promised {self.target!r}"
+        what = "points to" if entry.type == "symlink" else "is the device"
+        return f"{entry.path} {what} {entry.target!r}; it promised {self.target!r}"
 
 
 def _shown_value(value: str | None) -> str:
@@ -264,8 +266,8 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
         within = clipped(entry.segments, operation.offset, operation.offset + operation.length)
     if operation.word in _O_SYNC:
         return within
-    stored = {f"write:{each.tag}" for each in workload.operations if each.word == "mmapwrite"}
-    return tuple(segment for segment in within if segment.source in stored)
+    stored = {each.tag for each in workload.operations if each.word == "mmapwrite"}
+    return tuple(run for run in within if (write := write_of(run.source)) and write[0] in stored)
 
 
 def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
@@ -273,7 +275,7 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
 
     A run that some later state changes may show any of its states. Where one of them is a hole or past the end, a block
     may have been allocated and not been written, so zero and stale bytes are no broken promise; nor are they in zero
-    bytes that share a block with a changed run.
+    bytes that share a block with a changed run. Where bytes are moved, extent by extent, a hole can be in between.
     """
     changed = _changed_blocks(entries)
     edges = {edge for run in changed for edge in run} | _edges(wanted).union(*(_edges(e.segments) for e in entries))
@@ -284,8 +286,17 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
             is_changed = any(first < end and start < last for first, last in changed)
             if is_changed and allowed & {ZERO, None}:
                 allowed |= {ZERO, "stale"}
+            if is_changed and _is_moved(entries, start, end):
+                allowed |= {ZERO}
             runs.append(Run(start, end, frozenset(source for source in allowed if source is not None)))
     return _joined(runs)
+
+
+def _is_moved(entries: list[Entry], start: int, end: int) -> bool:
+    """Whether a later state has bytes there that the first one, which was made durable, has elsewhere or not at all."""
+    before = {write_of(source or "") for source in _sources_of(entries[:1], start, end)} - {None}
+    later = {write_of(source or "") for source in _sources_of(entries[1:], start, end)} - {None} - before
+    return any(write is not None and (write[1] or write[0] in {each[0] for each in before if each}) for write in later)
 
 
 def _changed_blocks(entries: list[Entry]) -> list[tuple[int, int]]:

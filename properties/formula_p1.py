@@ -11,7 +11,7 @@ import z3
 
 from postcrash.properties.logic import Formula, World, exists, forall
 
-NAMING = {"creat", "mkdir", "symlink", "unlink", "rmdir", "link", "rename", "exchange"}
+NAMING = {"creat", "mkdir", "symlink", "mknod", "unlink", "rmdir", "link", "rename", "exchange"}
 
 Named = frozenset[tuple[str, int]]
 """Names and the inodes that they stand for."""

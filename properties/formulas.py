@@ -15,10 +15,10 @@ from postcrash.properties.logic import Formula, Thing, World, exists, forall
 Groups = Callable[[World], list[tuple[int, ...]]]
 
 SECTOR, BLOCK = 512, 4096
-NAMING = {"creat", "mkdir", "symlink", "unlink", "rmdir", "link", "rename"}
+NAMING = {"creat", "mkdir", "symlink", "mknod", "unlink", "rmdir", "link", "rename"}
 WRITE_CALLS = {"write", "append", "write-osync", "write-odsync"}
 WRITING = WRITE_CALLS | {"dwrite", "mmapwrite"}
-CHANGING = NAMING | WRITING | {"exchange", "truncate", "fallocate", "setxattr", "removexattr"}
+CHANGING = NAMING | WRITING | {"exchange", "truncate", "fallocate", "reflink", "setxattr", "removexattr"}
 
 # Which operations
 
@@ -199,8 +199,9 @@ def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
     """Appends to files that nothing else changes, those that have not begun included, and the names of each file."""
     workload, trees = w.history.workload, w.history.trees
     recorded = range(w.first, len(workload.operations))
-    writers = [k for k in recorded if workload.operations[k].word in WRITING | {"truncate", "fallocate"}]
-    written = {k: trees[k][workload.operations[k].path].inode for k in writers}
+    writers = [k for k in recorded if workload.operations[k].word in WRITING | {"truncate", "fallocate", "reflink"}]
+    files = {k: w.operation(k).to if w.operation(k).word == "reflink" else w.operation(k).path for k in writers}
+    written = {k: trees[k][files[k]].inode for k in writers}
     named = [i for i in writers if w.operation(i).word in wanted and not w.operation(i).is_held and appends(w, i)]
     found = {i: own_names(w, written[i]) for i in named if list(written.values()).count(written[i]) == 1}
     return {i: names for i, names in found.items() if w.operation(i).path in names}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from postcrash.model import History, Tree, Workload
-from postcrash.properties.changes import Change, OfFile, Shown, changes
+from postcrash.properties.changes import AttributeChange, BytesChange, Change, FieldChange, OfFile, Shown, changes
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, Group, Selection, operations
 from postcrash.properties.wording import operation_at
@@ -146,14 +146,23 @@ class Durable(Promise):
 
 
 def covers(history: History, barrier: int, change: Change) -> bool:
-    """Whether the operation at `barrier` is about the file of `change`, its directory, or everything."""
+    """Whether the operation at `barrier` is about the file of `change`, everything, or the directory of a name.
+
+    What is in a file is no part of its directory, but how many names it has is.
+    """
     operation = history.workload.operations[barrier]
     if operation.word in ("sync", "syncfs"):
         return True
     entry = history.trees[barrier][operation.path]
     if entry.type == "dir":
-        return entry.path == (change.path.rpartition("/")[0] or ".")
+        return not _is_in_file(change) and entry.path == (change.path.rpartition("/")[0] or ".")
     return entry.inode == change.inode
+
+
+def _is_in_file(change: Change) -> bool:
+    if isinstance(change, FieldChange):
+        return change.field != "nlink"
+    return isinstance(change, BytesChange | AttributeChange)
 
 
 def _started(selection: Selection, history: History) -> tuple[Group, ...]:

@@ -31,7 +31,7 @@ Names = Mapping[str, int]
 Fits = Callable[[str, int | None], bool]
 """Whether what is found under a name can be this inode; None is nothing."""
 
-_MAKING = ("creat", "mkdir", "symlink")
+_MAKING = ("creat", "mkdir", "symlink", "mknod")
 _REMOVING = ("unlink", "rmdir")
 _MOVING = ("rename", "exchange")
 _WORDS = (*_MAKING, *_REMOVING, *_MOVING, "link")
@@ -46,7 +46,7 @@ class OrderedDirectoryOperations:
         "Of a sequence of directory operations, if the tree after a crash contains the effect of one, "
         "it contains the effects of all those before it."
     )
-    source = "HotDep'13, section 2 (P1); link, mkdir, rmdir, symlink and exchange are ours"
+    source = "HotDep'13, section 2 (P1); link, mkdir, rmdir, symlink, mknod and exchange are ours"
     exclusions = (
         "A directory operation that is half done (the paper's property is about order, not atomicity), "
         "unless something later is visible.",

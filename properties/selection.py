@@ -14,11 +14,11 @@ Test = Callable[[Operation, Tree], bool]
 SECTOR_BYTES = 512
 BLOCK_BYTES = 4096
 
-MAKING = ("creat", "mkdir", "symlink")
+MAKING = ("creat", "mkdir", "symlink", "mknod")
 DIRECTORY = (*MAKING, "unlink", "rmdir", "link", "rename")
 BUFFERED = ("write", "append", "write-osync", "write-odsync")
 WRITING = (*BUFFERED, "dwrite", "mmapwrite")
-ALL = (*DIRECTORY, *WRITING, "exchange", "truncate", "fallocate", "setxattr", "removexattr")
+ALL = (*DIRECTORY, *WRITING, "exchange", "truncate", "fallocate", "reflink", "setxattr", "removexattr")
 """Whatever changes the tree."""
 
 

@@ -1,7 +1,7 @@
 """The words that messages share. Operations are numbered from 1, set-up included."""
 
 from postcrash.model import Entry, Workload, runs
-from postcrash.model.segments import merged
+from postcrash.model.segments import merged, write_of
 
 _RUNS_MAX = 4
 
@@ -30,10 +30,11 @@ def shown_bytes(workload: Workload, path: str, entry: Entry | None, start: int, 
 
 def shown_source(workload: Workload, source: str) -> str:
     """What the bytes of `source` are: `zero`, `those of append A 4096`."""
-    kind, _, number = source.partition(":")
-    if kind == "write":
+    if write := write_of(source):
         tags = {operation.tag: str(operation) for operation in workload.operations}
-        return f"those of {tags.get(int(number), f'a write (tag {number}) that is not in the workload')}"
+        moved = f", {abs(write[1])} bytes {'behind' if write[1] > 0 else 'before'} their place" if write[1] else ""
+        return f"those of {tags.get(write[0], f'a write (tag {write[0]}) that is not in the workload')}{moved}"
+    kind, _, number = source.partition(":")
     if kind == "error":
         return f"not readable (errno {number})"
     return {"stale": "stale, from free space", "other": "of unknown origin"}.get(kind, kind)

@@ -9,10 +9,11 @@ from postcrash.properties import property_named
 from postcrash.properties.family import family
 
 FOUR_K = "creat a; append a 4096"
+LONG = "creat a; append a 8192"
 
 
 def entry_of(word: str) -> Entry:
-    """`a`, `D/`, `l->target`, `a=w0:10+zero:5`, each with attributes as `@user.x:61`."""
+    """`a`, `D/`, `l->target`, `a=w0:10+zero:5`, `a=w0>4096:10` moved, each with attributes as `@user.x:61`."""
     word, *attributes = word.split("@")
     xattrs = tuple((name, value) for name, _, value in (text.partition(":") for text in attributes))
     path, _, content = word.partition("=")
@@ -25,7 +26,7 @@ def entry_of(word: str) -> Entry:
     for run in filter(None, content.split("+")):
         source, _, length = run.partition(":")
         start = segments[-1].end if segments else 0
-        name = f"write:{source[1:]}" if source[0] == "w" else source
+        name = f"write:{source[1:]}".replace(">", "+") if source[0] == "w" else source
         segments.append(Segment(start, start + int(length), name))
     size = segments[-1].end if segments else 0
     return Entry(path, "file", nlink=1, size=size, segments=tuple(segments), xattrs=xattrs)
@@ -73,6 +74,16 @@ FINE = [
     ("", f"{FOUR_K}; sync; truncate a 0; append a 4096", "a=w0:100"),
     ("", f"{FOUR_K}; sync; fallocate a punch-hole 0 4096", "a=zero:4096"),
     ("", f"{FOUR_K}; sync; rename a b", "b=w0:4096"),
+    # What is moved, extent by extent, may be at its old place, at its new one, or with a hole in between.
+    (LONG, "fallocate a insert-range 0 4096", "a=w0:4096+zero:4096+w0:4096"),
+    (LONG, "fallocate a insert-range 0 4096", "a=zero:4096+w0>4096:8192"),
+    (LONG, "fallocate a collapse-range 0 4096", "a=w0-4096:4096+zero:4096"),
+    (LONG, "creat b; reflink a 0 b 0 4096", "a=w0:8192 b"),
+    # A file without a name may be lost, whatever was flushed.
+    ("", "tmpfile t; append @t 100; fsync @t; link @t a", ""),
+    ("", "tmpfile t; append @t 100; fsync @t; link @t a", "a=w0:100"),
+    ("", "tmpfile t; link @t a; append @t 100; sync; append a 5", "a=w0:100"),
+    ("", "sync; creat a; append a 100", "a=w0:5"),
     ("", f"{FOUR_K}; sync; rename a b", "a=w0:4096 b=w0:4096"),
     # A hole that is being filled may show what its blocks held before, all of the block
     ("", "creat a; truncate a 8192; sync; write a 0 100", "a=stale:4096+zero:4096"),
@@ -178,6 +189,41 @@ BROKEN = [
         "sync (operation 3) had returned, but a is 4096 bytes long; of its bytes, 0 to 4096 are zero; "
         "it promised bytes 0 to 4096 that are those of append a 4096 or those of write a 0 4096",
     ),
+    (
+        LONG,
+        "fallocate a collapse-range 0 4096; fsync a",
+        "a=w0:8192",
+        "fsync a (operation 4) had returned, but a is 8192 bytes long; it promised 4096",
+    ),
+    (
+        LONG,
+        "fallocate a insert-range 0 4096; fsync a",
+        "a=zero:4096+w0:8192",
+        "fsync a (operation 4) had returned, but a is 12288 bytes long; of its bytes, 4096 to 12288 are those of "
+        "append a 8192; it promised bytes 4096 to 12288 that are those of append a 8192, 4096 bytes behind their place",
+    ),
+    (
+        "creat a; append a 8192; creat b",
+        "reflink a 4096 b 0 4096; fsync b",
+        "a=w0:8192 b=zero:4096",
+        "fsync b (operation 5) had returned, but b is 4096 bytes long; of its bytes, 0 to 4096 are zero; it promised "
+        "bytes 0 to 4096 that are those of append a 8192, 4096 bytes before their place",
+    ),
+    # Bytes that had been moved when they were made durable, and then were overwritten.
+    (
+        "creat a; append a 8192; creat b",
+        "reflink a 4096 b 0 4096; fsync b; write b 0 4096",
+        "a=w0:8192 b=zero:4096",
+        "fsync b (operation 5) had returned, but b is 4096 bytes long; of its bytes, 0 to 4096 are zero; it promised "
+        "bytes 0 to 4096 that are those of append a 8192, 4096 bytes before their place or those of write b 0 4096",
+    ),
+    (
+        "",
+        "tmpfile t; append @t 100; fsync @t; link @t a",
+        "a",
+        "fsync @t (operation 3) had returned, but a is 0 bytes long; it promised 100",
+    ),
+    ("", "mknod c char; fsync .", "", "fsync . (operation 2) had returned, but c is missing"),
     # A replaced name must not be missing, and what is renamed has its old name or its new one.
     (
         "",

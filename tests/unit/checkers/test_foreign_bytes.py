@@ -19,6 +19,12 @@ ROWS = [
     ("creat a; append a 10; append a 10", "a", [(0, 20, "write:1")], True),
     ("creat a; append a 10; truncate a 0; append a 20", "a", [(0, 20, "write:1")], False),
     ("creat a; append a 10; truncate a 0; append a 20", "a", [(0, 10, "write:0"), (10, 20, "write:1")], False),
+    ("creat a; append a 8K; creat b; reflink a 4K b 0 4K", "b", [(0, 4096, "write:0-4096")], False),
+    ("creat a; append a 8K; creat b; reflink a 4K b 0 4K", "b", [(0, 4096, "write:0")], True),
+    ("creat a; append a 8K; fallocate a collapse-range 0 4K", "a", [(0, 8192, "write:0")], False),
+    ("creat a; append a 8K", "a", [(0, 4096, "write:0-4096"), (4096, 8192, "write:0")], True),
+    ("creat a; append a 10", "a", [(0, 10, "write:7")], True),
+    ("creat a; append a 10", "a", [(0, 4, "write:0"), (4, 10, "error:5")], False),
     ("creat a; append a 10", "c", [(0, 10, "stale")], False),
 ]
 

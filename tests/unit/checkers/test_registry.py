@@ -17,12 +17,18 @@ ALL = pytest.mark.parametrize("checker", EVERY, ids=lambda checker: checker.name
 
 (WORKLOAD,) = family(("canary", "", "creat a; sync; creat b; truncate a 1"))
 ROOT, A = Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)
-FINE: dict[str, Any] = {"fsck": FsckResult(0, ""), "used": Usage("", 0), "klog_whole": True}
+FINE: dict[str, Any] = {
+    "fsck": FsckResult(0, ""),
+    "repair": FsckResult(1, "fixed"),
+    "used": Usage("", 0),
+    "klog_whole": True,
+}
 """What is not a tree, and in order."""
 CANARIES = {
     "mounts": Observation(5, Tree(), **FINE),
     "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",), **FINE),
     "fsck": Observation(0, Tree([ROOT, A]), **FINE | {"fsck": FsckResult(4, "bad")}),
+    "boots": Observation(0, Tree([ROOT, A]), **FINE | {"repair": FsckResult(4, "run fsck by hand")}),
     "durability": Observation(0, Tree([ROOT]), **FINE),
     "never-written": Observation(0, Tree([ROOT, A, Entry("c", "file", nlink=1, inode=3)]), **FINE),
     "foreign-bytes": Observation(0, Tree([ROOT, replace(A, size=1, segments=(Segment(0, 1, "stale"),))]), **FINE),

@@ -1,0 +1,50 @@
+"""Where distributions run fsck before they mount, the boot goes on.
+
+systemd-fsck(8) and sysvinit's checkroot.sh and checkfs.sh run `fsck -a`, whose statuses are those of fsck(8). With 1
+all was corrected; 2 asks for a reboot, which comes to the same for a disk that is not mounted yet. With 4, errors that
+it left, systemd enters its emergency mode and sysvinit a shell for the administrator; sysvinit also with 8, an error of
+the program.
+"""
+
+from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.exit_status import why_not_repaired
+from postcrash.model import History, Observation
+
+STOPS = 4
+"""The least status that ends a boot: fsck(8)."""
+
+
+class Boots:
+    """The program that repairs does not ask for a person."""
+
+    name = "boots"
+    statement = "The program that distributions run before they mount exits with a status below 4: the boot goes on."
+    depends_on: tuple[str, ...] = ()
+
+    def check(self, history: History, observation: Observation) -> Finding | None:
+        """A status of 4 and more. Raises `CannotTellError` where the program did not get to the end.
+
+        What the program printed is left to the explanation, so that the findings of a hunt stay together.
+        """
+        result = observation.repair
+        if result is None:
+            raise CannotTellError("nothing was run before the mount")
+        if reason := why_not_repaired(result):
+            raise CannotTellError(f"the program before the mount {reason}")
+        if result.status < STOPS:
+            return None
+        return Finding(self.name, f"exit status {result.status}: the boot needs a person")
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """It was run."""
+        return observation.repair is not None
+
+
+def why_no_boot(observation: Observation) -> str:
+    """Why nobody gets to see what was mounted after a repair; empty if the boot goes on, or there was no repair."""
+    result = observation.repair
+    if result is None:
+        return ""
+    if reason := why_not_repaired(result):
+        return f"the program before the mount {reason}"
+    return f"the boot stops at exit status {result.status} of the program before the mount" * (result.status >= STOPS)
