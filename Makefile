@@ -2,6 +2,7 @@
 # make test    every test, in a guest too
 # make test-full   more of those that take long: recorders on every target
 # make bench   the benchmarks
+# make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
 # make clean   removes what was built, not the results
 #
@@ -10,7 +11,7 @@
 VENV := .venv
 ARGS :=
 
-.PHONY: table test test-full bench setup clean
+.PHONY: table test test-full bench mutants setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -28,6 +29,9 @@ bench: setup
 	$(VENV)/bin/python bench/growth.py --plot docs/growth.svg
 	$(VENV)/bin/python bench/scale.py
 	$(VENV)/bin/python bench/hunt.py
+
+mutants: setup
+	$(VENV)/bin/python -m tests.mutants.run $(ARGS)
 
 setup:
 	@tools/setup all

@@ -1,0 +1,166 @@
+"""What was measured of each kernel, kept in the cache, and the table made of it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .mutant import Mutant
+from .stages import Found, Outcome
+
+SOON_S = 10.0
+COMMAND = "make mutants"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one.
+
+    key  digest of all that the result depends on: the kernel, the tool, the stages
+    """
+
+    key: str
+    target: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def found(self) -> Found | None:
+        """What told the kernel from the stock kernel."""
+        return self.outcomes[-1].found if self.outcomes else None
+
+    @property
+    def stage(self) -> str:
+        """The stage in which it was found."""
+        return self.outcomes[-1].stage
+
+    @property
+    def workloads(self) -> int:
+        """Over all stages."""
+        return sum(outcome.workloads for outcome in self.outcomes)
+
+    @property
+    def seconds(self) -> float:
+        """Over all stages, with each hunt's start."""
+        return sum(outcome.seconds for outcome in self.outcomes)
+
+
+class Results:
+    """A folder with a file for each kernel and target."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, name: str, key: str) -> Measured | None:
+        """What is known under `name`, if it was measured with the same key."""
+        try:
+            read = json.loads(self._place(name).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        if read["key"] != key:
+            return None
+        outcomes = tuple(
+            Outcome(**{**row, "found": Found(**row["found"]) if row["found"] else None, "groups": tuple(row["groups"])})
+            for row in read["outcomes"]
+        )
+        return Measured(read["key"], read["target"], outcomes)
+
+    def put(self, name: str, measured: Measured) -> None:
+        """Keep it in place of what was known."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        made = self._place(name).with_suffix(".new")
+        made.write_text(json.dumps(asdict(measured), indent=1))
+        made.rename(self._place(name))
+
+    def _place(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mutant of the table, with what is measured of it so far."""
+
+    mutant: Mutant
+    measured: Measured
+
+
+def summary(rows: Sequence[Row], stages: int) -> str:
+    """One line of counts. A mutant is not found once all stages were run."""
+    found = [row.measured for row in rows if row.measured.found]
+    soon = sum(measured.seconds < SOON_S for measured in found)
+    missed = [row for row in rows if _is_missed(row, stages)]
+    equivalent = sum(bool(row.mutant.equivalent) for row in missed)
+    return (
+        f"{len(rows)} mutants: {len(found)} found, {soon} of them in under {SOON_S:.0f} s; {len(missed)} not found, "
+        f"{equivalent} of them equivalent; {len(rows) - len(found) - len(missed)} not measured to the end"
+    )
+
+
+def _is_missed(row: Row, stages: int) -> bool:
+    return not row.measured.found and len(row.measured.outcomes) == stages
+
+
+def markdown(rows: Sequence[Row], stock: Mapping[str, Measured], kernel: str, stages: Sequence[str]) -> str:
+    """docs/mutants.md. `stock` is by target."""
+    parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
+    parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
+    parts += ["## Not found", "", _missed(rows, len(stages)), ""]
+    parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
+    return "\n".join(parts)
+
+
+_HEAD = """# Mutants
+
+Kernels of our own, each with a line (or a few) of its source changed so that crashes break it: does a hunt notice?
+The changes stand in `tests/mutants/*.toml`. This page is made by `{command}`: it fetches Debian's source of Linux 6.1
+and builds user-mode Linux ({kernel}) with all changes in it, of which a number in the kernel's file chooses one. It
+hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
+kernel, which is the same file with the number 0.
+
+The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the last stage draws 300
+workloads of two operations. Each hunt looks at a disk that completes at once and at one that holds completions back.
+Workloads and seconds count all stages until the finding, with the start of each hunt.
+"""
+
+_STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
+[findings/](findings/README.md)."""
+
+
+def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:
+    lines = [
+        "| mutant | what no longer is true | target | found at stage | by judge | workloads | s |",
+        "| --- | --- | --- | --- | --- | ---: | ---: |",
+    ]
+    for row in rows:
+        lines.append(f"| {row.mutant.name} | {row.mutant.breaks} | {row.mutant.target} | {_came_to(row, stages)} |")
+    return "\n".join(lines)
+
+
+def _came_to(row: Row, stages: Sequence[str]) -> str:
+    measured = row.measured
+    if not measured.outcomes:
+        return "not measured | – | – | –"
+    counts = f"{measured.workloads} | {measured.seconds:.0f}"
+    if measured.found:
+        return f"{measured.stage} | {measured.found.checker} | {counts}"
+    if not _is_missed(row, len(stages)):
+        return f"not found by the end of {measured.stage} | – | {counts}"
+    return f"{'equivalent' if row.mutant.equivalent else '**not found**'} | – | {counts}"
+
+
+def _missed(rows: Iterable[Row], stages: int) -> str:
+    lines = [
+        f"- {row.mutant.name}: {row.mutant.equivalent or row.mutant.missed or 'not explained yet.'}"
+        for row in rows
+        if _is_missed(row, stages)
+    ]
+    return "\n".join(lines) or "None."
+
+
+def _stock_table(stock: Mapping[str, Measured]) -> str:
+    lines = ["| target | stage | workloads | s | verdict | found |", "| --- | --- | ---: | ---: | --- | --- |"]
+    for target, measured in stock.items():
+        for outcome in measured.outcomes:
+            groups = "; ".join(dict.fromkeys(group.replace("|", "\\|") for group in outcome.groups))
+            counts = f"{outcome.workloads} | {outcome.seconds:.0f}"
+            lines.append(f"| {target} | {outcome.stage} | {counts} | {outcome.verdict} | {groups} |")
+    return "\n".join(lines)
