@@ -23,9 +23,10 @@ from postcrash.harness.exploration import Exploration
 from postcrash.harness.hunt import Selection, hunt
 from postcrash.harness.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.machine import Machine
+from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import History, Observation, parse_workload
+from postcrash.model import History, Observation
 from postcrash.workloads import GRAMMARS, Space
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
@@ -92,17 +93,7 @@ def plan_on(session: Session, name: str) -> Plan:
     """What a hunt does with each workload."""
     target = session.target(name)
     kind = target.recover_wire(walk=True, fsck=False)
-    judges = tuple(judge for judge in map(CheckerJudge, CHECKERS) if judge.wants(kind))
-    return Plan(
-        target=target,
-        base=session.base(target),
-        kernel=session.kernel.label,
-        guest=session.guest(),
-        workload=parse_workload("sync", "none"),
-        judges=judges,
-        recoveries=(kind,),
-        how=Exploration(),
-    )
+    return outline(session, target, map(CheckerJudge, CHECKERS), (kind,), Exploration())
 
 
 def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import hashlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from postcrash import _core
 from postcrash.harness.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan, examine, unsupported
+from postcrash.harness.examine import Plan, examine, not_run, unsupported
 from postcrash.harness.guest_identity import content_digest
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.recording import settings_for_recorders
@@ -61,11 +62,18 @@ def tool_digest() -> str:
 
 
 def run_campaign(
-    plans: Sequence[Plan], crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+    plans: Sequence[Plan],
+    crew: Crew,
+    store: Store,
+    progress: Progress,
+    *,
+    fresh: bool = False,
+    failures: bool = False,
 ) -> list[Examination]:
     """Examine every plan; results in the order of `plans`. Takes what the store has unless `fresh`.
 
-    Raises the first HarnessError of any machine; what was finished by then is in the store.
+    Raises the first HarnessError of any machine; what was finished by then is in the store. With `failures`, a workload
+    of which an operation fails ends nothing: it is undecided.
     """
     results: dict[int, Examination] = {}
     todo: list[tuple[int, Plan]] = []
@@ -76,12 +84,14 @@ def run_campaign(
         else:
             results[i] = known
             progress.finished(plan, known)
-    for done in examine_all(todo, crew, store.scratch, progress):
+    for done in examine_all(([each] for each in todo), crew, store.scratch, progress):
         if not isinstance(done.result, OperationFailedError):
             keep(done, store)
             results[done.number] = done.result
         elif done.result.is_unsupported:
             results[done.number] = unsupported(done.plan, done.result)
+        elif failures:
+            results[done.number] = not_run(done.plan, str(done.result))
         else:
             raise done.result
         progress.finished(done.plan, results[done.number])
@@ -135,8 +145,10 @@ class Done:
 
 
 def keep(done: Done, store: Store) -> None:
-    """Put a plan with all that was found into the store."""
+    """Put a plan with all that was found into the store. What could not be recorded is tried again another time."""
     assert not isinstance(done.result, OperationFailedError)
+    if not done.result.recording:
+        return
     keep_recordings(done, store)
     keep_consoles(done, store)
     store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
@@ -157,12 +169,16 @@ def keep_consoles(done: Done, store: Store) -> None:
         store.keep_console(lost)
 
 
+Batch = Sequence[tuple[int, Plan]]
+"""Plans of one workload on several disks, by their numbers; else alike. One machine examines them one after another."""
+
+
 @dataclass(slots=True)
 class _Desk:
-    """What machines are to do (None: nothing more) and what they have done."""
+    """What machines are to do (None: nothing more) and what they have done (None: one batch is finished)."""
 
-    work: "queue.SimpleQueue[tuple[int, Plan] | None]" = field(default_factory=queue.SimpleQueue)
-    done: "queue.SimpleQueue[Done | BaseException]" = field(default_factory=queue.SimpleQueue)
+    work: "queue.SimpleQueue[Batch | None]" = field(default_factory=queue.SimpleQueue)
+    done: "queue.SimpleQueue[Done | BaseException | None]" = field(default_factory=queue.SimpleQueue)
 
     def close(self, machines: int) -> None:
         """Let machines that wait for work end."""
@@ -171,19 +187,24 @@ class _Desk:
 
 
 def examine_all(
-    todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: Progress
+    todo: Iterable[Batch],
+    crew: Crew,
+    scratch: Callable[[], Path],
+    progress: Progress,
+    until: float | None = None,
 ) -> Iterator[Done]:
-    """Results as they come. `todo` is read as machines get free, and a machine is started for each of its first plans.
+    """Results as they come. `todo` is read as machines get free; for each of its first batches a machine is started.
 
     All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is
-    asked for. Machines run in threads of their own. Raises the first HarnessError of any machine that is not about one
-    operation of one workload.
+    asked for. Machines run in threads of their own. When the monotonic clock says `until`, what machines are still at
+    is given up. Raises the first HarnessError of any machine that is not about one operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
         stack.callback(_remove_unclaimed, desk)
         first = list(islice(waiting, crew.machines))
-        settings = settings_for_recorders(crew.settings, (plan.how.recorder for _, plan in first))
+        recorders = (plan.how.recorder for batch in first for _, plan in batch)
+        settings = settings_for_recorders(crew.settings, recorders)
         for cpu in range(len(first)):
             post = _Post(settings, cpu)
             worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
@@ -196,12 +217,17 @@ def examine_all(
             desk.work.put(item)
             count += 1
         while count:
-            result = _next(desk)
+            try:
+                result = _next(desk, until)
+            except TimeoutError:
+                return
             if isinstance(result, BaseException):
                 raise result
-            more = next(waiting, None)
-            desk.work.put(more)
-            count -= more is None
+            if result is None:
+                more = next(waiting, None)
+                desk.work.put(more)
+                count -= more is None
+                continue
             try:
                 yield result
             finally:  # an interrupt may come before the recordings are in the store
@@ -212,17 +238,18 @@ def _remove_unclaimed(desk: _Desk) -> None:
     """Recordings of results that nobody took, because something else ended the campaign."""
     while not desk.done.empty():
         result = desk.done.get()
-        if not isinstance(result, BaseException):
+        if isinstance(result, Done):
             result.remove()
 
 
-def _next(desk: _Desk) -> Done | BaseException:
-    """Wait in short steps, so that Ctrl-C is noticed."""
+def _next(desk: _Desk, until: float | None) -> Done | BaseException | None:
+    """Wait in short steps, so that Ctrl-C is noticed. TimeoutError if there is nothing when the time is over."""
     while True:
         try:
             return desk.done.get(timeout=0.2)
         except queue.Empty:
-            continue
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError from None
 
 
 class _Post:
@@ -268,15 +295,16 @@ class _Post:
 def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
     try:
         post.boot()
-        while (item := desk.work.get()) is not None:
-            number, plan = item
-            recording = scratch()
-            result: Examination | OperationFailedError
-            try:
-                result = post.examine(plan, recording, progress)
-            except OperationFailedError as failed:
-                result = failed
-            desk.done.put(Done(number, plan, recording, result))
+        while (batch := desk.work.get()) is not None:
+            for number, plan in batch:
+                recording = scratch()
+                result: Examination | OperationFailedError
+                try:
+                    result = post.examine(plan, recording, progress)
+                except OperationFailedError as failed:
+                    result = failed
+                desk.done.put(Done(number, plan, recording, result))
+            desk.done.put(None)
     except Exception as error:  # for the thread that can report it
         desk.done.put(error)
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from postcrash.harness.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import PropertyJudge
+from postcrash.harness.exploration import Exploration, tears_blocks
+from postcrash.harness.judges import PropertyJudge, tree_recoveries
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import TORN_BLOCKS, Property
 from postcrash.properties.promises import said_of
-from postcrash.properties.selection import BLOCK_BYTES
 from postcrash.reports.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store import Store
 from postcrash.targets import BaseImage, Target
@@ -101,7 +100,7 @@ def make_plans(question: Question) -> list[Plan]:
             guest=question.guest,
             workload=workload,
             judges=tuple(judges),
-            recoveries=(target.recover_wire(walk=True, fsck=False),),
+            recoveries=tree_recoveries(target, question.how.recovery),
             how=question.how,
         )
         for target, base in question.targets
@@ -122,7 +121,7 @@ def _cell(
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not _tears_blocks(model):
+    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not tears_blocks(model):
         verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
     witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
     witness = min(witnesses, key=_order, default=None)
@@ -154,12 +153,6 @@ def _not_asked(name: str, question: Question, target: Target, lacking: list[str]
 
 def _not_supported(operations: list[str]) -> str:
     return f"not supported: {', '.join(operations)}" if operations else ""
-
-
-def _tears_blocks(model: str) -> bool:
-    """Whether the device's atomic unit is smaller than a block; `model` is the shortest name of a device model."""
-    name, _, unit_bytes = model.partition(":")
-    return name == "torn" or (unit_bytes != "" and int(unit_bytes) < BLOCK_BYTES)
 
 
 def _order(finding: Finding) -> tuple[Simplicity, int, str]:

@@ -14,6 +14,7 @@ import postcrash
 from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
+from postcrash.harness.commands.corpus import corpus
 from postcrash.harness.commands.doctor import doctor
 from postcrash.harness.commands.explain import explain
 from postcrash.harness.commands.export_log import export_log
@@ -81,9 +82,9 @@ def cli(context: click.Context, store: Path) -> None:
     context.obj = Session(store)
 
 
-for command in (doctor, kernels, characterize, check, hunt, repro, explain, minimize, certify, import_log, export_log):
+for command in (doctor, kernels, characterize, check, corpus, hunt, repro, explain, minimize, certify):
     cli.add_command(command)
-for command in (report, trace, import_strace_output):
+for command in (report, trace, import_strace_output, import_log, export_log):
     cli.add_command(command)
 
 

@@ -58,6 +58,16 @@ class Suite:
             parts = _parts(root, f"{image} {versions[image]} ({self.name})")
             yield parts if parts.is_image else self._with_libraries(parts, root)
 
+    @contextmanager
+    def with_needed(self, package: str) -> Iterator[Path]:
+        """`package` and all packages that it depends on, unpacked into a temporary folder."""
+        listed = self._apt("apt-cache", "depends", "--recurse", "--important", package).splitlines()
+        with tempfile.TemporaryDirectory(prefix="postcrash-") as scratch:
+            root = Path(scratch) / "root"
+            for each in filter(_PACKAGE.fullmatch, listed):
+                self._unpack(each, root)
+            yield root
+
     def _unpack(self, package: str, root: Path) -> str:
         """Returns the package's version."""
         with tempfile.TemporaryDirectory(dir=root.parent) as scratch:

@@ -25,6 +25,10 @@ class BootError(InfrastructureError):
     """A guest does not come up. The evidence is its console."""
 
 
+class RecordersDisagreeError(InfrastructureError):
+    """What two recorders saw of a workload cannot be of one run, however often it is run."""
+
+
 class CrashDiskEndedError(InfrastructureError):
     """A machine's crash disk has ended though nobody asked it to. Its guest has ended with it."""
 

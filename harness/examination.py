@@ -8,6 +8,7 @@ from typing import Any
 from postcrash._core import Interval
 from postcrash.harness.judges import Opinion
 from postcrash.harness.recovery import Crashed
+from postcrash.harness.repair import is_repaired
 from postcrash.model import Verdict, worst
 from postcrash.reports.records import Finding, Simplicity, simplicity
 
@@ -19,8 +20,8 @@ class Ruling:
     verdict: Verdict = Verdict.HOLDS
     relevant: bool = False
     reason: str = ""
-    witnesses: dict[str, "Witness"] = field(default_factory=dict)
-    """By message: the simplest state."""
+    witnesses: dict[tuple[str, bool], "Witness"] = field(default_factory=dict)
+    """By message, and whether there was a repair before the mount: the simplest state."""
 
     def take(self, opinion: Opinion) -> None:
         """Count in the opinion on one observation."""
@@ -39,13 +40,15 @@ class Ruling:
 
     def violated(self, message: str, witness: "Witness") -> None:
         """Keep the witness if it is simpler than what is known for the message."""
-        known = self.witnesses.get(message)
+        key = (message, witness.is_repaired)
+        known = self.witnesses.get(key)
         if known is None or witness.simplicity < known.simplicity:
-            self.witnesses[message] = witness
+            self.witnesses[key] = witness
 
     def simplest_first(self) -> list[tuple[str, "Witness"]]:
         """Messages and witnesses, the same in every run."""
-        return sorted(self.witnesses.items(), key=lambda item: (item[1].simplicity, item[0]))
+        in_order = sorted(self.witnesses.items(), key=lambda item: (item[1].simplicity, item[0]))
+        return [(message, witness) for (message, _), witness in in_order]
 
     def undecided(self, reason: str) -> None:
         """Something was not looked at."""
@@ -68,6 +71,11 @@ class Witness:
     casualty: dict[str, str] | None
     crashed: Crashed | None = None
     """The state that was being recovered, if the crash came within its recovery."""
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a program ran before the mount."""
+        return is_repaired(self.recover)
 
     @property
     def simplicity(self) -> tuple[bool, Simplicity]:
@@ -127,6 +135,7 @@ class Examination:
     """
 
     recording: str = ""
+    """Empty where none could be made."""
     base: str = ""
     model: str = ""
     kernel: str = ""
@@ -168,7 +177,7 @@ class Examination:
     def reached(self, extents: Sequence[Extent]) -> None:
         """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
 
-        Crashes within recovery are looked at for one kind only.
+        Crashes within recovery are looked at for the kinds that show the tree, each with recoveries of its own.
         """
         run = min(extents, key=lambda extent: extent.covered, default=Extent())
         self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered

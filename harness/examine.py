@@ -4,20 +4,20 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from postcrash._core import Interval, Recording, intervals
+from postcrash._core import Recording
 from postcrash.harness.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
 from postcrash.harness.coverage import coverage
-from postcrash.harness.errors import GuestLostError, OperationFailedError
+from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
 from postcrash.harness.examination import Examination, Extent, Ruling, Witness
 from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge, Opinion
+from postcrash.harness.judges import Judge, Opinion, opinion_on
 from postcrash.harness.machine import Event, Machine, Source
+from postcrash.harness.place import Place
 from postcrash.harness.recording import record
 from postcrash.harness.recovery import (
     BELOW,
@@ -29,6 +29,7 @@ from postcrash.harness.recovery import (
     judge_of,
     record_recovery,
 )
+from postcrash.harness.repair import ALONE_TOO, ONLY_REPAIRED, is_found_alone, mounted_alone, said_repair
 from postcrash.model import History, Observation, ObservationError, Verdict, Workload, every_answer
 from postcrash.reports.explanation import explain
 from postcrash.reports.records import Finding, finding_id, recording_id, state_id
@@ -63,7 +64,12 @@ class Plan:
         """The same for plans that must come to the same result with the same `tool`."""
         parts = (
             *(tool, self.target.digest(), self.base.id, self.kernel, self.guest, self.workload.to_text()),
-            *(repr(self.recoveries), repr(self.how), str(self.findings_max), *(judge.name for judge in self.judges)),
+            *(
+                repr(self.recoveries),
+                repr(self.how),
+                str(self.findings_max),
+                *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
+            ),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -95,6 +101,8 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
     except GuestLostError as error:
         result = lost_in_run(plan, recording, error.lost)
+    except RecordersDisagreeError as error:
+        result = not_run(plan, str(error))
     else:
         result = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress).run()
     for lost in machine.take_lost():
@@ -105,35 +113,17 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
     """What comes of a workload with an operation that the file system does not have: nothing was explored."""
-    refused = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, guest=plan.guest)
+    refused = not_run(plan, str(error))
     refused.unsupported = error.operation
-    refused.notes = [str(error)]
-    refused.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=str(error)) for judge in plan.judges}
     return refused
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where crash states are: a recording, the base image that it was made on, and the device model."""
-
-    recording: Recording
-    base: Path
-    base_id: str
-    model: str
-    _losses: dict[int, Callable[[int, int], int]] = field(default_factory=dict)
-
-    @cached_property
-    def intervals(self) -> list[Interval]:
-        """The crash intervals."""
-        return intervals(self.recording, self.base, self.model)
-
-    def losses(self, interval: int) -> Callable[[int, int], int]:
-        """How many pieces a version of a component of the interval loses."""
-        if interval not in self._losses:
-            self._losses[interval] = lru_cache(maxsize=None)(
-                lambda component, version: len(self.intervals[interval].lost([(component, version)]))
-            )
-        return self._losses[interval]
+def not_run(plan: Plan, reason: str) -> Examination:
+    """What comes of a workload of which there is no recording."""
+    nothing = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, guest=plan.guest)
+    nothing.notes = [reason]
+    nothing.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=reason) for judge in plan.judges}
+    return nothing
 
 
 class _Examiner:
@@ -317,29 +307,53 @@ class _Examiner:
     def _confirm(self, name: str) -> None:
         """A witness counts only if its state, recovered once more, is judged the same.
 
-        Crashes within recovery are followed up where the same judge objects to no other state.
+        Of each way to recover: first mounting alone, then with a repair before that.
         """
         ruling = self._result.rulings[name]
         found = ruling.simplest_first()
+        ways = ([pair for pair in found if pair[1].is_repaired == is_repaired] for is_repaired in (False, True))
+        confirmed = [self._confirm_some(name, way) for way in ways]
+        if found and not any(confirmed):
+            ruling.verdict = Verdict.UNDECIDED
+            ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
+
+    def _confirm_some(self, name: str, found: list[tuple[str, Witness]]) -> bool:
+        """Whether any did show again. Crashes within recovery are followed up where there is no other witness."""
         if any(witness.crashed is None for _, witness in found):
             found = [(message, witness) for message, witness in found if witness.crashed is None]
-        confirmed = 0
+        shown, enough = False, len(self._result.findings) + self._plan.findings_max
         for message, witness in found:
             confirm = self._confirm_state if witness.crashed is None else self._confirm_within
             with suppress(GuestLostError):  # then it did not show again
-                confirmed += confirm(name, message, witness)
-            if confirmed == self._plan.findings_max:
+                shown |= confirm(name, message, witness)
+            if len(self._result.findings) == enough:
                 break
-        if ruling.witnesses and not confirmed:
-            ruling.verdict = Verdict.UNDECIDED
-            ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
+        return shown
 
     def _confirm_state(self, name: str, message: str, witness: Witness) -> bool:
         judge = next(judge for judge in self._plan.judges if judge.name == name)
         shown = self._shown_again(judge, message, witness, self._source)
-        if shown is not None:
-            self._result.findings.append(self._finding(name, message, shown, self._place))
-        return shown is not None
+        if shown is None:
+            return False
+        alone = mounted_alone(witness.recover, self._plan.target)
+        if alone is not None:
+            verdict = self._mounted_alone(judge, replace(witness, recover=alone))
+            if verdict is Verdict.VIOLATED and is_found_alone(name, self._result.findings):
+                return True  # that finding tells of it
+            message += {Verdict.HOLDS: ONLY_REPAIRED, Verdict.VIOLATED: ALONE_TOO}.get(verdict, "")
+        self._result.findings.append(self._finding(name, message, shown, self._place))
+        return True
+
+    def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
+        """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
+        recover = {**witness.recover, "map": False}
+        again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
+        if again["observation"] is None or again["observation"]["mount_errno"]:
+            return Verdict.VIOLATED if again["observation"] else Verdict.UNDECIDED
+        if not judge.wants(witness.recover):
+            return Verdict.HOLDS  # it is about the repair
+        at = History(self._plan.workload, witness.started, witness.returned)
+        return opinion_on(judge, at, again["observation"]).verdict
 
     def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
         """Recover the state below for real, and look for the violation among the crashes within that recovery."""
@@ -361,7 +375,7 @@ class _Examiner:
                 for outcome in event.get("outcomes", ()):
                     found = _witness(event["index"], outcome, history, recover, None)
                     self._judge(judge, history, found, ruling, place)
-            seen = ruling.witnesses.get(message)
+            seen = ruling.witnesses.get((message, witness.is_repaired))
             shown = seen and self._shown_again(judge, message, seen, source)
             if not shown:
                 out.unlink()
@@ -391,13 +405,15 @@ class _Examiner:
         if again["observation"] is None:
             return None
         history = History(self._plan.workload, witness.started, witness.returned)
-        opinion = _opinion(judge, history, again["observation"])
+        opinion = opinion_on(judge, history, again["observation"])
         if opinion.verdict is not Verdict.VIOLATED or opinion.message != message:
             return None
         return replace(witness, recover=recover, observation=again["observation"])
 
     def _finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)
+        if mounted_alone(witness.recover, plan.target) is not None:
+            message = f"after {said_repair(witness.recover)}: {message}"
         finding = Finding(
             id=plan.finding_id(judge, message, witness.recover, within_recovery=place is not self._place),
             checker=judge,
@@ -455,10 +471,3 @@ def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
         return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}
     outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
     return {**certificate, "executions": event["executions"], "outcomes": outcomes}
-
-
-def _opinion(judge: Judge, history: History, observation: object) -> Opinion:
-    try:
-        return judge.opinion(history, Observation.from_wire(observation))
-    except ObservationError as error:
-        return Opinion(Verdict.UNDECIDED, False, f"the agent's report is broken: {error}")

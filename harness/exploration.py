@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.recording import AUTO
+from postcrash.harness.repair import Recovery
+from postcrash.properties.selection import BLOCK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,7 @@ class Exploration:
     held      seed of the order in which writes complete while recording; None: in order of submission, as soon as the
               guest stands still
     recorder  what sees the requests, of `RECORDERS`
+    recovery  how crash states are recovered, of `RECOVERIES`
     """
 
     model: str = "cache"
@@ -25,3 +28,10 @@ class Exploration:
     depth: int = 1
     held: int | None = None
     recorder: str = AUTO
+    recovery: Recovery = "mount"
+
+
+def tears_blocks(model: str) -> bool:
+    """Whether the device's atomic unit is smaller than a block; `model` is the shortest name of a device model."""
+    name, _, unit_bytes = model.partition(":")
+    return name == "torn" or (unit_bytes != "" and int(unit_bytes) < BLOCK_BYTES)

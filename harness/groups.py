@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from postcrash.harness.causes import Cause, cause_of
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.hunt import NAMES_MAX, Group
-from postcrash.harness.minimize import Minimized
+from postcrash.harness.minimize import Minimized, OutOfTimeError
 from postcrash.harness.naming import named
+from postcrash.harness.repair import is_repaired
 from postcrash.reports.records import Finding
 from postcrash.reports.store import Store
 
@@ -20,7 +21,7 @@ class Story:
 
     representative  the finding of the smallest workload of the hunt that is in the group
     minimal         the same with the smallest workload that there is; None where it was not looked for
-    note            why it was not found, if it was looked for
+    note            why it was not found, or perhaps not, if it was looked for
     causes          of the findings of the hunt; a story can tell of several
     """
 
@@ -39,14 +40,15 @@ class Story:
 
 def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[Story]:
     """The stories of the groups, those of most workloads first. Without `minimize`, one each."""
-    found: dict[tuple[str, str, tuple[str, ...]], Story] = {}
+    found: dict[tuple[str, str, tuple[str, ...], bool], Story] = {}
     for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
         told = _story(group, store, minimize)
         least = told.minimal
         if least is None:
-            found["", str(number), ()] = told
+            found["", str(number), (), False] = told
             continue
-        known = found.setdefault((least.checker, least.workload_text, cause_of(least).lost), told)
+        key = (least.checker, least.workload_text, cause_of(least).lost, is_repaired(least.recover))
+        known = found.setdefault(key, told)
         if known is not told:
             known.causes += told.causes
             known.count += told.count
@@ -55,14 +57,21 @@ def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) ->
 
 
 def _story(group: Group, store: Store, minimize: Minimize | None) -> Story:
-    (representative,) = named([store.finding(group.finding)], store)
+    representative = store.finding(group.finding)
     story = Story(representative, None, "", [group.cause], group.count, list(group.names))
     if minimize is not None:
         try:
-            (story.minimal,) = named([minimize(representative).finding], store)
+            least = minimize(representative)
+            (story.minimal,) = named([least.finding], store)
             story.representative = replace(representative, minimal=story.minimal.id)
+            story.note = "there was no time to try all that is smaller" if least.is_cut_short else ""
+        except OutOfTimeError as error:  # naming takes its time too
+            story.note = str(error)
+            return story
         except InfrastructureError as error:
             story.note = str(error)
+    if story.minimal is None:
+        (story.representative,) = named([representative], store)
     return story
 
 

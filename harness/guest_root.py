@@ -22,7 +22,8 @@ AGENT = Path("init")
 """Its place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
-_LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
+_LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
+"""What ldd names by its path: libraries, and the program's own loader, for which it may show the system's."""
 
 
 def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:

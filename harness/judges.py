@@ -1,17 +1,21 @@
 """Properties and checkers under one face: what judges an observation against a history."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
 
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
+from postcrash.checkers.boots import why_no_boot
 from postcrash.checkers.mounts import shown_unread
-from postcrash.model import History, Observation, Verdict
+from postcrash.harness.repair import Recovery, ways
+from postcrash.model import History, Observation, ObservationError, Verdict
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties import HOTDEP13, PROPERTIES, Property
 from postcrash.targets import Target
 
+WALK, FSCK, USE = KINDS = ("walk", "fsck", "use")
+"""The kinds of recovery, by what each does besides mounting."""
 INSTANT = ("started", "returned")
 """All that a history says besides the workload."""
 
@@ -44,6 +48,11 @@ class Judge(Protocol):
         ...
 
     @property
+    def version(self) -> str:
+        """What its opinions rest on besides what it is asked about and our own code; empty for most."""
+        ...
+
+    @property
     def depends_on(self) -> tuple[str, ...]:
         """What of a history its opinions depend on besides the workload: names of fields of `History`."""
         ...
@@ -58,6 +67,7 @@ class PropertyJudge:
     """A property. It is undecided where there is no tree, and does not hold of a tree that was read in part."""
 
     subject: Property
+    version: str = ""
 
     @property
     def name(self) -> str:
@@ -88,7 +98,7 @@ class PropertyJudge:
 def _not_mounted(observation: Observation) -> str:
     """Why a judge of what is mounted cannot tell; empty if it can."""
     errno = observation.mount_errno
-    return f"a crash state does not mount (errno {errno})" if errno else ""
+    return why_no_boot(observation) or (f"a crash state does not mount (errno {errno})" if errno else "")
 
 
 def _no_tree(observation: Observation) -> str:
@@ -109,14 +119,16 @@ def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
 
 
 _LOOKS_AT = {
-    "fsck": "fsck",
-    "usable": "use_after",
-    **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), "walk"),
-    **dict.fromkeys((checker.name for checker in PRACTICE), "walk"),
+    "fsck": ("fsck",),
+    "boots": ("repair", "walk"),
+    "usable": ("use_after",),
+    **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), ("walk",)),
+    **dict.fromkeys((checker.name for checker in PRACTICE), ("walk",)),
 }
 """What recoveries must do for a checker to be asked; one that is not named is asked always."""
-_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts"}
-_SEE_TREES = frozenset(name for name, looks_at in _LOOKS_AT.items() if looks_at == "walk") - {"mounts"}
+_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts", "boots"}
+_SEE_ONLY_WHAT_BOOTS = {"mounts", "kernel-log"}
+_SEE_TREES = frozenset(name for name, looks_at in _LOOKS_AT.items() if looks_at == ("walk",)) - {"mounts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,7 @@ class CheckerJudge:
     """A general checker."""
 
     checker: Checker
+    version: str = ""
 
     @property
     def name(self) -> str:
@@ -132,7 +145,7 @@ class CheckerJudge:
 
     def wants(self, recover: dict[str, Any]) -> bool:
         """See `Judge`."""
-        return self.name not in _LOOKS_AT or bool(recover[_LOOKS_AT[self.name]])
+        return all(recover.get(part) for part in _LOOKS_AT.get(self.name, ()))
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -157,32 +170,45 @@ class CheckerJudge:
         """Why the observation does not show what the checker looks at; empty if it does."""
         if self.name in _SEE_TREES:
             return _no_tree(observation)
+        if self.name in _SEE_ONLY_WHAT_BOOTS:
+            return why_no_boot(observation)
         return _not_mounted(observation) if self.name in _SEE_ONLY_WHAT_MOUNTS else ""
 
 
-def recoveries_for(judges: Iterable[Judge], target: Target) -> tuple[dict[str, Any], ...]:
-    """The kinds of recovery that show what `judges` look at.
+def recoveries_for(
+    judges: Iterable[Judge], target: Target, recovery: Recovery = "mount", only: Collection[str] = KINDS
+) -> tuple[dict[str, Any], ...]:
+    """The kinds of recovery that show what `judges` look at, of those that `kind_of` calls by a name in `only`.
 
     Each is explored on its own, so that what one reads decides nothing for the others.
     """
-    chosen = tuple(judges)
-    return tuple(kind for kind in _kinds(target) if any(judge.wants(kind) for judge in chosen))
+    chosen, kinds = tuple(judges), (kind for kind in _kinds(target, recovery) if kind_of(kind) in only)
+    return tuple(kind for kind in kinds if any(judge.wants(kind) for judge in chosen))
 
 
-def is_shown(judge: Judge, target: Target) -> bool:
+def is_shown(judge: Judge, target: Target, recovery: Recovery = "mount") -> bool:
     """Whether there is a recovery of `target` that shows what the judge looks at: not every one has an fsck."""
-    return any(map(judge.wants, _kinds(target)))
+    return any(map(judge.wants, _kinds(target, recovery)))
 
 
-def _kinds(target: Target) -> list[dict[str, Any]]:
-    walk = target.recover_wire(walk=True, fsck=False)
-    fsck = [target.recover_wire(walk=False, fsck=True)] if target.fsck else []
-    return [walk, *fsck, target.recover_wire(walk=False, fsck=False, use=True)]
+def _kinds(target: Target, recovery: Recovery) -> list[dict[str, Any]]:
+    return [kind for repair in ways(target, recovery) for kind in _kinds_of(target, repair)]
+
+
+def _kinds_of(target: Target, repair: bool) -> list[dict[str, Any]]:
+    walk = target.recover_wire(walk=True, fsck=False, repair=repair)
+    fsck = [target.recover_wire(walk=False, fsck=True, repair=repair)] if target.fsck else []
+    return [walk, *fsck, target.recover_wire(walk=False, fsck=False, use=True, repair=repair)]
+
+
+def tree_recoveries(target: Target, recovery: Recovery) -> tuple[dict[str, Any], ...]:
+    """The kinds of recovery that show the tree."""
+    return tuple(kind for kind in _kinds(target, recovery) if kind["walk"])
 
 
 def kind_of(recover: dict[str, Any]) -> str:
-    """What a kind of recovery does besides mounting, in a word."""
-    return "fsck" if recover["fsck"] else "use" if recover["use_after"] else "walk"
+    """What a kind of recovery does after mounting, in a word."""
+    return FSCK if recover["fsck"] else USE if recover["use_after"] else WALK
 
 
 def all_judges() -> tuple[Judge, ...]:
@@ -203,3 +229,11 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
             raise LookupError(f"unknown property or checker {name!r}{hint} (known: {listed})")
         chosen.append(known[name.casefold()])
     return tuple(chosen)
+
+
+def opinion_on(judge: Judge, history: History, observation: object) -> Opinion:
+    """The judge's opinion on a report, undecided where that is broken."""
+    try:
+        return judge.opinion(history, Observation.from_wire(observation))
+    except ObservationError as error:
+        return Opinion(Verdict.UNDECIDED, False, f"the agent's report is broken: {error}")

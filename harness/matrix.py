@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.campaign import Progress
 from postcrash.harness.characterize import Question, absent_cells, characterize, make_plans
+from postcrash.harness.judges import tree_recoveries
 from postcrash.harness.kernel import Kernel
 from postcrash.harness.kernel_file_systems import has_file_system
 from postcrash.harness.session import Session
@@ -30,7 +31,7 @@ class Asked:
 
 def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> Asked:
     """Find a kernel for each target. `question` says all but the targets and the kernel. Raises HarnessError."""
-    kernels = {fstype: _kernel_with(session, name, fstype) for fstype in dict.fromkeys(t.fstype for t in targets)}
+    kernels = kernels_for(session, name, targets)
     questions = {
         kernel: replace(
             question,
@@ -43,8 +44,13 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
     }
     for kernel, each in questions.items():
         for target, _ in each.targets:
-            session.require_programs(target, kernel, fsck=False)
+            session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
     return Asked(name, tuple(targets), questions, next(session.kernels_called(name)))
+
+
+def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[str, Kernel | None]:
+    """The kernel that `name` stands for, for each type of file system among `targets`; None where none has it."""
+    return {fstype: _kernel_with(session, name, fstype) for fstype in dict.fromkeys(t.fstype for t in targets)}
 
 
 def _kernel_with(session: Session, name: str | None, fstype: str) -> Kernel | None:

@@ -10,6 +10,8 @@ from rich.progress import Progress as Bars
 
 from postcrash.harness.examination import Examination
 from postcrash.harness.examine import Plan
+from postcrash.reports.found import found_text
+from postcrash.reports.records import Finding
 
 
 class TerminalProgress:
@@ -55,6 +57,10 @@ class TerminalProgress:
     def skipped(self) -> None:
         """See `hunt.HuntProgress`."""
         self._bars.update(self._task, advance=1)
+
+    def found(self, finding: Finding) -> None:
+        """See `hunt.HuntProgress`."""
+        self._bars.console.print(found_text(finding), markup=False, highlight=False, soft_wrap=True)
 
     def _rate(self) -> str:
         if not self._rates:

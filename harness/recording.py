@@ -4,12 +4,13 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from postcrash._core import Recording, write_recording
-from postcrash.harness.errors import GuestLostError, InfrastructureError
+from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
 from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.places import quick_folder
 from postcrash.model import Workload
@@ -28,6 +29,8 @@ DEVICES = {
 RECORDERS = (AUTO, *DEVICES)
 """What can be asked for. `auto` is dm-log-writes where the kernel has it: it alone sees bios and their FUA."""
 _DISAGREEMENTS_SHOWN = 3
+_RUNS_MAX = 3
+"""A workload is run so many times until what two recorders saw agrees."""
 
 
 def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) -> MachineSettings:
@@ -51,7 +54,7 @@ def record(
     After GuestLostError, `out` has what the crash disk saw until then.
 
     The recording's metadata name the recorder that `auto` stands for on this machine.
-    With dm-log-writes: InfrastructureError where what it saw and what the crash disk saw cannot be of one run.
+    With dm-log-writes: RecordersDisagreeError where what it saw and what the crash disk saw cannot be of one run.
     """
     asked = recorder
     if recorder == AUTO:
@@ -60,6 +63,22 @@ def record(
     if recorder == CRASH_DISK:
         machine.record(base, mount, workload, out, metadata, held)
         return
+    for _ in range(_RUNS_MAX - 1):
+        with suppress(RecordersDisagreeError):
+            _record_both(machine, base, mount, workload, out, metadata, held)
+            return
+    _record_both(machine, base, mount, workload, out, metadata, held)
+
+
+def _record_both(
+    machine: Machine,
+    base: Path,
+    mount: dict[str, Any],
+    workload: Workload,
+    out: Path,
+    metadata: dict[str, Any],
+    held: int | None,
+) -> None:
     with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
         for log_set_up in (False, True):
@@ -96,6 +115,6 @@ def _refuse(workload: Workload, disagreements: list[str]) -> None:
         shown = "; ".join(disagreements[:_DISAGREEMENTS_SHOWN])
         more = len(disagreements) - _DISAGREEMENTS_SHOWN
         rest = f" and {more} more" if more > 0 else ""
-        raise InfrastructureError(
+        raise RecordersDisagreeError(
             f"{workload.name}: the crash disk and dm-log-writes do not agree on this run: {shown}{rest}"
         )

@@ -34,6 +34,7 @@ class SameRecovery:
 
     first: Observation
     name = recovery.NAME
+    version = ""
 
     def wants(self, recover: dict[str, Any]) -> bool:
         """Trees are compared."""

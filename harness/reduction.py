@@ -25,6 +25,7 @@ SIMPLER_WORDS = {
     "fdatasync": "fsync",
     "syncfs": "sync",
     "exchange": "rename",
+    "dedupe": "reflink",
 }
 _NUMBERS = (0, 1, 512, 4096)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -33,7 +34,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def minimal(workload: Workload, breaks: Breaks) -> Workload:
     """A workload that breaks as `workload` does, and of which no reduction or simplification does.
 
-    `breaks` is asked once for each workload that can succeed; it must hold for `workload`.
+    `breaks` is asked once for each workload that can succeed; it must hold for `workload`. Each for which it holds is
+    smaller than the one before, and the last one is the result.
     """
     known: dict[str, bool] = {}
 
@@ -119,13 +121,15 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
         yield replace(operation, offset=None, length=None)
     for number in _smaller(operation.offset):
         yield replace(operation, offset=number)
+    for number in _smaller(operation.to_offset):
+        yield replace(operation, to_offset=number)
     for number in _smaller(operation.length):
         yield replace(operation, length=number)
     for number in _smaller(operation.seconds):
         if number:
             yield replace(operation, seconds=number)
-    if operation.mode not in ("", "none"):
-        yield replace(operation, mode="none")
+    if operation.mode and operation.mode != (simplest := "fifo" if operation.word == "mknod" else "none"):
+        yield replace(operation, mode=simplest)
     if operation.value:
         yield replace(operation, value="")
     if operation.is_held:

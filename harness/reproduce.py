@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from postcrash._core import Interval, Recording
+from postcrash.harness.repair import is_repaired
 from postcrash.harness.script_guest import Ran
 from postcrash.harness.symptom import objects, symptom
 from postcrash.model import History, Observation, parse_workload
@@ -39,7 +40,7 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)
     observation = None if finding.observation is None else Observation.from_wire(finding.observation)
-    found = symptom(finding.checker, history, observation)
+    found = symptom(finding.checker, history, observation, repaired=is_repaired(finding.recover))
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
         [*_flakey(finding, history, observation), *_logged(finding, recording, interval)]

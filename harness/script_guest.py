@@ -24,7 +24,24 @@ from postcrash.reports.text import visible
 from postcrash.targets import TARGETS, Target
 
 PROGRAMS = (
-    *("bash", "cat", "chmod", "cmp", "dd", "grep", "head", "ln", "ls", "mkdir", "mv", "od", "readlink", "rm", "rmdir"),
+    *(
+        "bash",
+        "cat",
+        "chmod",
+        "cmp",
+        "dd",
+        "grep",
+        "head",
+        "ln",
+        "ls",
+        "mkdir",
+        "mknod",
+        "mv",
+        "od",
+        "readlink",
+        "rm",
+        "rmdir",
+    ),
     *("sleep", "stat", "sync", "touch", "tr", "truncate", "unlink", "perl", "getfattr", "setfattr"),
     *("mount", "umount", "blockdev", "dmsetup", "insmod", "xfs_io"),
 )

@@ -1,10 +1,11 @@
 """What every command that runs guests needs: kernel, guest root, base images, store."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -73,7 +74,7 @@ class Session:
         return in_virtual_time(kernel) if self.virtual_time else kernel
 
     def _that_boots(self, uml: Kernel) -> Kernel:
-        reason = why_no_boot(uml, self._root(uml), cache_folder())
+        reason = why_no_boot(uml, self.root_of(uml), cache_folder())
         if reason is None:
             return uml
         if not Stock(cache_folder()).images():
@@ -87,18 +88,19 @@ class Session:
     @cached_property
     def root(self) -> Path:
         """The guest's root folder."""
-        return self._root(self.kernel)
+        return self.root_of(self.kernel)
 
-    def _root(self, kernel: Kernel) -> Path:
+    def root_of(self, kernel: Kernel) -> Path:
+        """The root folder of guests with `kernel`."""
         return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
 
     def guest(self, kernel: Kernel | None = None) -> str:
         """The digest of guests with `kernel` or the session's: what results and findings are told apart by."""
         kernel = kernel or self.kernel
-        return guest_digest(kernel, self._root(kernel))
+        return guest_digest(kernel, self.root_of(kernel))
 
     def _settings(self, kernel: Kernel) -> MachineSettings:
-        return settings_for(kernel, self._root(kernel))
+        return settings_for(kernel, self.root_of(kernel))
 
     @cached_property
     def store(self) -> Store:
@@ -158,23 +160,20 @@ class Session:
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 
-    def require(self, target: Target, *, fsck: bool) -> None:
-        """The guest's kernel must have the target's file system, and the guest the programs that its recovery takes.
-
-        That is without `fsck` unless it is to be run.
-        """
+    def require(self, target: Target, recoveries: Sequence[dict[str, Any]]) -> None:
+        """The guest's kernel must have the target's file system, and the guest the programs that recoveries take."""
         if not has_file_system(self.kernel, target.fstype):
             raise UsageError(
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
                 "choose a kernel that has it with --kernel (postcrash kernels list)"
             )
-        self.require_programs(target, self.kernel, fsck=fsck)
+        self.require_programs(target, self.kernel, recoveries)
 
-    def require_programs(self, target: Target, kernel: Kernel, *, fsck: bool) -> None:
-        """Guests with `kernel` must have the programs that the target's recovery takes, fsck if it is to be run."""
-        needed = [command[0] for command in (target.helper, target.repair, target.fsck if fsck else ()) if command]
-        for program in needed:
-            if not has_program(self._root(kernel), program):
+    def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[dict[str, Any]]) -> None:
+        """Guests with `kernel` must have the programs that the target's recoveries take."""
+        run = [recover.get(name) for recover in recoveries for name in ("repair", "fsck")]
+        for program in dict.fromkeys(command[0] for command in (target.helper, *run) if command):
+            if not has_program(self.root_of(kernel), program):
                 raise InfrastructureError(
                     f"{program} is not installed: run  apt-get install {target.package}  (target {target.name})"
                 )

@@ -7,6 +7,7 @@ workload they are from.
 import shlex
 from collections.abc import Iterator
 
+from postcrash.checkers.boots import STOPS
 from postcrash.harness.judges import Judge, judges_named
 from postcrash.model import Entry, History, Observation, Tree, Verdict
 from postcrash.model.tree import ROOT_PATH
@@ -20,21 +21,32 @@ _NOT_LOOKED_FOR = {
     "guest": "recovery takes the kernel with it",
 }
 
+SPECIAL = {"fifo": "fifo", "socket": "socket", "char": "character special file", "block": "block special file"}
+"""What stat(1) calls special files."""
 
-def symptom(checker: str, history: History, observation: Observation | None) -> Symptom:
-    """What shows the finding of `checker` in `observation`. Raises NoCommandError where a script cannot look for it."""
+
+def symptom(checker: str, history: History, observation: Observation | None, *, repaired: bool = False) -> Symptom:
+    """What shows the finding of `checker` in `observation`. Raises NoCommandError where a script cannot look for it.
+
+    With `repaired`, the target's repair is run before the mount.
+    """
     if checker in _NOT_LOOKED_FOR or observation is None:
         raise NoCommandError(
             f"a script cannot look for what {checker} found: {_NOT_LOOKED_FOR.get(checker, 'no tree')}"
         )
     if checker == "mounts":
-        return Symptom("mount", (), ("expected: it mounts", "found: it does not"))
+        return Symptom("mount", (), ("expected: it mounts", "found: it does not"), repaired)
     if checker == "fsck":
-        return Symptom("fsck", (), ("expected: nothing that fsck objects to after recovery", "found: fsck objects"))
+        objects_to = ("expected: nothing that fsck objects to after recovery", "found: fsck objects")
+        return Symptom("fsck", (), objects_to, repaired)
+    if checker == "boots":
+        asks = ("expected: the repair before the mount goes well", "found: it asks for a person")
+        return Symptom("boot", (f'[ "$status" -ge {STOPS} ]',), asks, repaired)
     judge, found = _judge(checker), observation.tree
     paths = _needed(judge, history, found)
     tests = tuple(test for path in paths for test in shell_tests(path, found, history))
-    return Symptom("tree", tests, tuple(line for path in paths for line in _claim(path, found, history)))
+    claims = tuple(line for path in paths for line in _claim(path, found, history))
+    return Symptom("tree", tests, claims, repaired)
 
 
 def objects(checker: str, history: History, observation: Observation) -> bool:
@@ -93,6 +105,11 @@ def shell_tests(path: str, found: Tree, history: History) -> Iterator[str]:
             yield f"[ -d {name} ]"
         case "symlink":
             yield f'[ "$(readlink {name})" = {shlex.quote(entry.target)} ]'
+        case "char" | "block":
+            number = ":".join(f"{int(part):x}" for part in entry.target.split(":"))
+            yield f'[ "$(stat -c %F:%t:%T {name})" = {shlex.quote(f"{SPECIAL[entry.type]}:{number}")} ]'
+        case "fifo" | "socket":
+            yield f'[ "$(stat -c %F {name})" = {SPECIAL[entry.type]} ]'
         case _:
             yield f"[ -e {name} ] && [ ! -f {name} ] && [ ! -d {name} ]"
     if entry.type == "file" and any(other.nlink != 1 for other in same):

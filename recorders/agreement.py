@@ -372,8 +372,8 @@ class _Span:
     end: int | None
 
     def holds(self, flush: Request) -> bool:
-        """Whether the flush was submitted and completed there."""
-        return _submitted(flush) > self.start and (self.end is None or _position(flush) < self.end)
+        """Whether the flush was under way there: an operation may return before one that nobody waits for is done."""
+        return _position(flush) > self.start and (self.end is None or _submitted(flush) < self.end)
 
 
 _Key = int | tuple[str, int, int]

@@ -66,7 +66,12 @@ def entry_lines(path: str, tree: Tree, workload: Workload) -> tuple[str, ...]:
 def _nature(entry: Entry, tree: Tree) -> Iterable[str]:
     if entry.type == "dir":
         return ["directory"]
-    kind = {"file": f"file, {entry.size} bytes", "symlink": f"symbolic link to {entry.target}"}.get(entry.type, "other")
+    kinds = {
+        "file": f"file, {entry.size} bytes",
+        "symlink": f"symbolic link to {entry.target}",
+        **{kind: f"{kind} device {entry.target}" for kind in ("char", "block")},
+    }
+    kind = kinds.get(entry.type, entry.type)
     names = [name for name in tree.names(entry.inode) if name != entry.path] if entry.nlink != 1 else []
     links = [f"{entry.nlink} links"] if entry.nlink != 1 else []
     same = [f"the same as {', '.join(names[:NAMES_MAX])}"] if names else []

@@ -141,6 +141,8 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
     said = []
     if observation is not None:
         said.append(("kernel log, warnings and worse", "\n".join(observation.klog)))
+        if (repair := observation.repair) is not None:
+            said.append((f"repair before the mount, exit status {repair.status}", repair.output))
         if observation.fsck is not None:
             said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
     if crash.casualty is not None:

@@ -91,8 +91,8 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
 def matrix_markdown(matrix: Matrix) -> str:
     """The table for several kernels in Markdown, with how it was made."""
     header = ["", *matrix.properties]
-    changes = [f"- {_escaped(place.change)}" for place in matrix.changes]
-    witnesses = [_markdown_row(row) for row in matrix.witnesses]
+    changes = [f"- {escaped(place.change)}" for place in matrix.changes]
+    witnesses = [markdown_row(row) for row in matrix.witnesses]
     lines = [
         "# Targets, properties, kernels",
         "",
@@ -100,24 +100,24 @@ def matrix_markdown(matrix: Matrix) -> str:
         "",
         f"    {matrix.command}",
         "",
-        f"Each cell has a verdict for {_escaped(matrix.title)}: {_escaped(MATRIX_LEGEND)}.",
-        f"{_escaped('; '.join(titles(matrix.properties)))}.",
+        f"Each cell has a verdict for {escaped(matrix.title)}: {escaped(MATRIX_LEGEND)}.",
+        f"{escaped('; '.join(titles(matrix.properties)))}.",
         "",
-        *(f"- {_escaped(column.total)}" for column in matrix.columns),
+        *(f"- {escaped(column.total)}" for column in matrix.columns),
         "",
-        _markdown_row(header),
+        markdown_row(header),
         "|" + " --- |" * len(header),
-        *(_markdown_row([target, *(place.mark for place in places)]) for target, places in matrix.rows),
+        *(markdown_row([target, *(place.mark for place in places)]) for target, places in matrix.rows),
         "",
         *(["## Where kernels differ", "", *changes, ""] if changes else []),
         *(
-            ["## Undecided, or not there", "", *(f"- {_escaped(line)}" for line in matrix.open), ""]
+            ["## Undecided, or not there", "", *(f"- {escaped(line)}" for line in matrix.open), ""]
             if matrix.open
             else []
         ),
     ]
     if witnesses:
-        lines += ["## Witnesses", "", _markdown_row(["target", "property", "what is wrong", "finding on each kernel"])]
+        lines += ["## Witnesses", "", markdown_row(["target", "property", "what is wrong", "finding on each kernel"])]
         lines += ["|" + " --- |" * 4, *witnesses, ""]
     return "\n".join(lines)
 
@@ -188,15 +188,15 @@ def _markdown(grid: Grid) -> str:
     lines_of_cells = grid.columns if grid.is_tall else grid.rows
     rows = [[name, *(mark(cell) if cell else NOT_ASKED for cell in cells)] for name, cells in lines_of_cells]
     lines = [
-        f"**{_escaped(grid.title[:1].upper() + grid.title[1:])}**",
+        f"**{escaped(grid.title[:1].upper() + grid.title[1:])}**",
         "",
-        _markdown_row(header),
+        markdown_row(header),
         "|" + " --- |" + " :-: |" * (len(header) - 1),
-        *map(_markdown_row, rows),
+        *map(markdown_row, rows),
         "",
-        f"{LEGEND}. {_escaped('; '.join(titles(grid.properties)))}.",
+        f"{LEGEND}. {escaped('; '.join(titles(grid.properties)))}.",
         "",
-        f"{_escaped(totals(grid))}.",
+        f"{escaped(totals(grid))}.",
         "",
     ]
     return "\n".join([*lines, *_markdown_notes(grid)])
@@ -205,19 +205,20 @@ def _markdown(grid: Grid) -> str:
 def _markdown_notes(grid: Grid) -> list[str]:
     lines = []
     if notes := published_notes(grid):
-        lines += [f"{published_heading()}:", "", *(f"- {_escaped(text)}" for text in notes), ""]
+        lines += [f"{published_heading()}:", "", *(f"- {escaped(text)}" for text in notes), ""]
     header = ["target", "property", "verdict", "promise", *CERTIFICATE_HEADINGS, "witness, reason"]
     rows = [
         [cell.target, cell.property, symbol(cell), standing(cell), *certificate_numbers(cell), note(cell)]
         for cell in grid.in_order
     ]
-    return [*lines, _markdown_row(header), "|" + " --- |" * len(header), *map(_markdown_row, rows), ""]
+    return [*lines, markdown_row(header), "|" + " --- |" * len(header), *map(markdown_row, rows), ""]
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
+def markdown_row(cells: Sequence[str]) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """`text` as Markdown that shows it as it is, in one line."""
     return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))

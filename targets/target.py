@@ -18,13 +18,14 @@ class Target:
     """How one file system is made, mounted and checked.
 
     `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
-    fsck. `repair` is run before a crash state is mounted, where it is not the kernel that recovers. `options` are those
-    of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of the image, of which
-    the first `garbage_mib`, by default all, hold garbage and the rest zeros. `aged_mib`: files of that size in all age
-    it, once a guest can (harness/aged.py). `source` says where the choice comes from. `checks_data`: the file system
-    verifies file data when it is read, so that contents cannot be looked up behind its back. `recover_options` are
-    added when a crash state is mounted; they may change how much is read ahead, never what recovery does. `modules` are
-    kernel modules that a mount asks for by name, besides the file system's own.
+    fsck. `repair` is what distributions run before they mount (systemd-fsck(8): `fsck -a`), empty where that does
+    nothing. `needs_repair`: the kernel mounts nothing that was not repaired, so that there is no recovery without it.
+    `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of
+    the image, of which the first `garbage_mib`, by default all, hold garbage and the rest zeros. `aged_mib`: files of
+    that size in all age it, once a guest can (harness/aged.py). `source` says where the choice comes from.
+    `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
+    back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
+    recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.
     `rules` are what its own documentation promises or gives up, by the names of the rules, beside those that
     `postcrash.properties.promises` has for all.
     """
@@ -37,6 +38,7 @@ class Target:
     helper: Words = ()
     fsck: Words = ()
     repair: Words = ()
+    needs_repair: Annotated[bool, Field(strict=True)] = False
     size_mib: Annotated[int, Field(ge=1, strict=True)]
     garbage_mib: Annotated[int, Field(ge=1, strict=True)] | None = None
     package: Text
@@ -61,8 +63,13 @@ class Target:
         """The mount as the crash disk process takes it."""
         return self._mount(self.options)
 
-    def recover_wire(self, *, walk: bool, fsck: bool, use: bool = False, device: str = "/dev/vda") -> dict[str, Any]:
-        """A recovery as the crash disk process takes it: report the tree, use what is there, run fsck."""
+    def recover_wire(
+        self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
+    ) -> dict[str, Any]:
+        """A recovery as the crash disk process takes it: repair, mount, report the tree, use what is there, run fsck.
+
+        Without `repair` it is mounted alone, unless nothing mounts without one.
+        """
         options = ",".join(filter(None, (self.options, self.recover_options)))
         return {
             "mount": self._mount(options),
@@ -70,7 +77,7 @@ class Target:
             "map": not self.checks_data,
             "use_after": use,
             "fsck": [*self.fsck, device] if fsck and self.fsck else [],
-            **({"repair": [*self.repair, device]} if self.repair else {}),
+            **({"repair": [*self.repair, device]} if self.repair and (repair or self.needs_repair) else {}),
         }
 
     def _mount(self, options: str) -> dict[str, Any]:

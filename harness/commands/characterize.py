@@ -11,6 +11,7 @@ from rich.console import Console
 
 from postcrash.harness.characterize import Question
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
+from postcrash.harness.contract import Contract
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.matrix import answer, ask
@@ -49,6 +50,9 @@ ALL = "all"
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
+@click.option(
+    "--contract", metavar="FILE", help="Write what holds, for  hunt --expect contract:FILE  on other kernels."
+)
 @kernel_options
 @json_option
 @promised_option
@@ -62,6 +66,7 @@ def characterize(
     fresh: bool,
     markdown: str | None,
     html: str | None,
+    contract: str | None,
     json_file: str | None,
     promised: bool,
 ) -> int:
@@ -84,10 +89,13 @@ def characterize(
       postcrash characterize --target xfs --json - --html xfs.html
       postcrash characterize --properties osdi14,P2 --model torn
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
+      postcrash characterize --properties all --target ext4-current --contract ext4.json
     """
+    if contract is not None and len(kernel_names(session.kernel_name)) > 1:
+        raise UsageError("--contract is about one kernel: name one with --kernel")
     question = Question(targets=(), properties=_properties(properties), kernel="", guest="", how=how)
-    chosen = _targets(session, targets)
-    asked = [ask(session, name, chosen, question) for name in _kernel_names(session.kernel_name)]
+    chosen = targets_named(session, targets) or list(TABLE_TARGETS)
+    asked = [ask(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
     columns, findings = [], []
     with TerminalProgress(sum(each.plans for each in asked)) as progress:
         for each in asked:
@@ -100,6 +108,9 @@ def characterize(
         raise NothingSelectedError("no target or no property is selected")
     findings = named(findings, session.store)
     _write(matrix, findings, markdown, html, json_file)
+    if contract is not None:
+        (column,) = matrix.columns
+        write_text(contract, Contract.of(column.cells, column.kernels or column.name, how.model).to_text())
     if "-" not in (markdown, html, json_file):
         _print(matrix)
         _write_to_store(session.store.folder, matrix, findings)
@@ -114,13 +125,15 @@ def _verdict(matrix: Matrix, promised: bool) -> Verdict:
     return worst([cell.verdict for cell in there] or [Verdict.UNDECIDED])
 
 
-def _targets(session: Session, given: Sequence[str]) -> list[Target]:
+def targets_named(session: Session, given: Sequence[str]) -> list[Target]:
+    """The targets in lists of names with commas between them, each once. Raises HarnessError."""
     names = [name.strip() for names in given for name in names.split(",")]
     chosen = [target for name in names for target in (TARGETS if name == ALL else [session.target(name)])]
-    return list(dict.fromkeys(chosen)) or list(TABLE_TARGETS)
+    return list(dict.fromkeys(chosen))
 
 
-def _kernel_names(given: str | None) -> list[str | None]:
+def kernel_names(given: str | None) -> list[str | None]:
+    """The kernels in a list of names with commas between them; None is the one that there is without a name."""
     return [None] if given is None else list(dict.fromkeys(name.strip() for name in given.split(",")))
 
 

@@ -20,12 +20,14 @@ from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
-from postcrash.harness.expectation import Level, checker_judges, standing_of
+from postcrash.harness.expectation import Expectation
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.harness.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.reference import opened
+from postcrash.harness.repair import is_repaired, said_repair
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
 from postcrash.properties import HOTDEP13
@@ -65,7 +67,7 @@ def check(
     target_name: str,
     judges: Sequence[str],
     minimize: bool,
-    level: Level,
+    expected: Expectation,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -87,41 +89,45 @@ def check(
       postcrash check examples/create-fsync.ops --target btrfs --judge durability --json -
     """
     target = session.target(target_name)
-    workload = _load(file).with_tail()
-    chosen = _judges(judges, level, target, how.model)
-    wanted = recoveries_for(chosen, target)
-    session.require(target, fsck=any(recover["fsck"] for recover in wanted))
-    plan = Plan(
-        target=target,
-        base=session.base(target),
-        kernel=session.kernel.label,
-        guest=session.guest(),
-        workload=workload,
-        judges=chosen,
-        recoveries=wanted,
-        how=how,
-        findings_max=FINDINGS_MAX,
-    )
-    with TerminalProgress(1) as progress:
-        (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
-    if result.unsupported:
-        raise UsageError(result.notes[0])
-    result = replace(result, findings=named(result.findings, session.store))
-    firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
-    smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
-    about = {name: said_of(target, how.model, name) for name in result.rulings}
-    asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
-    on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
-    told = {**_to_json(result, about), "expect": level, "on_promises": on_promises.name.lower()}
-    write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
-    if json_file != "-":
-        _print(plan, result)
-        for pair in smallest:
-            print_minimized(*pair)
-    return (on_promises if promised else result.verdict).exit_code
+    workload = loaded(file).with_tail()
+    if judges and (expected.compares or expected.contract):
+        raise UsageError(f"--judge names who judges, and so does --expect {expected.name}: give one of them")
+    with opened(session, expected, target, how) as expected:
+        chosen = _judges(judges, expected, target, how)
+        wanted = recoveries_for(chosen, target, how.recovery)
+        session.require(target, wanted)
+        plan = Plan(
+            target=target,
+            base=session.base(target),
+            kernel=session.kernel.label,
+            guest=session.guest(),
+            workload=workload,
+            judges=chosen,
+            recoveries=wanted,
+            how=how,
+            findings_max=FINDINGS_MAX,
+        )
+        with TerminalProgress(1) as progress:
+            (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
+        if result.unsupported:
+            raise UsageError(result.notes[0])
+        result = replace(result, findings=named(result.findings, session.store))
+        firsts = {finding.checker: finding for finding in reversed(result.findings)} if minimize else {}
+        smallest = [(finding, minimized(session, finding, how.budget.recoveries, fresh)) for finding in firsts.values()]
+        about = {name: said_of(target, how.model, name) for name in result.rulings}
+        asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
+        on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
+        told = {**_to_json(result, about), "expect": expected.name, "on_promises": on_promises.name.lower()}
+        write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
+        if json_file != "-":
+            _print(plan, result, expected)
+            for pair in smallest:
+                print_minimized(*pair)
+        return (on_promises if promised else result.verdict).exit_code
 
 
-def _load(file: str) -> Workload:
+def loaded(file: str) -> Workload:
+    """The workload in `file`, which can succeed. Raises UsageError."""
     try:
         workload = load_workload(file)
         simulate(workload)
@@ -134,16 +140,18 @@ def _load(file: str) -> Workload:
     return workload
 
 
-def _judges(names: Sequence[str], level: Level, target: Target, model: str) -> tuple[Judge, ...]:
+def _judges(names: Sequence[str], expected: Expectation, target: Target, how: Exploration) -> tuple[Judge, ...]:
     try:
         named = judges_named(name.strip() for given in names for name in given.split(","))
     except LookupError as error:
         raise UsageError(str(error.args[0])) from error
     for judge in named:
-        if not is_shown(judge, target):
-            raise UsageError(f"{judge.name}: the target {target.name} names no program that it could run")
-    every: tuple[Judge, ...] = (*checker_judges(level, target, model), *map(PropertyJudge, HOTDEP13))
-    return named or tuple(judge for judge in every if is_shown(judge, target))
+        if not is_shown(judge, target, how.recovery):
+            raise UsageError(f"{judge.name}: no recovery of {target.name} runs the program that it is about")
+    properties = () if expected.compares else HOTDEP13
+    every: dict[str, Judge] = {each.name: each for each in map(PropertyJudge, properties)}
+    every = {judge.name: judge for judge in expected.judges(target, how.model)} | every
+    return named or tuple(judge for judge in every.values() if is_shown(judge, target, how.recovery))
 
 
 def _word(ruling: Ruling) -> str:
@@ -180,10 +188,16 @@ def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
 
 def _interval(certificate: dict[str, Any]) -> dict[str, object]:
     kept = ("index", "instants", "states", "covered", "recoveries", "remembered", "reached", "left_out")
-    return {"kind": kind_of(certificate["recover"]), **{name: certificate[name] for name in kept}}
+    kind = kind_of(certificate["recover"])
+    return {"kind": kind, "repaired": is_repaired(certificate["recover"]), **{name: certificate[name] for name in kept}}
 
 
-def _print(plan: Plan, result: Examination) -> None:
+def _kind(recover: dict[str, Any]) -> str:
+    """For people."""
+    return f"{kind_of(recover)} after {said_repair(recover)}" if is_repaired(recover) else kind_of(recover)
+
+
+def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     console = Console()
     colours = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
     for finding in result.findings:
@@ -196,14 +210,14 @@ def _print(plan: Plan, result: Examination) -> None:
         if not ruling.is_tested:
             console.print(f"[dim]{UNTESTED}[/] {name} (not put to the test)", highlight=False)
             continue
-        meaning = standing_of(plan.target, plan.how.model, name, ruling.verdict)
+        meaning = expected.standing(plan.target, plan.how.model, name, ruling.verdict)
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
         console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)
     incomplete = [certificate for certificate in result.certificates if certificate["left_out"] is not None]
     for certificate in incomplete:
         if "within" not in certificate:
-            kind = kind_of(certificate["recover"])
+            kind = _kind(certificate["recover"])
             console.print(f"covered ({kind}): {coverage(certificate)}", markup=False, highlight=False)
     if within := sum("within" in certificate for certificate in incomplete):
         console.print(f"covered in part: {within} crash intervals of recoveries", markup=False, highlight=False)
@@ -215,7 +229,7 @@ def _print(plan: Plan, result: Examination) -> None:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)
         in_recovery = f"{covered} of {all_states} within their recovery, "
     states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
-    kinds = ", ".join(map(kind_of, plan.recoveries))
+    kinds = ", ".join(map(_kind, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
         f"{states} at {result.instants} instant{'s' * (result.instants != 1)}, {in_recovery}"

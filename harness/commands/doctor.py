@@ -17,6 +17,7 @@ from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.harness.guest_root import guest_root
+from postcrash.harness.judges import all_judges, recoveries_for
 from postcrash.harness.kernel import Kernel, find_kernel, is_static
 from postcrash.harness.kernels import Stock, Stocked, missing_in
 from postcrash.harness.machine import Machine
@@ -162,6 +163,6 @@ def _log_writes(session: Session) -> str:
 
 
 def _target(session: Session, target: Target) -> str:
-    session.require(target, fsck=True)
+    session.require(target, recoveries_for(all_judges(), target))
     base = session.base(target)
     return f"{base.id}, {target.size_mib} MiB"

@@ -12,6 +12,7 @@ from postcrash.harness.debian import IMAGE, Suite
 from postcrash.harness.kernels import Parts, Stock, Stocked, missing_in, version_of
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
+from postcrash.harness.programs import fetch_e2fsck
 from postcrash.model import ExitCode
 
 COLUMNS = ("name", "version", "engine", "origin")
@@ -26,6 +27,7 @@ def kernels() -> None:
       postcrash kernels list --suite trixie-backports          what Debian has there
       postcrash kernels fetch --suite trixie                   its current kernel, for QEMU
       postcrash kernels fetch user-mode-linux --suite trixie   the same as user-mode Linux
+      postcrash kernels e2fsck --suite sid                     e2fsck as it is there, for a target of your own
       postcrash kernels add arch/x86/boot/bzImage --modules out/lib/modules/6.16.0 --name mine
     """
 
@@ -60,6 +62,18 @@ def fetch(package: str, suite: str, name: str | None, json_file: str | None) -> 
     """
     with Suite(suite, cache_folder()).unpacked(package) as parts:
         return _add(parts, name, json_file)
+
+
+@kernels.command("e2fsck")
+@click.option("--suite", metavar="SUITE", default="stable", show_default=True, help="The suite of Debian to look in.")
+def fetch_program(suite: str) -> int:
+    """Fetch e2fsck of a suite of Debian with its libraries, and show the line of a target's file that names it.
+
+    It is unpacked into the cache, not installed (docs/repair.md).
+    """
+    program = fetch_e2fsck(suite, cache_folder())
+    click.echo(f'repair = ["{program}", "-p"]')
+    return ExitCode.HOLDS
 
 
 @kernels.command()

@@ -1,15 +1,21 @@
 """`postcrash minimize ID`: the smallest workload that still fails."""
 
+from dataclasses import replace
+
 import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.campaign import Progress
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.minimize import Minimized, plan_of
+from postcrash.harness.minimize import Minimized, plan_of, recorded_how
 from postcrash.harness.minimize import minimize as run
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.recording import settings_for_recorders
+from postcrash.harness.reference import judges_of
 from postcrash.harness.session import Session
+from postcrash.harness.spare import Spare
 from postcrash.model import ExitCode, parse_workload
 from postcrash.reports.records import Finding
 
@@ -52,12 +58,21 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
 
 def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> Minimized:
     """Minimize `finding` with progress on the terminal."""
+    settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+    with Spare(settings) as machine, TerminalProgress(None) as progress:
+        return minimized_on(machine, session, finding, recoveries, fresh, progress)
+
+
+def minimized_on(
+    machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
+) -> Minimized:
+    """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
     target = session.target(finding.target)
-    session.require(target, fsck=bool(finding.recover.get("fsck")))
     base, kernel = session.base(target), session.kernel.label
     plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
-    with TerminalProgress(None) as progress:
-        return run(finding, plan, session.settings, session.store, progress, fresh=fresh)
+    session.require(target, plan.recoveries)
+    with judges_of(session, finding, target, plan.how) as judges:
+        return run(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)
 
 
 def to_json(finding: Finding, found: Minimized) -> dict[str, object]:

@@ -9,10 +9,12 @@ import click
 
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
-from postcrash.harness.expectation import LEVELS, Level
+from postcrash.harness.expectation import LEVELS, Expectation
 from postcrash.harness.exploration import Exploration
+from postcrash.harness.judges import FSCK, USE, WALK
 from postcrash.harness.kernels import ENGINES
 from postcrash.harness.recording import AUTO, RECORDERS
+from postcrash.harness.repair import RECOVERIES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
@@ -30,13 +32,32 @@ def promised_option(command: _Command) -> _Command:
     return click.option("--promised", is_flag=True, help=help_text)(command)
 
 
-def expect_option(default: Level) -> Callable[[_Command], _Command]:
-    """`--expect`, as the argument `level`."""
+def expect_option(default: str) -> Callable[[_Command], _Command]:
+    """`--expect`, as the argument `expected`."""
     told = "; ".join(f"{level}: {text}" for level, text in LEVELS.items())
-    help_text = f"What is held against the file system. {told} (docs/expectations.md)."
     return click.option(
-        "--expect", "level", type=click.Choice(list(LEVELS)), default=default, show_default=True, help=help_text
+        "--expect",
+        "expected",
+        callback=lambda _context, _parameter, name: Expectation.named(name),
+        metavar="LEVEL",
+        default=default,
+        show_default=True,
+        help=f"What is held against the file system. {told} (docs/expectations.md).",
     )
+
+
+def kinds_options(command: _Command) -> _Command:
+    """`--fsck` and `--use`, as the argument `kinds`: the kinds of recovery that are wanted, `walk` always."""
+
+    @wraps(command)
+    def with_kinds(*args: object, fsck: bool, use: bool, **options: Any) -> Any:
+        kinds = frozenset([WALK, *[FSCK] * fsck, *[USE] * use])
+        return command(*args, kinds=kinds, **options)
+
+    use_help = "Change, delete and write after every recovery too; takes some four times as long."
+    fsck_help = "Run the file system's checker on every crash state too; takes far longer."
+    with_use = click.option("--use", is_flag=True, help=use_help)(with_kinds)
+    return click.option("--fsck", is_flag=True, help=fsck_help)(with_use)
 
 
 def kernel_options(command: _Command) -> _Command:
@@ -103,6 +124,31 @@ def _gathered(command: _Command) -> _Command:
     return with_how
 
 
+def _recovery_option(command: _Command) -> _Command:
+    told = "; ".join(f"{name}: {text}" for name, text in RECOVERIES.items())
+    help_text = f"How each crash state is recovered. {told} (docs/repair.md)."
+    kinds = click.Choice(list(RECOVERIES))
+    return click.option("--recovery", type=kinds, default="mount", show_default=True, help=help_text)(command)
+
+
+def time_option(command: _Command) -> _Command:
+    """`--time`, as the argument `seconds_max`."""
+    help_text = "End within this time, minimizing included; the same command goes on: 90s, 10m, 1h."
+    return click.option("--time", "seconds_max", callback=_seconds, metavar="TIME", help=help_text)(command)
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        budget = Budget.parse(text)
+    except BudgetError:
+        budget = Budget()
+    if budget.recoveries is not None:
+        raise click.BadParameter(f"{text!r} is no time such as 90s, 10m or 1h")
+    return budget.seconds
+
+
 def exploration_options(command: _Command) -> _Command:
     """Those that make up an `Exploration`, given to the command as `how`, and `--guests` and `--fresh`."""
     options = (
@@ -165,7 +211,7 @@ def exploration_options(command: _Command) -> _Command:
             help=f"Device model: {', '.join(device_models())}; cache:16384 is cache with an atomic unit of 16 KiB.",
         ),
     )
-    command = _gathered(command)
+    command = _recovery_option(_gathered(command))
     for option in options:
         command = option(command)
     return command

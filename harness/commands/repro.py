@@ -1,6 +1,8 @@
 """`postcrash repro ID`: run one crash state again."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -9,12 +11,14 @@ from rich.console import Console
 from postcrash.harness.casualties import doing
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import GuestLostError, UsageError
-from postcrash.harness.judges import Judge, judges_named
+from postcrash.harness.exploration import Exploration
+from postcrash.harness.judges import Judge
 from postcrash.harness.machine import Machine, MachineSettings, Source
 from postcrash.harness.minimize import recorded_how
 from postcrash.harness.output import write_json
 from postcrash.harness.recording import record, settings_for_recorders
 from postcrash.harness.recovery import SameRecovery, judge_again, source_of
+from postcrash.harness.reference import judges_of
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload, worst
 from postcrash.reports.records import Finding
@@ -41,8 +45,8 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         if finding.is_of_run:
             answers = [_run_once(session, machine, source, finding) for _ in range(times)]
         else:
-            judge = _judge(machine, under, finding)
-            answers = [_once(machine, source, finding, judge) for _ in range(times)]
+            with _judge(session, machine, under, finding) as judge:
+                answers = [_once(machine, source, finding, judge) for _ in range(times)]
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
     write_json(
@@ -89,13 +93,14 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
     return Verdict.HOLDS, "the workload ran to its end"
 
 
-def _judge(machine: Machine, under: Source | None, finding: Finding) -> Judge | None:
+@contextmanager
+def _judge(session: Session, machine: Machine, under: Source | None, finding: Finding) -> Iterator[Judge | None]:
     """Who objected; None where the guest was lost."""
-    if finding.casualty is not None:
-        return None
-    if under is not None and finding.checker == SameRecovery.name:
-        return judge_again(machine, under, finding)
-    return judges_named([finding.checker])[0]
+    if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
+        yield judge_again(machine, under, finding)
+        return
+    with judges_of(session, finding, session.target(finding.target), Exploration(finding.model)) as judges:
+        yield next(iter(judges), None) if finding.casualty is None else None
 
 
 def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:

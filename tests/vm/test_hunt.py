@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, write_recording
-from postcrash.checkers import checker_named
+from postcrash.checkers import CHECKERS, PRACTICE, checker_named
 from postcrash.harness.budget import Budget
 from postcrash.harness.campaign import Crew
 from postcrash.harness.examine import Plan
@@ -24,6 +24,7 @@ from postcrash.harness.machine import Machine, MachineSettings
 from postcrash.harness.minimize import Minimized, minimize
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.spare import Spare
 from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.records import Finding
 from postcrash.reports.store import Store
@@ -31,6 +32,7 @@ from postcrash.targets import base_image, load_target, target_named
 from postcrash.workloads import Grammar, Space
 from postcrash.workloads.grammar import Point, Template
 
+from .mutant_kernel import RETURN_SUCCESS, mutant
 from .test_cli import COMMAND, finished_runs, postcrash
 
 NAMES = Grammar(
@@ -77,7 +79,8 @@ def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -
     assert int(found["states"]) == int(found["states_total"]) > found["recoveries"] > limit
     assert list((tmp_path / ".postcrash/recordings").iterdir()) == []
     assert found["tested"].keys() == set(found["judges"])
-    assert all(0 < count <= found["workloads"]["run"] for count in found["tested"].values())
+    tested = {checker.name: found["tested"].get(checker.name, 1) for checker in (*CHECKERS, *PRACTICE)}
+    assert all(0 < count <= found["workloads"]["run"] for count in tested.values())
 
 
 def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_a_file_system_without_a_journal_breaks_them(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_hunt_goes_on(tmp_path: Path) -> None:
-    arguments = ["hunt", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
+    arguments = ["hunt", "--one-disk", "--target", "ext4-current", "--workload-limit", "120", "--json", "-"]
     database = tmp_path / ".postcrash/verdicts.db"
     process = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -162,8 +165,8 @@ def smallest(store: Store, settings: MachineSettings) -> Smallest:
     def run(found: Hunted, plan: Plan) -> set[str]:
         def least(finding: Finding) -> Minimized:
             workload = parse_workload(finding.workload_text, finding.workload_name)
-            with TerminalProgress(None) as progress:
-                return minimize(finding, replace(plan, workload=workload), settings, store, progress, fresh=True)
+            with Spare(settings) as machine, TerminalProgress(None) as progress:
+                return minimize(finding, replace(plan, workload=workload), machine, store, progress, fresh=True)
 
         assert found.verdict is Verdict.VIOLATED
         told = stories(found.groups.values(), store, least)
@@ -230,3 +233,46 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
     assert hunted(plan).verdict is Verdict.HOLDS
     monkeypatch.setattr(Machine, "record", record)
     assert "creat a\nfsync .\ncommit\nsync\n" in smallest(hunted(plan), plan)
+
+
+def test_a_badly_broken_kernel_is_told_of_before_its_hunt_ends(tmp_path: Path) -> None:
+    arguments = ["hunt", "--target", "ext4-nobarrier", "--workload-limit", "12", "--seed", "2", "--json", "-"]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    told = [line for line in iter(process.stderr.readline, "") if process.poll() is None]
+    output, _ = process.communicate()
+    first = next(line for line in told if line.startswith("explained: ")).split()[-1]
+    found = json.loads(output)
+    assert (process.returncode, found["verdict"]) == (1, "violated")
+    assert postcrash(tmp_path, "explain", first).returncode == 0
+
+
+def test_a_hunt_ends_in_its_time_and_goes_on(tmp_path: Path) -> None:
+    arguments = ["hunt", "--ops", "2", "--target", "ext4-current", "--json", "-"]
+    part = report(postcrash(tmp_path, *arguments, "--time", "20s"), 6)
+    assert part["verdict"] == "undecided"
+    assert part["workloads"]["not_run"] > 0
+    more = report(postcrash(tmp_path, *arguments, "--time", "20s"), 6)
+    assert more["workloads"]["not_run"] < part["workloads"]["not_run"]
+
+
+def test_a_file_that_was_durable_shows_an_fsync_that_does_nothing(tmp_path: Path) -> None:
+    kernel = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS)
+    arguments = ("hunt", "--grammar", "full", "--setup", "synced", "--expect", "documents", "--no-minimize")
+    asked = (*arguments, "--target", "ext4-current", "--kernel", str(kernel.path), "--workload-limit", "12")
+    found = report(postcrash(tmp_path, *asked, "--json", "-"), 1)
+    assert "durability" in {group["checker"] for group in found["groups"]}
+    assert any("---" in group["workload"] for group in found["groups"])
+
+
+def test_a_random_hunt_finds_what_takes_three_operations_and_goes_on(tmp_path: Path) -> None:
+    """A write needs the file that was made, and an fsync that does nothing."""
+    kernel = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS)
+    arguments = ("hunt", "--random", "--target", "ext4-current", "--kernel", str(kernel.path), "--no-minimize")
+    limited = (*arguments, "--budget", "200", "--json", "-", "--workload-limit")
+    part = report(postcrash(tmp_path, *limited, "3"), 1)
+    more = report(postcrash(tmp_path, *limited, "6"), 1)
+    assert (part["workloads"]["run"], more["workloads"]["run"]) == (3, 6)
+    assert more["workloads"]["new"] >= part["workloads"]["new"] > 0

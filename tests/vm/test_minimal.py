@@ -20,6 +20,7 @@ from postcrash.harness.naming import named
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.reduction import minimal, possible
+from postcrash.harness.spare import Spare
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.reports.records import Finding, simplicity
 from postcrash.reports.store import Store
@@ -70,9 +71,18 @@ def examined(plan: Plan, settings: MachineSettings, store: Store) -> Examination
 
 def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: bool = False) -> Minimized:
     target = target_named(finding.target)
-    plan = plan_of(finding, target, base_image(target, cache_folder() / "bases"), KERNEL, KERNEL, RECOVERIES, store)
-    with TerminalProgress(None) as progress:
-        return minimize(finding, plan, settings, store, progress, fresh=fresh)
+    plan = plan_of(
+        finding,
+        target,
+        base_image(target, cache_folder() / "bases"),
+        KERNEL,
+        KERNEL,
+        RECOVERIES,
+        store,
+        judges_named([finding.checker]),
+    )
+    with Spare(settings) as machine, TerminalProgress(None) as progress:
+        return minimize(finding, plan, machine, store, progress, fresh=fresh)
 
 
 def no_operation_is_needless(workload: Workload, breaks: Callable[[Workload], bool]) -> bool:

@@ -56,6 +56,16 @@ fallocate D/e/-x none 0 9000
 fallocate D/e/-x keep-size 0 90000
 fallocate A zero-range 5000 10
 fallocate A zero-range-keep-size 6000 10
+fallocate A insert-range 0 4096
+fallocate A collapse-range 4096 4096
+tmpfile D/t
+append @D/t 5000
+link @D/t D/named
+mknod fifo fifo
+mknod socket socket
+mknod char char
+mknod block block
+drop-caches
 link A l
 symlink "../no where" D/s
 creat g
@@ -91,14 +101,25 @@ syncfs
 sync
 """
 
+SHARED = """\
+creat A
+append A 10000
+creat B
+---
+reflink A 4096 B 8192 4096
+reflink A 0 B 0 4096
+dedupe A 0 B 0 4096
+fsync B
+"""
+
 
 @cache
-def root() -> Path:
-    return script_root(find_kernel(), target_named("ext4-current"), cache_folder())
+def root(target: str = "ext4-current") -> Path:
+    return script_root(find_kernel(), target_named(target), cache_folder())
 
 
 def run(text: str, target: str) -> Ran:
-    return run_script(find_kernel(), root(), target_named(target), text)
+    return run_script(find_kernel(), root(target), target_named(target), text)
 
 
 @pytest.fixture
@@ -130,26 +151,31 @@ def scripts_of(finding: Finding, store: Store) -> tuple[Reproducer, ...]:
     return reproducers(finding, target_named(finding.target), recording, interval)
 
 
-def test_every_operation_does_in_a_script_what_the_simulation_says() -> None:
-    workload = parse_workload(EVERY_WORD, "every-word")
-    assert {operation.word for operation in workload.operations} == set(FORMS)
+def test_every_operation_has_a_script() -> None:
+    operations = [operation for text in (EVERY_WORD, SHARED) for operation in parse_workload(text, "w").operations]
+    assert {operation.word for operation in operations} == set(FORMS)
+
+
+@pytest.mark.parametrize(("text", "target"), [(EVERY_WORD, "ext4-current"), (SHARED, "xfs")])
+def test_every_operation_does_in_a_script_what_the_simulation_says(text: str, target: str) -> None:
+    workload = parse_workload(text, "every-word")
     history = History(workload, len(workload.operations), len(workload.operations))
     tree = history.trees[-1]
     tests = [test for path in tree if path != ROOT_PATH for test in shell_tests(path, tree, history)]
     right, wrong = (
         script(
             "t",
-            target_named("ext4-current"),
+            target_named(target),
             workload,
             list(history.trees),
             Symptom("tree", shown, ()),
             Flakey(history.started),
         )
-        for shown in (tuple(tests), (*tests, "holds h2 5:001"))
+        for shown in (tuple(tests), (*tests, "holds A 5:001"))
     )
-    ran = run(right, "ext4-current")
+    ran = run(right, target)
     assert ran.code == 1, ran.printed
-    assert run(wrong, "ext4-current").code == 0
+    assert run(wrong, target).code == 0
 
 
 def test_a_report_has_a_script_that_shows_the_finding_and_nothing_on_a_target_without_it(tmp_path: Path) -> None:

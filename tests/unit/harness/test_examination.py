@@ -36,7 +36,7 @@ def test_the_order_of_arrival_makes_no_difference() -> None:
         ruling = Ruling()
         for one in arrived:
             ruling.violated("broken", one)
-        assert ruling.witnesses == {"broken": LADDER[1]}
+        assert ruling.witnesses == {("broken", False): LADDER[1]}
 
 
 def test_messages_come_with_the_simplest_first() -> None:

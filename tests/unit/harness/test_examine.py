@@ -11,9 +11,10 @@ from postcrash._core import write_recording
 from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Place, Plan, examine
+from postcrash.harness.examine import Plan, examine
 from postcrash.harness.exploration import Exploration
 from postcrash.harness.judges import INSTANT, Judge, Opinion, judges_named
+from postcrash.harness.place import Place
 from postcrash.harness.recovery import BELOW, SameRecovery
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness import hunt as module
-from postcrash.harness.campaign import Crew, Done
+from postcrash.harness.campaign import Batch, Crew, Done
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination import Examination, Ruling
 from postcrash.harness.examine import Plan
@@ -27,11 +28,17 @@ Behaviour = Callable[[Workload], list[str] | OperationFailedError]
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """Progress that nobody watches; it remembers what was told."""
+
+    def __init__(self) -> None:
+        self.told = list[str]()
 
     def recoveries(self, count: int) -> None: ...
     def skipped(self) -> None: ...
     def finished(self, plan: Plan, examination: Examination) -> None: ...
+
+    def found(self, finding: Finding) -> None:
+        self.told.append(finding.id)
 
 
 def plan(folder: Path) -> Plan:
@@ -61,15 +68,24 @@ class Pretence:
         self.relevant = True
 
     def __call__(
-        self, todo: Iterable[tuple[int, Plan]], crew: Crew, scratch: Callable[[], Path], progress: object
+        self,
+        todo: Iterable[Batch],
+        crew: Crew,
+        scratch: Callable[[], Path],
+        progress: object,
+        until: float | None = None,
     ) -> Iterator[Done]:
-        for number, each in todo:
+        for number, each in chain.from_iterable(todo):
             self.ran.append(each.workload.name)
-            said, path = self.behaviour(each.workload), scratch()
+            try:
+                said = self.behaviour(each.workload)
+            except TimeoutError:  # the machine is given up
+                return
+            path = scratch()
             if isinstance(said, OperationFailedError):
                 yield Done(number, each, path, said)
                 continue
-            recording = ""
+            recording = "r-clean"
             if said:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
@@ -203,3 +219,55 @@ def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
     assert result.run + sum(result.lacking.values()) + sum(result.refused.values()) == len(ran)
     again, ran = run(refuses, symmetry=False)
     assert (again, ran) == (result, [])
+
+
+def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_then(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+
+    class Looking(Silent):
+        def found(self, finding: Finding) -> None:
+            super().found(finding)
+            assert store.finding(finding.id).message == finding.message
+
+    progress = Looking()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "examine_all", Pretence(renames_break))
+        result = hunt(Selection(SPACE), plan(tmp_path), CREW, store, progress)
+    (group,) = result.groups.values()
+    assert len(progress.told) == 1 < group.count
+
+
+def test_what_there_was_no_time_for_is_counted_and_nothing_holds(run: Run) -> None:
+    def slow(workload: Workload) -> list[str]:
+        if workload.name == "ace-1-007":
+            raise TimeoutError
+        return []
+
+    short, ran = run(slow)
+    assert short.verdict is Verdict.UNDECIDED
+    assert short.not_run == 328 - short.run - short.same - short.alike > 300
+    assert (len(ran), short.run, short.interrupted) == (short.run + 1, short.run, False)
+    whole, more = run(clean)
+    assert (whole.verdict, whole.not_run) == (Verdict.HOLDS, 0)
+    assert (len(more), more[0]) == (whole.run - short.run, "ace-1-007")
+
+
+def test_no_workload_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretence = Pretence(clean)
+    monkeypatch.setattr(module, "examine_all", pretence)
+    result = hunt(Selection(SPACE), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), until=0.0)
+    assert (pretence.ran, result.not_run, result.verdict) == ([], 328, Verdict.UNDECIDED)
+
+
+def test_an_interrupted_hunt_says_what_it_had_found(run: Run) -> None:
+    def interrupted(workload: Workload) -> list[str]:
+        if workload.name > "ace-1-270":
+            raise KeyboardInterrupt
+        return renames_break(workload)
+
+    part, _ = run(interrupted, symmetry=False)
+    assert (part.interrupted, part.verdict, len(part.groups)) == (True, Verdict.VIOLATED, 1)
+    assert part.not_run == 328 - part.run - part.same > 0
+    whole, _ = run(renames_break, symmetry=False)
+    fresh, _ = run(renames_break, symmetry=False)
+    assert (whole, whole.interrupted, whole.not_run) == (fresh, False, 0)

@@ -15,7 +15,9 @@ NOT_MOUNTED = Observation.from_wire({"mount_errno": EIO, "tree": [], "klog": [],
 JUDGES = {judge.name: judge for judge in all_judges()}
 
 
-@pytest.mark.parametrize("judge", [judge for name, judge in JUDGES.items() if name not in ("mounts", "kernel-log")])
+@pytest.mark.parametrize(
+    "judge", [judge for name, judge in JUDGES.items() if name not in ("mounts", "kernel-log", "boots")]
+)
 def test_nothing_holds_on_a_state_that_does_not_mount(judge: Judge) -> None:
     opinion = judge.opinion(HISTORY, NOT_MOUNTED)
     assert (opinion.verdict, opinion.relevant) == (Verdict.UNDECIDED, False)
@@ -52,6 +54,7 @@ PREMISES: list[tuple[str, str, Observation, bool]] = [
     ("mounts", "creat a", shown(), True),
     ("kernel-log", "creat a", shown(), True),
     ("fsck", "creat a", shown(fsck=FsckResult(0, "")), True),
+    ("boots", "creat a", shown(repair=FsckResult(1, "")), True),
     ("usable", "creat a", shown(used=Usage("", 0)), True),
     ("durability", "creat a", shown(FILE), False),
     ("durability", "creat a; fsync a", shown(), False),

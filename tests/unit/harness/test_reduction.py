@@ -138,6 +138,11 @@ def test_tags_of_what_is_left_are_those_of_a_workload_read_from_a_file() -> None
         ("creat a\nfallocate a zero-range 0 10\n", "creat a\nfallocate a none 0 10\n"),
         ("creat a\nsetxattr a user.x long\n", 'creat a\nsetxattr a user.x ""\n'),
         ("creat a\ncreat b\nexchange a b\n", "creat a\ncreat b\nrename a b\n"),
+        ("mknod a block\n", "mknod a fifo\n"),
+        (
+            "creat a\nwrite a 0 8192\ncreat b\nreflink a 0 b 4096 4096\n",
+            "creat a\nwrite a 0 8192\ncreat b\nreflink a 0 b 0 4096\n",
+        ),
         ("creat long\nlink long other\n", "creat a\nlink a b\n"),
     ],
 )

@@ -1,0 +1,198 @@
+"""What a hunt came to, as text and as JSON."""
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from postcrash.harness.examination import COUNTS
+from postcrash.harness.examine import Plan
+from postcrash.harness.expectation import Expectation
+from postcrash.harness.groups import Story, kinds_lost
+from postcrash.harness.hunt import Hunted, Selection
+from postcrash.harness.output import count_text
+from postcrash.harness.random_hunt import RandomSelection
+from postcrash.harness.recovery import SameRecovery
+from postcrash.model import Verdict, parse_workload
+from postcrash.properties.promises import Said, said_of
+from postcrash.reports.records import standing_json
+from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
+
+NOTES_MAX = 5
+
+
+def verdict_on_promises(plan: Plan, hunted: Hunted) -> Verdict:
+    """The hunt's verdict, counting only the groups that break a promise; UNDECIDED if no promise was tested."""
+    if not any(hunted.tested[judge.name] and _said(plan, judge.name).promise for judge in plan.judges):
+        return Verdict.UNDECIDED
+    groups = {cause: group for cause, group in hunted.groups.items() if _said(plan, cause.checker).promise}
+    return replace(hunted, groups=groups).verdict
+
+
+def _said(plan: Plan, checker: str) -> Said:
+    return said_of(plan.target, plan.how.model, checker)
+
+
+def to_json(
+    selection: Selection | RandomSelection, plan: Plan, hunted: Hunted, told: list[Story], seconds: float
+) -> dict[str, object]:
+    """What `--json` gives; the hunt explored for so many seconds."""
+    counts = hunted.counts
+    return {
+        "verdict": hunted.verdict.name.lower(),
+        "target": plan.target.name,
+        "kernel": plan.kernel,
+        "model": plan.how.model,
+        "judges": [judge.name for judge in plan.judges],
+        "tested": {name: hunted.tested[name] for name in _judges(plan)},
+        **_selected(selection),
+        "seed": selection.seed,
+        "held": list(selection.disks),
+        "workloads": {
+            "space": None if isinstance(selection, RandomSelection) else len(selection.space),
+            "selected": selection.count,
+            "new": hunted.new,
+            "same": hunted.same,
+            "alike": hunted.alike,
+            "run": hunted.run,
+            "lacking": dict(hunted.lacking),
+            "refused": dict(hunted.refused),
+            "undecided": dict(hunted.undecided),
+            "not_run": hunted.not_run,
+        },
+        "states": str(counts["covered"]),
+        "states_total": str(counts["states"]),
+        "states_within_recovery": str(counts["covered_within"]),
+        "states_within_recovery_total": str(counts["states_within"]),
+        **{name: counts[name] for name in COUNTS},
+        "seconds": round(seconds, 1),
+        "notes": hunted.notes,
+        "on_promises": verdict_on_promises(plan, hunted).name.lower(),
+        "groups": [
+            {**_story(story), **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED)} for story in told
+        ],
+    }
+
+
+def _selected(selection: Selection | RandomSelection) -> dict[str, object]:
+    if isinstance(selection, RandomSelection):
+        grammar, operations = selection.grammar, [CALLS_MIN, CALLS_MAX]
+        return {"random": True, "grammar": grammar.name, "operations": operations, "setups": list(grammar.setups)}
+    return {
+        "random": False,
+        "grammar": selection.space.grammar.name,
+        "operations": selection.space.length,
+        "setups": list(selection.space.setups),
+        "shard": list(selection.shard),
+        "sample": selection.sample,
+        "symmetry": selection.symmetry,
+    }
+
+
+def _judges(plan: Plan) -> list[str]:
+    """The names of all who judge, in the order of the tables."""
+    return [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
+
+
+def _story(story: Story) -> dict[str, object]:
+    return {
+        "checker": story.shown.checker,
+        "message": story.shown.message,
+        "lost": list(kinds_lost(story.shown)),
+        "workload": parse_workload(story.shown.workload_text, story.shown.workload_name).without_tail().to_text(),
+        "finding": story.representative.id,
+        "minimal": None if story.minimal is None else story.minimal.id,
+        "note": story.note,
+        "count": story.count,
+        "names": story.names,
+        "causes": [cause.to_json() for cause in story.causes],
+    }
+
+
+def print_hunted(
+    selection: Selection | RandomSelection,
+    plan: Plan,
+    expected: Expectation,
+    hunted: Hunted,
+    told: list[Story],
+    seconds: float,
+) -> None:
+    """The groups, what was left out, and the verdict with the counts that it rests on."""
+    console = Console(soft_wrap=True, highlight=False)
+    for number, story in enumerate(told, 1):
+        console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
+        console.print(story.shown.message, markup=False)
+        meaning = expected.standing(plan.target, plan.how.model, story.shown.checker, Verdict.VIOLATED)
+        if meaning:
+            console.print(meaning, markup=False)
+        console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
+        console.print(_story(story)["workload"], markup=False, end="")
+        if story.note:
+            console.print(f"perhaps not the smallest: {story.note}", markup=False)
+        console.print(f"explained: postcrash explain {story.shown.id}")
+    if told:
+        console.rule()
+    for title, reasons in (
+        ("not on this file system", hunted.lacking),
+        ("could not be run", hunted.refused),
+        ("undecided", hunted.undecided),
+    ):
+        for reason, count in reasons.most_common():
+            console.print(f"{title}: {count} workloads: {reason}", markup=False)
+    if hunted.not_run:
+        why = "interrupted" if hunted.interrupted else "--time"
+        console.print(f"{hunted.not_run} of {selection.count} workloads were not run: {why}", markup=False)
+    for note in hunted.notes[:NOTES_MAX]:
+        console.print(f"note: {note}", markup=False)
+    if len(hunted.notes) > NOTES_MAX:
+        console.print(f"{len(hunted.notes) - NOTES_MAX} more notes: see --json")
+    console.print(_tested(plan, hunted))
+    console.print(_asked(selection, hunted))
+    console.print(_came_to(selection, plan, hunted, seconds))
+
+
+def _tested(plan: Plan, hunted: Hunted) -> str:
+    """In how many workloads each judge's premise was true; what a judge passes without it says nothing."""
+    counts = [(name, hunted.tested[name]) for name in _judges(plan)]
+    never = ", ".join(name for name, count in counts if not count)
+    some = ", ".join(f"{name} {count}" for name, count in counts if count)
+    return f"put to the test, of {hunted.run} workloads: {some or 'nothing'}" + (f"; never: {never}" if never else "")
+
+
+def _asked(selection: Selection | RandomSelection, hunted: Hunted) -> str:
+    """Which workloads were run, and which were not."""
+    if isinstance(selection, RandomSelection):
+        lengths = f"{CALLS_MIN} to {CALLS_MAX} operations"
+        drawn = f"grammar {selection.grammar.name}, set-up {', '.join(selection.grammar.setups)}, seed {selection.seed}"
+        return f"random workloads of {lengths}, {drawn}; {hunted.new} brought something new"
+    space = selection.space
+    setups = f"set-up {', '.join(space.setups)}"
+    of = f"{len(space)} workloads of {space.length} operations, grammar {space.grammar.name}, {setups}"
+    parts = [f"{len(selection.numbers())} of {of}" if len(selection.numbers()) < len(space) else of]
+    if selection.shard != (1, 1):
+        parts.append("shard {}/{}".format(*selection.shard))
+    if selection.sample is not None:
+        parts.append(f"drawn with seed {selection.seed}")
+    if hunted.same:
+        parts.append(f"{hunted.same} are equal to another")
+    if hunted.alike:
+        parts.append(f"{hunted.alike} equal to another but for names, left out (--no-symmetry runs them)")
+    return "; ".join(parts)
+
+
+def _came_to(selection: Selection | RandomSelection, plan: Plan, hunted: Hunted, seconds: float) -> str:
+    counts = hunted.counts
+    within = ""
+    if plan.how.depth > 1:
+        covered, total = count_text(counts["covered_within"]), count_text(counts["states_within"])
+        within = f"{covered} of {total} within their recovery, "
+    verdict: Verdict = hunted.verdict
+    disks = f" on {len(selection.disks)} disks" if len(selection.disks) > 1 else ""
+    states = f"{count_text(counts['covered'])} of {count_text(counts['states'])} crash states"
+    return (
+        f"[bold]{verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
+        f"{hunted.run} workloads{disks}, {states} at "
+        f"{counts['instants']} instants, {within}{counts['recoveries']} recoveries, "
+        f"{counts['remembered']} remembered, {counts['outcomes']} outcomes, "
+        f"{counts['rechecks']} run again; {seconds:.0f} s, "
+        f"{hunted.run / seconds:.1f} workloads/s, {counts['recoveries'] / seconds:.0f} recoveries/s"
+    )

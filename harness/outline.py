@@ -1,0 +1,37 @@
+"""A plan whose workload is still to be put in: the same for every workload of a hunt, a corpus or a comparison."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from postcrash.harness.examine import Plan
+from postcrash.harness.exploration import Exploration
+from postcrash.harness.judges import Judge
+from postcrash.harness.kernel import Kernel
+from postcrash.harness.session import Session
+from postcrash.model import parse_workload
+from postcrash.targets import Target
+
+
+def outline(
+    session: Session,
+    target: Target,
+    judges: Iterable[Judge],
+    recoveries: Sequence[dict[str, Any]],
+    how: Exploration,
+    kernel: Kernel | None = None,
+) -> Plan:
+    """What is done with each workload, on `kernel` or the session's; here it has the smallest that there is.
+
+    Of the judges, those who want one of the recoveries judge.
+    """
+    kernel = kernel or session.kernel
+    return Plan(
+        target=target,
+        base=session.base(target, kernel),
+        kernel=kernel.label,
+        guest=session.guest(kernel),
+        workload=parse_workload("sync", "none"),
+        judges=tuple(judge for judge in judges if any(map(judge.wants, recoveries))),
+        recoveries=tuple(recoveries),
+        how=how,
+    )

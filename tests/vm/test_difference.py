@@ -1,0 +1,49 @@
+"""Two kernels, or two targets, compared outcome by outcome."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.kernel import find_kernel
+from postcrash.model import ExitCode
+
+from .mutant_kernel import RETURN_SUCCESS, mutant
+from .test_cli import EXAMPLE, postcrash
+from .test_hunt import report
+
+HUNT = ("hunt", "--ops", "1", "--workload-limit", "6", "--one-disk", "--no-minimize", "--json", "-")
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "xfs"])
+def test_a_kernel_shows_nothing_that_it_does_not_show(tmp_path: Path, target: str) -> None:
+    stock = find_kernel().path
+    found = report(postcrash(tmp_path, *HUNT, "--target", target, "--expect", f"kernel:{stock}"), ExitCode.HOLDS)
+    assert found["tested"] == {f"same-as:kernel:{stock}": found["workloads"]["run"]}
+
+
+def test_an_fsync_that_does_nothing_is_a_change_that_can_be_minimized_and_run_again(tmp_path: Path) -> None:
+    stock, changed = find_kernel().path, mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS).path
+    (tmp_path / "w.ops").write_text("creat a\nappend a 5000\nfsync a\nunlink a\n")
+    asked = ("check", "w.ops", "--target", "ext4-current", "--expect", f"kernel:{stock}", "--kernel", str(changed))
+    found = report(postcrash(tmp_path, *asked, "--minimize", "--json", "-"), ExitCode.VIOLATED)
+    (finding,), (minimal,) = found["findings"], found["minimal"]
+    assert "never shows this: a is missing, there a file of 5000 bytes" in finding["message"]
+    assert len(minimal["workload"].splitlines()) < 4
+    again = postcrash(tmp_path, "repro", finding["id"], "--kernel", str(changed))
+    assert again.returncode == ExitCode.VIOLATED, again.stderr
+
+
+def test_mount_options_are_compared(tmp_path: Path) -> None:
+    """ext4 without auto_da_alloc replaces a file by an empty one."""
+    asked = ("check", str(EXAMPLE), "--target", "ext4-original", "--expect", "target:ext4-current", "--json", "-")
+    messages = [finding["message"] for finding in report(postcrash(tmp_path, *asked), ExitCode.VIOLATED)["findings"]]
+    assert any("of 0 bytes" in message for message in messages)
+
+
+def test_what_it_is_compared_with_has_to_be_there(tmp_path: Path) -> None:
+    asked = ("check", str(EXAMPLE), "--target", "ext4-current", "--expect")
+    nothing = postcrash(tmp_path, *asked, "kernel:9.99")
+    assert (nothing.returncode, nothing.stdout) == (ExitCode.USAGE, "")
+    assert "9.99" in nothing.stderr
+    other = postcrash(tmp_path, *asked, "target:ext5")
+    assert (other.returncode, len(other.stderr.splitlines())) == (ExitCode.USAGE, 1)
