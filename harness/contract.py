@@ -12,6 +12,7 @@ import pydantic
 
 from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
+from postcrash.model.validation import first_objection
 from postcrash.reports.records import Cell
 
 
@@ -51,9 +52,7 @@ class Contract(pydantic.BaseModel):
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from error
         except pydantic.ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "its text"
-            raise UsageError(f"{file} is no contract of `characterize --contract`: {place}: {first['msg']}") from error
+            raise UsageError(f"{file} is no contract of `characterize --contract`: {first_objection(error)}") from error
 
     def to_text(self) -> str:
         """As a file has it."""

@@ -24,6 +24,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from postcrash.harness.errors import UsageError
+from postcrash.model.validation import first_objection
 from postcrash.reports.records import Finding
 
 FILE = "known.toml"
@@ -60,9 +61,7 @@ def load_known(folder: Path, seen_from: Path) -> tuple[Known, ...]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{file}: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file}: {place}: {first['msg']}") from error
+        raise UsageError(f"{file}: {first_objection(error)}") from error
     return tuple(replace(known, page=os.path.relpath(folder / known.page, seen_from)) for known in given.values())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pydantic
 
+from postcrash.model.validation import first_objection
 from postcrash.targets.target import Target
 
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
@@ -42,10 +43,7 @@ def load_target(path: Path) -> Target:
     try:
         target = _schema.validate_python(fields)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        found = "" if first["type"] == "missing" else f", found {first['input']!r}"
-        raise TargetFileError(f"{path}: {place}: {first['msg']}{found}"[:500]) from None
+        raise TargetFileError(f"{path}: {first_objection(error)}") from None
     if target.size_mib > SIZE_MIB_MAX:
         raise TargetFileError(f"{path}: size_mib: guests have a disk of {SIZE_MIB_MAX} MiB, found {target.size_mib}")
     return target

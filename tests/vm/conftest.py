@@ -127,6 +127,16 @@ def intervals_of(events: list[Event]) -> list[Event]:
     return [event for event in events if event["event"] == "interval"]
 
 
+def executions(interval: Event) -> int:
+    """How many were run or remembered."""
+    return int(interval["recoveries"] + interval["remembered"])
+
+
+def judged(interval: Event) -> int:
+    """Executions but the first run, which shows what nobody waits for; blocks are held where there are over 4."""
+    return executions(interval) - (1 if interval["components"] > 4 and interval["recoveries"] else 0)
+
+
 def trees_of(interval: Event) -> list[Tree]:
     """The trees of an interval's outcomes."""
     return [Observation.from_wire(outcome["observation"]).tree for outcome in interval["outcomes"]]

@@ -11,7 +11,7 @@ from postcrash.harness.machine import Event, Machine
 from postcrash.model import WorkloadBuilder, load_workload
 from postcrash.targets import target_named
 
-from .conftest import OVERWRITE, Record, explored, intervals_of
+from .conftest import OVERWRITE, Record, executions, explored, intervals_of, judged
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS_MAX = 10
@@ -44,16 +44,6 @@ WORKLOADS = [
 def outcomes(interval: Event) -> dict[str, int]:
     """Distinct observations with the number of crash states that lead to each."""
     return {json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]}
-
-
-def executions(interval: Event) -> int:
-    """How many were run or remembered."""
-    return int(interval["recoveries"] + interval["remembered"])
-
-
-def judged(interval: Event) -> int:
-    """Executions but the first run, which shows the reads that nobody waits for: blocks are held where there are over 4."""
-    return executions(interval) - (1 if interval["components"] > 4 and interval["recoveries"] else 0)
 
 
 BTRFS = target_named("btrfs")
