@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.checkers import CHECKERS
-from postcrash.harness.campaign import Crew
-from postcrash.harness.examine import Plan, examine
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.hunt import Selection, hunt
-from postcrash.harness.judges import CheckerJudge, Judge, Opinion
-from postcrash.harness.machine import Machine
+from postcrash.harness.examination.campaign import Crew
+from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.guests.machine import Machine
+from postcrash.harness.hunting.hunt import Selection, hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session

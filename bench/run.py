@@ -21,9 +21,9 @@ from rich.table import Table
 
 from postcrash._core import Recording, intervals, state_bytes
 from postcrash.harness.budget import Budget
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Machine, MachineSettings, Source
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named

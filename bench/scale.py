@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash._core import Recording, write_recording
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named

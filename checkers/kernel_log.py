@@ -1,7 +1,7 @@
 """The kernel says nothing of level warning or worse, save what it is known to say after any crash.
 
-A log that may lack lines can show that something is wrong, but not that nothing is. `harness/agent/src/kernel_log.rs`
-says when that is so.
+A log that may lack lines can show that something is wrong, but not that nothing is: the agent's
+`kernel_log.rs` says when that is so.
 
 Levels are those of include/linux/kern_levels.h in Linux. A line without a level counts: the agent reports only lines
 that matter.
@@ -33,7 +33,7 @@ ALLOWED = (
     Allowed(
         re.compile(r"sched: RT throttling activated$"),
         "the host was busy while threads took turns in a recorded run; nothing to do with the file system",
-        "Linux 6.1, kernel/sched/rt.c, sched_rt_runtime_exceeded; harness/agent/src/steady.rs",
+        "Linux 6.1, kernel/sched/rt.c, sched_rt_runtime_exceeded; harness/guests/agent/src/steady.rs",
     ),
     Allowed(
         re.compile(r"EXT4-fs: Warning: mounting with data=journal disables delayed allocation"),

@@ -1,7 +1,7 @@
 """What a crash left can be used: changed, deleted and written anew.
 
 After recovery the agent appends to every file, makes and removes a name in every directory, deletes everything, makes a
-directory with a file, and reads that after mounting again (harness/agent/src/usage.rs).
+directory with a file, and reads that after mounting again (harness/guests/agent/src/usage.rs).
 
 Not checked: a full disk, before everything has been deleted; what fsck says of the result.
 """

@@ -31,7 +31,7 @@ from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.consoles import keep_console
-from postcrash.reports.store import NotInStoreError, StoreError
+from postcrash.reports.store.store import NotInStoreError, StoreError
 
 
 class _Commands(click.Group):

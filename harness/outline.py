@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge
-from postcrash.harness.kernel import Kernel
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
 from postcrash.targets import Target

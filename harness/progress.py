@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan
-from postcrash.reports.found import found_text
-from postcrash.reports.records import Finding
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.reports.store.records import Finding
+from postcrash.reports.tables.found import found_text
 
 
 class TerminalProgress:

@@ -10,25 +10,25 @@ from typing import Any
 import click
 
 from postcrash.checkers import CHECKERS, PRACTICE, recovery
-from postcrash.harness.aged import aged_image
-from postcrash.harness.boot import why_no_boot
-from postcrash.harness.campaign import Crew
-from postcrash.harness.casualties import CASUALTY_JUDGE
-from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.guest_identity import guest_digest
-from postcrash.harness.guest_root import guest_root, has_program, packed
-from postcrash.harness.kernel import Kernel, in_virtual_time
-from postcrash.harness.kernel_file_systems import has_file_system
-from postcrash.harness.kernels import Stock, choose_kernel, kernels_of
-from postcrash.harness.log_writes import has_log_writes
-from postcrash.harness.machine import MachineSettings
+from postcrash.harness.examination.campaign import Crew
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE
+from postcrash.harness.examination.recording import CRASH_DISK, DEVICES
+from postcrash.harness.guests.aged import aged_image
+from postcrash.harness.guests.boot import why_no_boot
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.guest_identity import guest_digest
+from postcrash.harness.guests.guest_root import guest_root, has_program, packed
+from postcrash.harness.guests.kernel import Kernel, in_virtual_time
+from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.guests.kernels import Stock, choose_kernel, kernels_of
+from postcrash.harness.guests.log_writes import has_log_writes
+from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recording import CRASH_DISK, DEVICES
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
-from postcrash.reports.store import Store, StoreError
+from postcrash.reports.store.store import Store, StoreError
 from postcrash.targets import (
     TARGETS,
     BaseImage,

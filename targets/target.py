@@ -22,7 +22,7 @@ class Target:
     nothing. `needs_repair`: the kernel mounts nothing that was not repaired, so that there is no recovery without it.
     `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of
     the image, of which the first `garbage_mib`, by default all, hold garbage and the rest zeros. `aged_mib`: files of
-    that size in all age it, once a guest can (harness/aged.py). `source` says where the choice comes from.
+    that size in all age it, once a guest can (harness/guests/aged.py). `source` says where the choice comes from.
     `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
     back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
     recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.

@@ -29,8 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    needs_build = any(not item.path.is_relative_to(STYLE_TESTS) for item in session.items)
-    if not needs_build or session.config.option.allow_stale or session.config.option.collectonly:
+    options = session.config.option
+    if hasattr(session.config, "workerinput"):  # pytest-xdist: the process that started the workers has looked
+        return
+    needs_build = bool(options.numprocesses) or any(not item.path.is_relative_to(STYLE_TESTS) for item in session.items)
+    if not needs_build or options.allow_stale or options.collectonly:
         return
     check = subprocess.run([ROOT / "tools/setup", "is-built"], stderr=subprocess.PIPE, encoding="utf-8", check=False)
     if check.returncode != 0:

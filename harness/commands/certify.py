@@ -6,15 +6,15 @@ from typing import Any
 import click
 from rich.console import Console
 
-from postcrash.harness.certify import Trial
-from postcrash.harness.certify import certify as run
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.machine import Machine, Source
+from postcrash.harness.examination.certify import Trial
+from postcrash.harness.examination.certify import certify as run
+from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.records import state_id
+from postcrash.reports.store.records import state_id
 
 
 @click.command()

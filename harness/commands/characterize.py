@@ -9,22 +9,22 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from postcrash.harness.characterize import Question
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
-from postcrash.harness.contract import Contract
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.matrix import answer, ask
-from postcrash.harness.naming import named
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.expectations.contract import Contract
+from postcrash.harness.findings.naming import named
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
+from postcrash.harness.tables.characterize import Question
+from postcrash.harness.tables.matrix import answer, ask
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.properties.promises import verdict_on_promises
-from postcrash.reports import page, table
-from postcrash.reports.matrix import Matrix
-from postcrash.reports.records import Finding
+from postcrash.reports.store.records import Finding
+from postcrash.reports.tables import page, table
+from postcrash.reports.tables.matrix import Matrix
 from postcrash.targets import TABLE_TARGETS, TARGETS, Target
 
 ALL = "all"

@@ -7,7 +7,6 @@ from typing import Any
 import click
 from rich.console import Console
 
-from postcrash.harness.campaign import run_campaign
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import (
     expect_option,
@@ -16,24 +15,25 @@ from postcrash.harness.commands.options import (
     kernel_options,
     promised_option,
 )
-from postcrash.harness.coverage import coverage
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination import Examination, Ruling
-from postcrash.harness.examine import Plan
-from postcrash.harness.expectation import Expectation
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
-from postcrash.harness.naming import named
+from postcrash.harness.examination.campaign import run_campaign
+from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.repair import is_repaired, said_repair
+from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.reference import opened
+from postcrash.harness.findings.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.reference import opened
-from postcrash.harness.repair import is_repaired, said_repair
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Said, said_of, verdict_on_promises
-from postcrash.reports.explanation_text import render_text
-from postcrash.reports.records import standing_json
+from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.store.records import standing_json
 from postcrash.targets import Target
 
 UNTESTED = "–"

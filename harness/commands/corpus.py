@@ -18,16 +18,16 @@ from postcrash.harness.commands.options import (
     kernel_options,
     kinds_options,
 )
-from postcrash.harness.corpus import Question, answer, ask
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.expectation import PRACTISED, Expectation
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.known import load_known
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.expectations.expectation import PRACTISED, Expectation
+from postcrash.harness.expectations.known import load_known
+from postcrash.harness.hunting.corpus import Question, answer, ask
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Workload
-from postcrash.reports.corpus import CorpusTable, corpus_markdown, print_corpus
+from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_corpus
 
 
 @click.command()

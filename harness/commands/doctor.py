@@ -12,18 +12,18 @@ import click
 from rich.console import Console
 
 from postcrash._core import Recording
-from postcrash.harness.boot import why_no_boot
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.judges import all_judges, recoveries_for
-from postcrash.harness.kernel import Kernel, find_kernel, is_static
-from postcrash.harness.kernels import Stock, Stocked, missing_in
-from postcrash.harness.machine import Machine
+from postcrash.harness.examination.judges import all_judges, recoveries_for
+from postcrash.harness.examination.recording import DM_LOG_WRITES, record, settings_for_recorders
+from postcrash.harness.guests.boot import why_no_boot
+from postcrash.harness.guests.engine import LIBRARY, qemu_program, why_no_kvm
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernel import Kernel, find_kernel, is_static
+from postcrash.harness.guests.kernels import Stock, Stocked, missing_in
+from postcrash.harness.guests.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events

@@ -4,13 +4,13 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
-from postcrash.harness.naming import named
+from postcrash.harness.findings.naming import named
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.consoles import console_file
-from postcrash.reports.explanation_text import render_text
-from postcrash.reports.records import Finding
+from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.store.records import Finding
 
 NO_CRASH = "Two guests were lost while they ran the workload: there is no crash state. The recording ends there."
 

@@ -14,7 +14,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadError, parse_workload
-from postcrash.reports.records import is_recording_id
+from postcrash.reports.store.records import is_recording_id
 
 
 @click.command("export")

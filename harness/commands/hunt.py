@@ -20,23 +20,23 @@ from postcrash.harness.commands.options import (
     time_option,
 )
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.examine import Plan
-from postcrash.harness.expectation import Expectation
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.groups import Story, stories
-from postcrash.harness.hunt import Hunted, Selection
-from postcrash.harness.hunt import hunt as run
-from postcrash.harness.judges import WALK, recoveries_for
-from postcrash.harness.minimize import Minimized, OutOfTimeError
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import WALK, recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.reference import opened
+from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
+from postcrash.harness.guests.spare import Spare
+from postcrash.harness.hunting.groups import Story, stories
+from postcrash.harness.hunting.hunt import Hunted, Selection
+from postcrash.harness.hunting.hunt import hunt as run
+from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.random_hunt import RandomSelection, random_hunt
-from postcrash.harness.recording import settings_for_recorders
-from postcrash.harness.reference import opened
 from postcrash.harness.session import Session
-from postcrash.harness.spare import Spare
-from postcrash.reports.records import Finding
+from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, Space
 

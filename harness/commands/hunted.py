@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from postcrash.harness.examination import COUNTS
-from postcrash.harness.examine import Plan
-from postcrash.harness.expectation import Expectation
-from postcrash.harness.groups import Story, kinds_lost
-from postcrash.harness.hunt import Hunted, Selection
+from postcrash.harness.examination.crash_in_recovery import SameRecovery
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import COUNTS
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.hunting.groups import Story, kinds_lost
+from postcrash.harness.hunting.hunt import Hunted, Selection
+from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.output import count_text
-from postcrash.harness.random_hunt import RandomSelection
-from postcrash.harness.recovery import SameRecovery
 from postcrash.model import Verdict, parse_workload
 from postcrash.properties.promises import Said, said_of
-from postcrash.reports.records import standing_json
+from postcrash.reports.store.records import standing_json
 from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
 
 NOTES_MAX = 5

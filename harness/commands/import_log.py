@@ -17,8 +17,8 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.records import recording_id
-from postcrash.reports.store import Store
+from postcrash.reports.store.records import recording_id
+from postcrash.reports.store.store import Store
 from postcrash.targets import image_id
 
 MODEL = "cache"

@@ -8,11 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from postcrash.harness.commands.options import json_option
-from postcrash.harness.debian import IMAGE, Suite
-from postcrash.harness.kernels import Parts, Stock, Stocked, missing_in, version_of
+from postcrash.harness.guests.debian import IMAGE, Suite
+from postcrash.harness.guests.kernels import Parts, Stock, Stocked, missing_in, version_of
+from postcrash.harness.guests.programs import fetch_e2fsck
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
-from postcrash.harness.programs import fetch_e2fsck
 from postcrash.model import ExitCode
 
 COLUMNS = ("name", "version", "engine", "origin")

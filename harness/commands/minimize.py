@@ -6,18 +6,18 @@ import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.campaign import Progress
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.minimize import Minimized, plan_of, recorded_how
-from postcrash.harness.minimize import minimize as run
+from postcrash.harness.examination.campaign import Progress
+from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.expectations.reference import judges_of
+from postcrash.harness.findings.minimize import Minimized, plan_of, recorded_how
+from postcrash.harness.findings.minimize import minimize as run
+from postcrash.harness.guests.spare import Spare
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.recording import settings_for_recorders
-from postcrash.harness.reference import judges_of
 from postcrash.harness.session import Session
-from postcrash.harness.spare import Spare
 from postcrash.model import ExitCode, parse_workload
-from postcrash.reports.records import Finding
+from postcrash.reports.store.records import Finding
 
 
 @click.command()

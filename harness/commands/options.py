@@ -9,12 +9,12 @@ import click
 
 from postcrash._core import check_device_model, device_models
 from postcrash.harness.budget import Budget, BudgetError
-from postcrash.harness.expectation import LEVELS, Expectation
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import FSCK, USE, WALK
-from postcrash.harness.kernels import ENGINES
-from postcrash.harness.recording import AUTO, RECORDERS
-from postcrash.harness.repair import RECOVERIES
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import FSCK, USE, WALK
+from postcrash.harness.examination.recording import AUTO, RECORDERS
+from postcrash.harness.examination.repair import RECOVERIES
+from postcrash.harness.expectations.expectation import LEVELS, Expectation
+from postcrash.harness.guests.kernels import ENGINES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]

@@ -8,20 +8,20 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
-from postcrash.harness.judges import judges_named
-from postcrash.harness.naming import named
+from postcrash.harness.examination.crash_in_recovery import source_of, state_below
+from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.tally import violating
+from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers
+from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.output import count_text, write_text
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recovery import source_of, state_below
-from postcrash.harness.reproduce import Reproducer, attempted, reproducers
-from postcrash.harness.script_guest import run_script, script_root
 from postcrash.harness.session import Session
-from postcrash.harness.tally import violating
 from postcrash.model import ExitCode, parse_workload
 from postcrash.properties import PROPERTIES
-from postcrash.reports.mail import Mail, mail
-from postcrash.reports.records import Finding
-from postcrash.reports.shell_operations import NoCommandError
+from postcrash.reports.script.mail import Mail, mail
+from postcrash.reports.script.shell_operations import NoCommandError
+from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
 
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from postcrash.harness.casualties import doing
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import GuestLostError, UsageError
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import Judge
-from postcrash.harness.machine import Machine, MachineSettings, Source
-from postcrash.harness.minimize import recorded_how
+from postcrash.harness.examination.casualties import doing
+from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge
+from postcrash.harness.examination.recording import record, settings_for_recorders
+from postcrash.harness.expectations.reference import judges_of
+from postcrash.harness.findings.minimize import recorded_how
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.output import write_json
-from postcrash.harness.recording import record, settings_for_recorders
-from postcrash.harness.recovery import SameRecovery, judge_again, source_of
-from postcrash.harness.reference import judges_of
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload, worst
-from postcrash.reports.records import Finding
+from postcrash.reports.store.records import Finding
 
 
 @click.command()

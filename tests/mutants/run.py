@@ -13,13 +13,13 @@ from pathlib import Path
 
 import click
 
-from postcrash.harness.campaign import tool_digest
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.harness.kernel import uml_version
+from postcrash.harness.examination.campaign import tool_digest
+from postcrash.harness.guests.kernel import uml_version
 from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
-from postcrash.reports.records import Finding
-from postcrash.reports.store import StoreError
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import StoreError
 
 from .mutant import Mutant, MutantError, chosen, load_mutants, numbered
 from .results import Measured, Results, Row, markdown, summary

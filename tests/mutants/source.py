@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.kernel_config import config_of
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernel_config import config_of
 
 from .mutant import Mutant, changed
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from postcrash.harness.causes import cause_of
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.hunting.causes import cause_of
 from postcrash.model import ExitCode, parse_workload
-from postcrash.reports.records import Finding
-from postcrash.reports.store import Store
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
 
 POSTCRASH = Path(sys.executable).with_name("postcrash")
 POLL_S = 0.1

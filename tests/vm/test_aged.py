@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals
-from postcrash.harness.aged import aged_image
 from postcrash.harness.errors import UsageError
-from postcrash.harness.machine import Machine, MachineSettings, Source
+from postcrash.harness.guests.aged import aged_image
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, WorkloadBuilder, simulate
 from postcrash.model.pattern import stale

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.machine import Machine
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, Observation, Operation, Tree, Workload, WorkloadBuilder, simulate
 
 from .conftest import Record

@@ -9,7 +9,7 @@ import pytest
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import WorkloadBuilder
 
 from .conftest import OVERWRITE, Record, Recorded, explored, intervals_of, judged

@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 
 from postcrash.checkers import CHECKERS, Checker, checker_named
-from postcrash.harness.examine import instants_of
-from postcrash.harness.judges import CheckerJudge
-from postcrash.harness.machine import Machine
+from postcrash.harness.examination.judges import CheckerJudge
+from postcrash.harness.examination.result import instants_of
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import Observation, WorkloadBuilder
 
 from .conftest import Record, Recorded, explored, intervals_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.certify import certify
-from postcrash.harness.machine import Machine, Source
-from postcrash.reports.store import Store
+from postcrash.harness.examination.certify import certify
+from postcrash.harness.guests.machine import Machine, Source
+from postcrash.reports.store.store import Store
 
 from .test_cli import ROOT, postcrash
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.examine import instants_of
-from postcrash.harness.machine import Machine
+from postcrash.harness.examination.result import instants_of
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import Observation, WorkloadBuilder, all_from, every_answer
 from postcrash.targets import target_named
 

@@ -7,14 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.examine import Plan, examine, instants_of
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import judges_named
-from postcrash.harness.machine import Budget, Event, Machine
+from postcrash.harness.examination.crash_in_recovery import (
+    Crashed,
+    SameRecovery,
+    judge_again,
+    record_recovery,
+    source_of,
+)
+from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import instants_of
+from postcrash.harness.guests.machine import Budget, Event, Machine
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recovery import Crashed, SameRecovery, judge_again, record_recovery, source_of
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
-from postcrash.reports.store import Store
+from postcrash.reports.store.store import Store
 from postcrash.targets import Target, base_image, target_named
 
 from .conftest import Record, Recorded, explored, intervals_of

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, scan_dm_log_writes
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.recording import record
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recording import record
 from postcrash.harness.session import settings_for
 from postcrash.model import WorkloadBuilder
 from postcrash.recorders import crash_disk, dm_log_writes

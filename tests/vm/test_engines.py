@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import GuestLostError, InfrastructureError
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.initramfs import initramfs
-from postcrash.harness.kernel import Kernel, in_virtual_time
-from postcrash.harness.machine import Budget, Event, Machine, MachineSettings, Source
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.initramfs import initramfs
+from postcrash.harness.guests.kernel import Kernel, in_virtual_time
+from postcrash.harness.guests.machine import Budget, Event, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.engine import Uml
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.places import cache_folder
-from postcrash.harness.script_guest import run_script, script_root
 from postcrash.targets import target_named
 
 from .test_cli import ROOT, postcrash

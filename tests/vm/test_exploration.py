@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import WorkloadBuilder, load_workload
 from postcrash.targets import target_named
 

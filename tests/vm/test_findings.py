@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.kernel import find_kernel
+from postcrash.harness.guests.kernel import find_kernel
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs/findings"
 PAGES = sorted(page for page in FOLDER.glob("*.md") if page.name != "README.md")

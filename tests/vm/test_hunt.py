@@ -14,20 +14,20 @@ import pytest
 from postcrash._core import Recording, write_recording
 from postcrash.checkers import CHECKERS, PRACTICE, checker_named
 from postcrash.harness.budget import Budget
-from postcrash.harness.campaign import Crew
-from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.groups import stories
-from postcrash.harness.hunt import Hunted, Selection, hunt
-from postcrash.harness.judges import CheckerJudge
-from postcrash.harness.machine import Machine, MachineSettings
-from postcrash.harness.minimize import Minimized, minimize
+from postcrash.harness.examination.campaign import Crew
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import CheckerJudge
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.findings.minimize import Minimized, minimize
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.guests.spare import Spare
+from postcrash.harness.hunting.groups import stories
+from postcrash.harness.hunting.hunt import Hunted, Selection, hunt
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.spare import Spare
 from postcrash.model import Operation, Verdict, Workload, parse_workload
-from postcrash.reports.records import Finding
-from postcrash.reports.store import Store
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, load_target, target_named
 from postcrash.workloads import Grammar, Space
 from postcrash.workloads.grammar import Point, Template

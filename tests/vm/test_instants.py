@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals, write_recording
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, target_named
 

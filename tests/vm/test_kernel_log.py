@@ -3,8 +3,8 @@
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.judges import Judge, judges_named
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 
 from .conftest import Record, Recorded, explored, intervals_of

@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 
 from postcrash.checkers import checker_named
-from postcrash.harness.examine import instants_of
-from postcrash.harness.judges import CheckerJudge
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.examination.judges import CheckerJudge
+from postcrash.harness.examination.result import instants_of
+from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import Entry, History, Observation, Tree, Verdict, every_answer, parse_workload, runs
 from postcrash.model.segments import merged
 

@@ -12,7 +12,7 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.machine import Event, Machine, MachineSettings
+from postcrash.harness.guests.machine import Event, Machine, MachineSettings
 from postcrash.model import WorkloadBuilder
 
 from .conftest import Record, Recorded, intervals_of

@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 from postcrash.checkers import CHECKERS
-from postcrash.harness import campaign
-from postcrash.harness.campaign import Crew, run_campaign, run_plan
-from postcrash.harness.casualties import CASUALTY_JUDGE
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.hunt import Selection, hunt
-from postcrash.harness.judges import CheckerJudge
-from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.examination import campaign
+from postcrash.harness.examination.campaign import Crew, run_campaign, run_plan
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import CheckerJudge
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.hunting.hunt import Selection, hunt
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.consoles import console_file
-from postcrash.reports.store import Store
+from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 from postcrash.workloads import Space
 

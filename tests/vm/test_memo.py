@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from postcrash.harness.hunt import Selection
-from postcrash.harness.machine import Event, Machine
+from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.hunting.hunt import Selection
 from postcrash.workloads import GRAMMARS, Space
 
 from .conftest import Record, explored, intervals_of, overwriting

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals
-from postcrash.harness.campaign import Crew, run_campaign
-from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import judges_named
-from postcrash.harness.machine import Budget, Machine, MachineSettings, Source
-from postcrash.harness.minimize import Minimized, minimize, plan_of
-from postcrash.harness.naming import named
+from postcrash.harness.examination.campaign import Crew, run_campaign
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.findings.minimize import Minimized, minimize, plan_of
+from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.reduction import minimal, possible
+from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.guests.spare import Spare
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.reduction import minimal, possible
-from postcrash.harness.spare import Spare
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
-from postcrash.reports.records import Finding, simplicity
-from postcrash.reports.store import Store
+from postcrash.reports.store.records import Finding, simplicity
+from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 
 KERNEL = "UML"

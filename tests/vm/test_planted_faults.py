@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.certify import certify
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.machine import Event, Machine, MachineSettings
+from postcrash.harness.examination.certify import certify
+from postcrash.harness.guests.machine import Event, Machine, MachineSettings
 
 from .conftest import Record, Recorded, intervals_of, overwriting
 
@@ -140,7 +140,7 @@ def outcomes(machine: Machine, recorded: Recorded, brute_force: bool) -> list[Co
 def objection(program: Path, settings: MachineSettings, recorded: Recorded, truth: list[Counter[str]]) -> str:
     """What speaks against a crash disk; empty if nothing does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("postcrash.harness.machine.find_binary", lambda _: program)
+        patch.setattr("postcrash.harness.guests.machine.find_binary", lambda _: program)
         try:
             with Machine(settings, 0) as machine:
                 if outcomes(machine, recorded, brute_force=False) != truth:

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals
-from postcrash.harness.engine import Qemu
 from postcrash.harness.errors import InfrastructureError, OperationFailedError
-from postcrash.harness.guest_root import guest_root
-from postcrash.harness.kernel import Kernel, find_kernel
-from postcrash.harness.kernel_file_systems import has_file_system
-from postcrash.harness.kernels import Stock, choose_kernel
-from postcrash.harness.machine import Machine, Source
+from postcrash.harness.examination.recording import DM_LOG_WRITES, record, settings_for_recorders
+from postcrash.harness.guests.engine import Qemu
+from postcrash.harness.guests.guest_root import guest_root
+from postcrash.harness.guests.kernel import Kernel, find_kernel
+from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.guests.kernels import Stock, choose_kernel
+from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.places import cache_folder
-from postcrash.harness.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.examination import Examination
-from postcrash.harness.examine import Plan, examine
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.guest_root import cached_root, guest_root, with_libraries
-from postcrash.harness.judges import judges_named, recoveries_for
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Machine, MachineSettings
+from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import judges_named, recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.repair import ONLY_REPAIRED, Recovery
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.guests.guest_root import cached_root, guest_root, with_libraries
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.guests.programs import fetch_e2fsck
 from postcrash.harness.places import cache_folder
-from postcrash.harness.programs import fetch_e2fsck
-from postcrash.harness.repair import ONLY_REPAIRED, Recovery
 from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 

@@ -11,24 +11,24 @@ import pytest
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.budget import Budget
-from postcrash.harness.campaign import Crew, run_campaign
-from postcrash.harness.examine import Plan
-from postcrash.harness.exploration import Exploration
-from postcrash.harness.judges import judges_named
-from postcrash.harness.kernel import find_kernel
-from postcrash.harness.machine import Machine, MachineSettings, Source
-from postcrash.harness.naming import named
+from postcrash.harness.examination.campaign import Crew, run_campaign
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.tally import violating
+from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.reproduce import Reproducer, reproducers
+from postcrash.harness.findings.symptom import shell_tests
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
+from postcrash.harness.guests.script_guest import Ran, run_script, script_root
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
-from postcrash.harness.reproduce import Reproducer, reproducers
-from postcrash.harness.script_guest import Ran, run_script, script_root
-from postcrash.harness.symptom import shell_tests
-from postcrash.harness.tally import violating
 from postcrash.model import FORMS, History, Observation, Verdict, parse_workload
 from postcrash.model.tree import ROOT_PATH
-from postcrash.reports.records import Finding
-from postcrash.reports.shell_script import Flakey, Logged, Symptom, script
-from postcrash.reports.store import Store
+from postcrash.reports.script.shell_script import Flakey, Logged, Symptom, script
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import Verdict
-from postcrash.reports.published import published
+from postcrash.reports.tables.published import published
 
 from .test_cli import postcrash
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.kernel import find_kernel, uml_version
+from postcrash.harness.guests.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
 
 from .mutant_kernel import RETURN_SUCCESS, mutant

@@ -25,7 +25,7 @@ const MCONSOLE_BYTES: usize = 512;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uml {
-    /// A library that makes it run on hosts whose CPU has more registers than it knows (harness/xstate).
+    /// A library that makes it run on hosts whose CPU has more registers than it knows (harness/guests/xstate).
     preload: Option<PathBuf>,
     /// The kernel has RAID 6 built in, and so would measure at each start which code for it is the fastest.
     measures_raid6: bool,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness import cli
-from postcrash.harness.campaign import examination_in
-from postcrash.harness.examination import Examination
+from postcrash.harness.examination.campaign import examination_in
+from postcrash.harness.examination.result import Examination
 from postcrash.model import ExitCode
-from postcrash.reports.store import Store, StoreError
+from postcrash.reports.store.store import Store, StoreError
 
 FAILURES = [ZeroDivisionError("ours"), OSError(errno.ENOSPC, "full"), SystemExit(1)]
 RUN = "from postcrash.harness.cli import main; main()"

@@ -1,0 +1,1 @@
+"""One workload on one target: record it, recover its crash states, judge them."""

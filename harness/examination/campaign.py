@@ -1,0 +1,334 @@
+"""Many plans over a few machines. What is finished is in the store at once, so that an interrupted campaign resumes."""
+
+import hashlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+import postcrash
+from postcrash import _core
+from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
+from postcrash.harness.examination.examiner import examine, not_run, unsupported
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
+from postcrash.harness.guests.guest_identity import content_digest
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.reports.store.plain import Json
+from postcrash.reports.store.store import Store, StoreError
+
+AHEAD = 8
+"""So many plans wait for each machine, so that none waits while results are put into the store."""
+
+
+class Progress(Protocol):
+    """Who wants to know how a campaign gets on. Called from several threads."""
+
+    def recoveries(self, count: int) -> None:
+        """So many more recoveries have been run."""
+        ...
+
+    def finished(self, plan: Plan, examination: Examination) -> None:
+        """One more plan is done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The machines of a campaign: how they are started, and how many (one a CPU is best)."""
+
+    settings: MachineSettings
+    machines: int
+
+
+def tool_files() -> list[Path]:
+    """Our own code: Python, the native core, and the programs."""
+    package = Path(postcrash.__file__).resolve().parent
+    sources = [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
+    return [*sources, Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
+
+
+@lru_cache(maxsize=1)
+def tool_digest() -> str:
+    """SHA-256 of our own code: results are taken from the store only if the same code would find them again."""
+    return hashlib.sha256("".join(map(content_digest, tool_files())).encode()).hexdigest()
+
+
+def run_campaign(
+    plans: Sequence[Plan],
+    crew: Crew,
+    store: Store,
+    progress: Progress,
+    *,
+    fresh: bool = False,
+    failures: bool = False,
+) -> list[Examination]:
+    """Examine every plan; results in the order of `plans`. Takes what the store has unless `fresh`.
+
+    Raises the first HarnessError of any machine; what was finished by then is in the store. With `failures`, a workload
+    of which an operation fails ends nothing: it is undecided.
+    """
+    results: dict[int, Examination] = {}
+    todo: list[tuple[int, Plan]] = []
+    for i, plan in enumerate(plans):
+        known = None if fresh else _known(plan, store)
+        if known is None:
+            todo.append((i, plan))
+        else:
+            results[i] = known
+            progress.finished(plan, known)
+    for done in examine_all(([each] for each in todo), crew, store.scratch, progress):
+        if not isinstance(done.result, OperationFailedError):
+            keep(done, store)
+            results[done.number] = done.result
+        elif done.result.is_unsupported:
+            results[done.number] = unsupported(done.plan, done.result)
+        elif failures:
+            results[done.number] = not_run(done.plan, str(done.result))
+        else:
+            raise done.result
+        progress.finished(done.plan, results[done.number])
+    return [results[i] for i in range(len(plans))]
+
+
+def run_plan(
+    plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool = False
+) -> Examination:
+    """Examine one plan as `run_campaign` does, on a machine that is asked for only where the store has no result."""
+    examination = None if fresh else _known(plan, store)
+    if examination is None:
+        recording = store.scratch()
+        examination = _examine(plan, machine(), recording, progress)
+        done = Done(0, plan, recording, examination)
+        try:
+            keep(done, store)
+        finally:
+            done.remove()
+    progress.finished(plan, examination)
+    return examination
+
+
+def _known(plan: Plan, store: Store) -> Examination | None:
+    known = store.get_run(plan.key(tool_digest()))
+    return None if known is None else examination_in(known, store)
+
+
+def examination_in(run: Json, store: Store) -> Examination:
+    """The examination that `run` of the store stands for. Raises `StoreError` if it is not what was put there."""
+    try:
+        return Examination.from_json(run, store.finding)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{store.folder}: damaged: a run is not what was put there: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A plan that is done, by its number, with its recording; or the operation of it that failed, and no recording."""
+
+    number: int
+    plan: Plan
+    recording: Path
+    result: Examination | OperationFailedError
+
+    def remove(self) -> None:
+        """Remove its recordings, if they are still where they were made."""
+        within = {} if isinstance(self.result, OperationFailedError) else self.result.recoveries_kept
+        for path in (self.recording, *within.values()):
+            path.unlink(missing_ok=True)
+
+
+def keep(done: Done, store: Store) -> None:
+    """Put a plan with all that was found into the store. What could not be recorded is tried again another time."""
+    assert not isinstance(done.result, OperationFailedError)
+    if not done.result.recording:
+        return
+    keep_recordings(done, store)
+    keep_consoles(done, store)
+    store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
+
+
+def keep_recordings(done: Done, store: Store) -> None:
+    """Put a plan's recordings and base image into the store."""
+    assert not isinstance(done.result, OperationFailedError)
+    store.keep_base(done.plan.base.path, done.plan.base.id)
+    for id, path in {done.result.recording: done.recording, **done.result.recoveries_kept}.items():
+        store.adopt_recording(path, id)
+
+
+def keep_consoles(done: Done, store: Store) -> None:
+    """Put the consoles of guests that were lost over a plan into the store: its notes name them."""
+    assert not isinstance(done.result, OperationFailedError)
+    for lost in done.result.casualties:
+        store.keep_console(lost)
+
+
+Batch = Sequence[tuple[int, Plan]]
+"""Plans of one workload on several disks, by their numbers; else alike. One machine examines them one after another."""
+
+
+@dataclass(slots=True)
+class _Desk:
+    """What machines are to do (None: nothing more) and what they have done (None: one batch is finished)."""
+
+    work: "queue.SimpleQueue[Batch | None]" = field(default_factory=queue.SimpleQueue)
+    done: "queue.SimpleQueue[Done | BaseException | None]" = field(default_factory=queue.SimpleQueue)
+
+    def close(self, machines: int) -> None:
+        """Let machines that wait for work end."""
+        for _ in range(machines):
+            self.work.put(None)
+
+
+def examine_all(
+    todo: Iterable[Batch],
+    crew: Crew,
+    scratch: Callable[[], Path],
+    progress: Progress,
+    until: float | None = None,
+) -> Iterator[Done]:
+    """Results as they come. `todo` is read as machines get free; for each of its first batches a machine is started.
+
+    All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is
+    asked for. Machines run in threads of their own. When the monotonic clock says `until`, what machines are still at
+    is given up. Raises the first HarnessError of any machine that is not about one operation of one workload.
+    """
+    waiting, desk = iter(todo), _Desk()
+    with ExitStack() as stack:
+        stack.callback(_remove_unclaimed, desk)
+        first = list(islice(waiting, crew.machines))
+        recorders = (plan.how.recorder for batch in first for _, plan in batch)
+        settings = settings_for_recorders(crew.settings, recorders)
+        for cpu in range(len(first)):
+            post = _Post(settings, cpu)
+            worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
+            stack.callback(worker.join)
+            stack.callback(post.close)
+            worker.start()
+        stack.callback(desk.close, len(first))
+        count = 0
+        for item in (*first, *islice(waiting, AHEAD * len(first))):
+            desk.work.put(item)
+            count += 1
+        while count:
+            try:
+                result = _next(desk, until)
+            except TimeoutError:
+                return
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
+                more = next(waiting, None)
+                desk.work.put(more)
+                count -= more is None
+                continue
+            try:
+                yield result
+            finally:  # an interrupt may come before the recordings are in the store
+                result.remove()
+
+
+def _remove_unclaimed(desk: _Desk) -> None:
+    """Recordings of results that nobody took, because something else ended the campaign."""
+    while not desk.done.empty():
+        result = desk.done.get()
+        if isinstance(result, Done):
+            result.remove()
+
+
+def _next(desk: _Desk, until: float | None) -> Done | BaseException | None:
+    """Wait in short steps, so that Ctrl-C is noticed. TimeoutError if there is nothing when the time is over."""
+    while True:
+        try:
+            return desk.done.get(timeout=0.2)
+        except queue.Empty:
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError from None
+
+
+class _Post:
+    """One machine of a campaign, which is replaced when its crash disk has ended by itself."""
+
+    def __init__(self, settings: MachineSettings, cpu: int) -> None:
+        self._settings, self._cpu = settings, cpu
+        self._machine, self._closed = Machine(settings, cpu), False
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """End the machine, also while it works."""
+        with self._lock:
+            self._closed = True
+        self._machine.close()
+
+    def boot(self) -> None:
+        """Start the first guest."""
+        self._machine.boot()
+
+    def _replace(self) -> None:
+        self._machine.close()
+        with self._lock:
+            if self._closed:
+                raise CrashDiskEndedError("the campaign has ended")
+            self._machine = Machine(self._settings, self._cpu)
+        self._machine.boot()
+
+    def examine(self, plan: Plan, recording: Path, progress: Progress) -> Examination:
+        """Examine the plan; if that ends the crash disk, once more with a new one."""
+        try:
+            return _examine(plan, self._machine, recording, progress)
+        except CrashDiskEndedError:
+            self._replace()
+        try:
+            result = _examine(plan, self._machine, recording, progress)
+        except CrashDiskEndedError as error:
+            raise InfrastructureError(f"{plan.workload.name} on {plan.target.name}, tried twice: {error}") from error
+        result.notes.append(f"{plan.workload.name}: the crash disk's process ended; a new one tried it again")
+        return result
+
+
+def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progress) -> None:
+    try:
+        post.boot()
+        while (batch := desk.work.get()) is not None:
+            for number, plan in batch:
+                recording = scratch()
+                result: Examination | OperationFailedError
+                try:
+                    result = post.examine(plan, recording, progress)
+                except OperationFailedError as failed:
+                    result = failed
+                desk.done.put(Done(number, plan, recording, result))
+            desk.done.put(None)
+    except Exception as error:  # for the thread that can report it
+        desk.done.put(error)
+
+
+def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> Examination:
+    """The examination; it leaves its `recording`, but nothing if it fails."""
+    counter = _Counter(progress)
+    try:
+        examination = examine(machine, plan, recording, counter.total)
+    except BaseException:
+        for part in recording.parent.glob(f"{recording.name}*"):
+            part.unlink(missing_ok=True)
+        raise
+    counter.total(examination.recoveries)
+    return examination
+
+
+class _Counter:
+    """Turns running totals into steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._last = progress, 0
+
+    def total(self, count: int) -> None:
+        self._progress.recoveries(count - self._last)
+        self._last = count

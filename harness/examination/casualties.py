@@ -1,0 +1,98 @@
+"""Guests that were lost: what is told of it, and the finding where two were lost over one workload."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from postcrash._core import Recording, intervals
+from postcrash.harness.errors import LostAtWork
+from postcrash.harness.examination.crash_in_recovery import SameRecovery
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.model import Verdict, Workload
+from postcrash.reports.consoles import console_file
+from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.store.records import Finding, recording_id
+
+CASUALTY_JUDGE = "guest"
+"""Stands in a finding for the judge, where running a workload or recovering a state kills or hangs every guest."""
+_RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the recovery of a crash state"}
+
+
+def note(during: str, lost: Mapping[str, Any]) -> str:
+    """One sentence: what happened during what, and where the console is."""
+    return f"{during}: {lost['what']}; the guest was replaced (console: {console_file(lost)} in the store)"
+
+
+def doing(workload: Workload, lost: LostAtWork) -> str:
+    """What a guest did when it was lost."""
+    if lost.during != "run":
+        return _RECOVERIES[lost.during]
+    started, returned = lost.started, lost.returned
+    if started > returned:
+        operation = workload.operations[started - 1]
+        return f"in '{operation}'" if started > len(workload.setup) else f"in the set-up, in '{operation}'"
+    if started == len(workload.operations):
+        return "after the last operation, while the file system was unmounted"
+    if started == 0:
+        return "before the first operation, while the file system was mounted"
+    if started == len(workload.setup):
+        return "while the set-up was made durable"
+    return f"after '{workload.operations[started - 1]}'"
+
+
+def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
+    """Note a guest that was lost while the workload ran, and have its console kept."""
+    result.casualties.append(lost.to_json())
+    result.notes.append(note(doing(workload, lost), lost.to_json()))
+
+
+def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
+    """What comes of a workload over which two guests were lost: a finding, and nothing that any judge could look at.
+
+    `recording` has what the last one did until then.
+    """
+    where = doing(plan.workload, lost)
+    message = f"{where}: {lost.what}"
+    recorded = Recording(recording)
+    finding = _finding(plan, recorded, lost, message)
+    result = Examination(finding.recording, plan.base.id, plan.how.model, plan.kernel, plan.guest)
+    result.device = json.loads(recorded.metadata)["device"]
+    reason = f"the workload did not come to its end: {message}"
+    names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
+    result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
+    result.rulings[CASUALTY_JUDGE] = Ruling(Verdict.VIOLATED, relevant=True, reason=message)
+    result.findings = [finding]
+    return result
+
+
+def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:
+    # There is none before the set-up is durable. The last one ends where the recording does.
+    known = intervals(recorded, plan.base.path, plan.how.model)
+    finding = Finding(
+        id=plan.finding_id(CASUALTY_JUDGE, message, {}, within_recovery=False),
+        checker=CASUALTY_JUDGE,
+        message=message,
+        target=plan.target.name,
+        kernel=plan.kernel,
+        model=plan.how.model,
+        workload_name=plan.workload.name,
+        workload_text=plan.workload.to_text(),
+        recording=recording_id(recorded.digest),
+        base=plan.base.id,
+        state="",
+        interval=max(len(known) - 1, 0),
+        choices=(),
+        lost=(),
+        torn=0,
+        started=lost.started,
+        returned=lost.returned,
+        observation=None,
+        casualty=lost.to_json(),
+        recover={},
+        guest=plan.guest,
+        explanation=None,
+    )
+    return replace(finding, explanation=explain(finding, recorded, plan.base.path)) if known else finding

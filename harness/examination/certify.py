@@ -1,0 +1,107 @@
+"""Certificates put to the test: random crash states, their predicted outcome, and the real one."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from postcrash._core import Interval, Recording, intervals
+from postcrash.harness.guests.machine import Machine, Source
+
+Choices = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One crash state of a certificate: what the certificate says of it, and what its recovery showed."""
+
+    interval: int
+    choices: tuple[tuple[int, int], ...]
+    predicted: dict[str, Any] | None
+    observed: dict[str, Any] | None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the certificate was right."""
+        return self.predicted == self.observed
+
+
+def certify(
+    machine: Machine, source: Source, certificates: list[dict[str, Any]], samples: int, seed: int
+) -> Iterator[Trial]:
+    """Run `samples` random states, spread evenly over the certificates of one recording, files read by the kernel.
+
+    Within a crash interval each state that it covers is as likely as any other.
+    """
+    chance = random.Random(seed)
+    known = {interval.index: interval for interval in intervals(Recording(source.recording), source.base, source.model)}
+    covered = [certificate for certificate in certificates if certificate.get("executions")]
+    for _ in range(samples):
+        certificate = chance.choice(covered)
+        interval = known[certificate["index"]]
+        choices, predicted = _covered_state(certificate, interval, chance)
+        executed = machine.execute(source, interval.index, choices, {**certificate["recover"], "map": False})
+        yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed["observation"]))
+
+
+def _covered_state(
+    certificate: dict[str, Any], interval: Interval, chance: random.Random
+) -> tuple[Choices, dict[str, Any] | None]:
+    """A random state and its predicted observation."""
+    executions = certificate["executions"]
+    weights = [interval.covered([(c, v) for c, v in choices]) for choices, _ in executions]
+    fixed, outcome = executions[_weighted(weights, chance)]
+    chosen = dict(fixed)
+    for component, (_, _, versions) in enumerate(interval.components):
+        if component not in chosen:
+            chosen[component] = _weighted(versions, chance)
+    return sorted(chosen.items()), settled(certificate["outcomes"][outcome]["observation"], chosen)
+
+
+def _weighted(weights: list[int], chance: random.Random) -> int:
+    """A random index, each as likely as its weight says, exactly: weights are big integers."""
+    drawn = chance.randrange(sum(weights))
+    for version, weight in enumerate(weights):
+        if drawn < weight:
+            return version
+        drawn -= weight
+    raise AssertionError("drawn below the sum of the weights")
+
+
+def settled(observation: dict[str, Any] | None, chosen: dict[int, int]) -> dict[str, Any] | None:
+    """A wire observation with the `chosen` version of each choice, adjacent segments of one source joined."""
+    if observation is None or observation["tree"] is None:
+        return observation
+    tree = [
+        {**entry, "segments": _joined(entry["segments"], chosen)} if "segments" in entry else entry
+        for entry in observation["tree"]
+    ]
+    return {**observation, "tree": tree}
+
+
+def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
+    joined: list[list[Any]] = []
+    for segment in segments:
+        parts = segment["versions"][chosen[segment["component"]]] if isinstance(segment, dict) else [segment]
+        for start, end, source in parts:
+            if joined and joined[-1][2] == source:
+                joined[-1][1] = end
+            else:
+                joined.append([start, end, source])
+    return joined
+
+
+def _comparable(*observations: dict[str, Any] | None) -> Iterator[dict[str, Any] | None]:
+    """Without hashes, as contents that were looked up on the host have none, and without logs unless all are whole."""
+    whole = all(each is None or each.get("klog_whole") for each in observations)
+    unlike = () if whole else ("klog", "klog_whole")
+    for each in observations:
+        yield (
+            None
+            if each is None
+            else {
+                **{name: value for name, value in each.items() if name not in unlike},
+                "tree": each["tree"]
+                and [{name: value for name, value in entry.items() if name != "hash"} for entry in each["tree"]],
+            }
+        )

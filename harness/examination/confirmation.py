@@ -1,0 +1,169 @@
+"""A violation counts only if its crash state shows it when it is recovered once more."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from postcrash._core import Recording
+from postcrash.harness.errors import GuestLostError
+from postcrash.harness.examination.crash_in_recovery import (
+    MESSAGE,
+    SameRecovery,
+    image_of,
+    judge_of,
+    record_recovery,
+)
+from postcrash.harness.examination.judges import Judge, opinion_on
+from postcrash.harness.examination.judging import Opinions
+from postcrash.harness.examination.place import Place
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.repair import ALONE_TOO, ONLY_REPAIRED, is_found_alone, mounted_alone, said_repair
+from postcrash.harness.examination.result import Examination, Ruling, Witness
+from postcrash.harness.guests.machine import Machine, Source
+from postcrash.model import History, Verdict
+from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.store.records import Finding, recording_id, state_id
+
+
+class Confirmation:
+    """Confirms the witnesses of `result`, the examination of `source`, and makes findings of them."""
+
+    def __init__(
+        self, machine: Machine, plan: Plan, source: Source, place: Place, result: Examination, opinions: Opinions
+    ) -> None:
+        self._machine, self._plan, self._source = machine, plan, source
+        self._place, self._result, self._opinions = place, result, opinions
+
+    def confirm(self, name: str) -> None:
+        """A witness counts only if its state, recovered once more, is judged the same.
+
+        Of each way to recover: first mounting alone, then with a repair before that.
+        """
+        ruling = self._result.rulings[name]
+        found = ruling.simplest_first()
+        ways = ([pair for pair in found if pair[1].is_repaired == is_repaired] for is_repaired in (False, True))
+        confirmed = [self._confirm_some(name, way) for way in ways]
+        if found and not any(confirmed):
+            ruling.verdict = Verdict.UNDECIDED
+            ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
+
+    def _confirm_some(self, name: str, found: list[tuple[str, Witness]]) -> bool:
+        """Whether any did show again. Crashes within recovery are followed up where there is no other witness."""
+        if any(witness.crashed is None for _, witness in found):
+            found = [(message, witness) for message, witness in found if witness.crashed is None]
+        shown, enough = False, len(self._result.findings) + self._plan.findings_max
+        for message, witness in found:
+            confirm = self._confirm_state if witness.crashed is None else self._confirm_within
+            with suppress(GuestLostError):  # then it did not show again
+                shown |= confirm(name, message, witness)
+            if len(self._result.findings) == enough:
+                break
+        return shown
+
+    def _confirm_state(self, name: str, message: str, witness: Witness) -> bool:
+        judge = next(judge for judge in self._plan.judges if judge.name == name)
+        shown = self._shown_again(judge, message, witness, self._source)
+        if shown is None:
+            return False
+        alone = mounted_alone(witness.recover, self._plan.target)
+        if alone is not None:
+            verdict = self._mounted_alone(judge, replace(witness, recover=alone))
+            if verdict is Verdict.VIOLATED and is_found_alone(name, self._result.findings):
+                return True  # that finding tells of it
+            message += {Verdict.HOLDS: ONLY_REPAIRED, Verdict.VIOLATED: ALONE_TOO}.get(verdict, "")
+        self._result.findings.append(self.finding(name, message, shown, self._place))
+        return True
+
+    def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
+        """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
+        recover = {**witness.recover, "map": False}
+        again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
+        if again["observation"] is None or again["observation"]["mount_errno"]:
+            return Verdict.VIOLATED if again["observation"] else Verdict.UNDECIDED
+        if not judge.wants(witness.recover):
+            return Verdict.HOLDS  # it is about the repair
+        at = History(self._plan.workload, witness.started, witness.returned)
+        return opinion_on(judge, at, again["observation"]).verdict
+
+    def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
+        """Recover the state below for real, and look for the violation among the crashes within that recovery."""
+        assert witness.crashed is not None
+        history = History(self._plan.workload, witness.started, witness.returned)
+        out = self._source.recording.with_name(f"{self._source.recording.name}.{len(self._result.recoveries_kept)}")
+        crashed, recover = witness.crashed, witness.recover
+        try:
+            source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
+            recording = Recording(out)
+            base = state_id(self._result.recording, crashed.interval, crashed.settled(witness.choices))
+            place = Place(recording, source.base, base, source.model)
+            judge = self._judge_within(name, crashed.settled(witness.choices), witness)
+            ruling = Ruling()
+            again = self._machine.explore(
+                *(source, recover, self._plan.how.budget), memo=False, intervals=[witness.interval]
+            )
+            for event in again:
+                for outcome in event.get("outcomes", ()):
+                    found = Witness.of(event["index"], outcome, history, recover, None)
+                    self._opinions.judge(judge, history, found, ruling, place)
+            seen = ruling.witnesses.get((message, witness.is_repaired))
+            shown = seen and self._shown_again(judge, message, seen, source)
+            if not shown:
+                out.unlink()
+                return False
+            if self._result.recoveries_kept.setdefault(recording_id(recording.digest), out) != out:
+                out.unlink()
+            if name != SameRecovery.name:
+                message = MESSAGE + message
+            self._result.findings.append(self.finding(name, message, shown, place))
+            return True
+        except GuestLostError:
+            out.unlink(missing_ok=True)
+            raise
+        finally:
+            image_of(out).unlink(missing_ok=True)
+
+    def _judge_within(self, name: str, choices: list[tuple[int, int]], witness: Witness) -> Judge:
+        if name != SameRecovery.name:
+            return next(judge for judge in self._plan.judges if judge.name == name)
+        assert witness.crashed is not None
+        return judge_of(self._machine, self._source, witness.crashed.interval, choices, witness.recover)
+
+    def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
+        """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""
+        recover = {**witness.recover, "map": False}
+        again = self._machine.execute(source, witness.interval, list(witness.choices), recover)
+        if again["observation"] is None:
+            return None
+        history = History(self._plan.workload, witness.started, witness.returned)
+        opinion = opinion_on(judge, history, again["observation"])
+        if opinion.verdict is not Verdict.VIOLATED or opinion.message != message:
+            return None
+        return replace(witness, recover=recover, observation=again["observation"])
+
+    def finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
+        plan, recording = self._plan, recording_id(place.recording.digest)
+        if mounted_alone(witness.recover, plan.target) is not None:
+            message = f"after {said_repair(witness.recover)}: {message}"
+        finding = Finding(
+            id=plan.finding_id(judge, message, witness.recover, within_recovery=place is not self._place),
+            checker=judge,
+            message=message,
+            target=plan.target.name,
+            kernel=plan.kernel,
+            model=plan.how.model,
+            workload_name=plan.workload.name,
+            workload_text=plan.workload.to_text(),
+            recording=recording,
+            base=place.base_id,
+            state=state_id(recording, witness.interval, witness.choices),
+            interval=witness.interval,
+            choices=witness.choices,
+            lost=witness.lost,
+            torn=witness.torn,
+            started=witness.started,
+            returned=witness.returned,
+            observation=witness.observation,
+            casualty=witness.casualty,
+            recover=witness.recover,
+            guest=plan.guest,
+        )
+        return replace(finding, explanation=explain(finding, place.recording, place.base))

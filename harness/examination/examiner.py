@@ -1,0 +1,201 @@
+"""One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from postcrash._core import Recording
+from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
+from postcrash.harness.examination.confirmation import Confirmation
+from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.crash_in_recovery import (
+    BELOW,
+    Crashed,
+    SameRecovery,
+    first_observation,
+)
+from postcrash.harness.examination.judges import Judge, Opinion
+from postcrash.harness.examination.judging import Opinions
+from postcrash.harness.examination.place import Place
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recording import record
+from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
+from postcrash.harness.guests.machine import Event, Machine, Source
+from postcrash.model import History, Verdict
+from postcrash.reports.store.records import recording_id, state_id
+
+
+def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
+    """Record `plan.workload` into the file `recording`, explore every crash state, judge, confirm each witness.
+
+    `progress` is called with the number of recoveries so far.
+    """
+    metadata = {
+        **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
+        "text": plan.workload.to_text(),
+        "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
+    }
+    mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
+    try:
+        record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
+    except GuestLostError as error:
+        result = lost_in_run(plan, recording, error.lost)
+    except RecordersDisagreeError as error:
+        result = not_run(plan, str(error))
+    else:
+        result = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress).run()
+    for lost in machine.take_lost():
+        count_in(result, workload, lost)
+    result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
+    return result
+
+
+def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
+    """What comes of a workload with an operation that the file system does not have: nothing was explored."""
+    refused = not_run(plan, str(error))
+    refused.unsupported = error.operation
+    return refused
+
+
+def not_run(plan: Plan, reason: str) -> Examination:
+    """What comes of a workload of which there is no recording."""
+    nothing = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, guest=plan.guest)
+    nothing.notes = [reason]
+    nothing.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=reason) for judge in plan.judges}
+    return nothing
+
+
+class _Examiner:
+    def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
+        self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
+        self._recording = Recording(source.recording)
+        self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
+        self._result.guest = plan.guest
+        self._result.device = json.loads(self._recording.metadata)["device"]
+        self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
+        if plan.how.depth > 1:
+            self._result.rulings[SameRecovery.name] = Ruling()
+        self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
+        self._opinions = Opinions()
+        self._extents: list[Extent] = []
+
+    def run(self) -> Examination:
+        plan, seconds = self._plan, 0.0
+        for number, recover in enumerate(plan.recoveries):
+            self._extents.append(Extent())
+            before = self._result.recoveries
+            depth = self._depth(recover)
+            share = plan.how.budget.share(before + self._result.remembered, seconds, len(plan.recoveries) - number)
+            try:
+                for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
+                    self._event(event, recover, before)
+                seconds += event["seconds"]
+            except GuestLostError as error:
+                self._undecided(recover, f"no guest could be trusted: {doing(plan.workload, error.lost)}: {error}")
+        self._result.reached(self._extents)
+        confirmation = Confirmation(self._machine, plan, self._source, self._place, self._result, self._opinions)
+        for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
+            confirmation.confirm(name)
+        if casualties := self._result.rulings.get(CASUALTY_JUDGE):
+            for message, witness in casualties.simplest_first():
+                self._result.findings.append(confirmation.finding(CASUALTY_JUDGE, message, witness, self._place))
+        return self._result
+
+    def _depth(self, recover: dict[str, Any]) -> int:
+        """What fsck says of a file system is asked of the states of the run: it takes far longer than recovery."""
+        return self._plan.how.depth if recover["walk"] else 1
+
+    def _undecided(self, recover: dict[str, Any], reason: str) -> None:
+        """Not every state was looked at by those who judge recoveries of this kind."""
+        names = [judge.name for judge in self._plan.judges if judge.wants(recover)]
+        for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
+            self._result.rulings[name].undecided(reason)
+
+    def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
+        match event["event"]:
+            case "interval":
+                self._interval(event, recover)
+            case "progress":
+                self._progress(before + event["recoveries"])
+            case "lost-guest":
+                choices = [(component, version) for component, version in event["choices"]]
+                state = state_id(self._result.recording, event["interval"], choices)
+                self._result.casualties.append({name: event[name] for name in ("what", "console", "stacks")})
+                self._result.notes.append(note(f"in the recovery of crash state {state}", event))
+            case "nondeterministic":
+                reason = f"crash interval {event['interval']}: two recoveries of one crash state differ"
+                self._result.notes.append(f"{reason}: {event['first']} and {event['second']}"[:2000])
+                for ruling in self._result.rulings.values():
+                    ruling.undecided(reason)
+
+    def _interval(self, event: Event, recover: dict[str, Any]) -> None:
+        crashed = Crashed.of(event)
+        self._result.count(event, within_recovery=crashed is not None)
+        self._extents[-1].add(event, within_recovery=crashed is not None)
+        for outcome in event["outcomes"]:
+            outcome["observation"] = self._opinions.shared(outcome["observation"])
+        self._result.certificates.append(_certificate(event, recover))
+        histories = instants_of(event, self._plan.workload)
+        judges = [judge for judge in self._plan.judges if judge.wants(recover)]
+        for outcome in event["outcomes"]:
+            self._outcome(event["index"], outcome, histories, recover, judges, crashed)
+        if crashed is not None:
+            self._same_recovery(event, crashed, histories[-1], recover)
+        if event["left_out"] is not None:
+            place = ""
+            if crashed is not None:
+                place = (
+                    f"within the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}: "
+                )
+            self._undecided(recover, f"{place}{coverage(event)}")
+
+    def _same_recovery(self, event: Event, crashed: Crashed, history: History, recover: dict[str, Any]) -> None:
+        """Compare every recovery after a crash within the one that `event` is about with what that one showed.
+
+        That is the same for executions which agree on what the first recovery had left open.
+        """
+        compared = set()
+        for choices, number in event["executions"]:
+            case = (number, frozenset((component, version) for component, version in choices if component >= BELOW))
+            outcome = {**event["outcomes"][number], "choices": choices}
+            if case not in compared and outcome["observation"] is not None:
+                judge = SameRecovery(first_observation(event, choices))
+                self._outcome(event["index"], outcome, [history], recover, [judge], crashed)
+            compared.add(case)
+
+    def _outcome(
+        self,
+        interval: int,
+        outcome: Event,
+        histories: Sequence[History],
+        recover: dict[str, Any],
+        judges: Sequence[Judge],
+        crashed: Crashed | None,
+    ) -> None:
+        """Have an outcome judged at each instant at which a crash can lead to it."""
+        witness = Witness.of(interval, outcome, histories[0], recover, crashed)
+        if witness.casualty is not None:
+            what = witness.casualty["what"]
+            if crashed is None:
+                ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
+                ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"))
+                ruling.violated(f"recovery: {what}", witness.settled({}, self._place.intervals[interval]))
+            self._undecided(recover, f"a crash state could not be recovered: {what}")
+            return
+        for history in histories:
+            witness = Witness.of(interval, outcome, history, recover, crashed)
+            for judge in judges:
+                place = self._place if crashed is None else None
+                self._opinions.judge(judge, history, witness, self._result.rulings[judge.name], place)
+
+
+def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
+    """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
+    counts = ("index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached")
+    certificate = {"recover": recover, **{name: event[name] for name in counts}}
+    if crashed := Crashed.of(event):
+        return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}
+    outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
+    return {**certificate, "executions": event["executions"], "outcomes": outcomes}

@@ -1,0 +1,37 @@
+"""How a workload is recorded and its crash states explored: what every exploring command lets its user choose."""
+
+from dataclasses import dataclass, field
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.examination.recording import AUTO
+from postcrash.harness.examination.repair import Recovery
+from postcrash.properties.selection import BLOCK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """The same choices lead to the same crash states.
+
+    model     the device model's shortest name
+    budget    for all kinds of recovery of one workload together
+    seed      of random crash states, and of what is run again
+    depth     2: crashes within the recovery of each crash state too
+    held      seed of the order in which writes complete while recording; None: in order of submission, as soon as the
+              guest stands still
+    recorder  what sees the requests, of `RECORDERS`
+    recovery  how crash states are recovered, of `RECOVERIES`
+    """
+
+    model: str = "cache"
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 1
+    depth: int = 1
+    held: int | None = None
+    recorder: str = AUTO
+    recovery: Recovery = "mount"
+
+
+def tears_blocks(model: str) -> bool:
+    """Whether the device's atomic unit is smaller than a block; `model` is the shortest name of a device model."""
+    name, _, unit_bytes = model.partition(":")
+    return name == "torn" or (unit_bytes != "" and int(unit_bytes) < BLOCK_BYTES)

@@ -1,0 +1,239 @@
+"""Properties and checkers under one face: what judges an observation against a history."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from postcrash.checkers import CHECKERS, PRACTICE, Checker
+from postcrash.checkers.boots import why_no_boot
+from postcrash.checkers.mounts import shown_unread
+from postcrash.harness.examination.repair import Recovery, ways
+from postcrash.model import History, Observation, ObservationError, Verdict
+from postcrash.model.tree import ROOT_PATH
+from postcrash.properties import HOTDEP13, PROPERTIES, Property
+from postcrash.targets import Target
+
+WALK, FSCK, USE = KINDS = ("walk", "fsck", "use")
+"""The kinds of recovery, by what each does besides mounting."""
+INSTANT = ("started", "returned")
+"""All that a history says besides the workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judge says of one observation.
+
+    verdict   HOLDS, VIOLATED, or UNDECIDED where the judge cannot tell
+    relevant  the judge's premise was true: there was something in the observation that could have been wrong. One that
+              HOLDS without it was not put to the test
+    message   for VIOLATED what is wrong, for UNDECIDED why
+    """
+
+    verdict: Verdict
+    relevant: bool
+    message: str
+
+
+class Judge(Protocol):
+    """One question to every observation."""
+
+    @property
+    def name(self) -> str:
+        """Short and unique, as in tables and findings."""
+        ...
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """Whether recoveries of this kind show what the judge looks at."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """What its opinions rest on besides what it is asked about and our own code; empty for most."""
+        ...
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """What of a history its opinions depend on besides the workload: names of fields of `History`."""
+        ...
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """Never raises: a judge that fails is undecided."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyJudge:
+    """A property. It is undecided where there is no tree, and does not hold of a tree that was read in part."""
+
+    subject: Property
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The property's."""
+        return self.subject.name
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """Properties look at the tree."""
+        return bool(recover["walk"])
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """A property may look at all of it."""
+        return INSTANT
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if reason := _no_tree(observation):
+            return Opinion(Verdict.UNDECIDED, False, reason)
+        try:
+            judgement = self.subject.judge(history, observation.tree)
+        except Exception as error:
+            return Opinion(Verdict.UNDECIDED, False, f"{self.name} failed: {error!r}")
+        verdict = Verdict.HOLDS if judgement.holds else Verdict.VIOLATED
+        return unless_unread(Opinion(verdict, judgement.relevant, judgement.message), observation)
+
+
+def _not_mounted(observation: Observation) -> str:
+    """Why a judge of what is mounted cannot tell; empty if it can."""
+    errno = observation.mount_errno
+    return why_no_boot(observation) or (f"a crash state does not mount (errno {errno})" if errno else "")
+
+
+def _no_tree(observation: Observation) -> str:
+    """Why a judge of the tree cannot tell; empty if it can."""
+    missing = "" if ROOT_PATH in observation.tree else "the tree of a crash state was not looked at"
+    return _not_mounted(observation) or missing
+
+
+def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
+    """The opinion of a judge of trees, undecided if it finds nothing wrong where a part could not be read.
+
+    That another judge reports the part is no reason to say that what may be in it is in order.
+    """
+    unread = next((unread for each in observations if (unread := each.tree.unread)), None)
+    if unread is None or opinion.verdict is not Verdict.HOLDS:
+        return opinion
+    return Opinion(Verdict.UNDECIDED, opinion.relevant, f"in a crash state {shown_unread(unread)}")
+
+
+_LOOKS_AT = {
+    "fsck": ("fsck",),
+    "boots": ("repair", "walk"),
+    "usable": ("use_after",),
+    **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), ("walk",)),
+    **dict.fromkeys((checker.name for checker in PRACTICE), ("walk",)),
+}
+"""What recoveries must do for a checker to be asked; one that is not named is asked always."""
+_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts", "boots"}
+_SEE_ONLY_WHAT_BOOTS = {"mounts", "kernel-log"}
+_SEE_TREES = frozenset(name for name, looks_at in _LOOKS_AT.items() if looks_at == ("walk",)) - {"mounts"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckerJudge:
+    """A general checker."""
+
+    checker: Checker
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The checker's."""
+        return self.checker.name
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        """See `Judge`."""
+        return all(recover.get(part) for part in _LOOKS_AT.get(self.name, ()))
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The checker's."""
+        return self.checker.depends_on
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if reason := self._not_seen(observation):
+            return Opinion(Verdict.UNDECIDED, False, reason)
+        try:
+            finding = self.checker.check(history, observation)
+            relevant = finding is not None or self.checker.is_relevant(history, observation)
+        except Exception as error:
+            return Opinion(Verdict.UNDECIDED, False, f"{self.name} cannot tell: {error}")
+        if finding is not None:
+            return Opinion(Verdict.VIOLATED, relevant, finding.message)
+        opinion = Opinion(Verdict.HOLDS, relevant, "")
+        return unless_unread(opinion, observation) if self.name in _SEE_TREES else opinion
+
+    def _not_seen(self, observation: Observation) -> str:
+        """Why the observation does not show what the checker looks at; empty if it does."""
+        if self.name in _SEE_TREES:
+            return _no_tree(observation)
+        if self.name in _SEE_ONLY_WHAT_BOOTS:
+            return why_no_boot(observation)
+        return _not_mounted(observation) if self.name in _SEE_ONLY_WHAT_MOUNTS else ""
+
+
+def recoveries_for(
+    judges: Iterable[Judge], target: Target, recovery: Recovery = "mount", only: Collection[str] = KINDS
+) -> tuple[dict[str, Any], ...]:
+    """The kinds of recovery that show what `judges` look at, of those that `kind_of` calls by a name in `only`.
+
+    Each is explored on its own, so that what one reads decides nothing for the others.
+    """
+    chosen, kinds = tuple(judges), (kind for kind in _kinds(target, recovery) if kind_of(kind) in only)
+    return tuple(kind for kind in kinds if any(judge.wants(kind) for judge in chosen))
+
+
+def is_shown(judge: Judge, target: Target, recovery: Recovery = "mount") -> bool:
+    """Whether there is a recovery of `target` that shows what the judge looks at: not every one has an fsck."""
+    return any(map(judge.wants, _kinds(target, recovery)))
+
+
+def _kinds(target: Target, recovery: Recovery) -> list[dict[str, Any]]:
+    return [kind for repair in ways(target, recovery) for kind in _kinds_of(target, repair)]
+
+
+def _kinds_of(target: Target, repair: bool) -> list[dict[str, Any]]:
+    walk = target.recover_wire(walk=True, fsck=False, repair=repair)
+    fsck = [target.recover_wire(walk=False, fsck=True, repair=repair)] if target.fsck else []
+    return [walk, *fsck, target.recover_wire(walk=False, fsck=False, use=True, repair=repair)]
+
+
+def tree_recoveries(target: Target, recovery: Recovery) -> tuple[dict[str, Any], ...]:
+    """The kinds of recovery that show the tree."""
+    return tuple(kind for kind in _kinds(target, recovery) if kind["walk"])
+
+
+def kind_of(recover: dict[str, Any]) -> str:
+    """What a kind of recovery does after mounting, in a word."""
+    return FSCK if recover["fsck"] else USE if recover["use_after"] else WALK
+
+
+def all_judges() -> tuple[Judge, ...]:
+    """Every checker, and the properties of HotDep'13."""
+    return (*map(CheckerJudge, CHECKERS), *map(PropertyJudge, HOTDEP13))
+
+
+def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
+    """The judges with these names, upper and lower case alike. Raises LookupError for an unknown one."""
+    judges = (*all_judges(), *map(CheckerJudge, PRACTICE), *map(PropertyJudge, PROPERTIES))
+    known = {judge.name.casefold(): judge for judge in judges}
+    chosen = []
+    for name in names:
+        if name.casefold() not in known:
+            near = get_close_matches(name.casefold(), known, n=1)
+            hint = f", did you mean {known[near[0]].name!r}?" if near else ""
+            listed = ", ".join(judge.name for judge in known.values())
+            raise LookupError(f"unknown property or checker {name!r}{hint} (known: {listed})")
+        chosen.append(known[name.casefold()])
+    return tuple(chosen)
+
+
+def opinion_on(judge: Judge, history: History, observation: object) -> Opinion:
+    """The judge's opinion on a report, undecided where that is broken."""
+    try:
+        return judge.opinion(history, Observation.from_wire(observation))
+    except ObservationError as error:
+        return Opinion(Verdict.UNDECIDED, False, f"the agent's report is broken: {error}")

@@ -1,0 +1,255 @@
+"""What an examination comes to: a ruling for each judge, the counts, and a certificate for each crash interval."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from postcrash._core import Interval
+from postcrash.harness.examination.crash_in_recovery import Crashed
+from postcrash.harness.examination.judges import Opinion
+from postcrash.harness.examination.repair import is_repaired
+from postcrash.harness.guests.machine import Event
+from postcrash.model import History, Verdict, Workload, worst
+from postcrash.reports.store.records import Finding, Simplicity, simplicity
+
+
+@dataclass(slots=True)
+class Ruling:
+    """What one judge says of a whole exploration, and the best witness if it is VIOLATED."""
+
+    verdict: Verdict = Verdict.HOLDS
+    relevant: bool = False
+    reason: str = ""
+    witnesses: dict[tuple[str, bool], "Witness"] = field(default_factory=dict)
+    """By message, and whether there was a repair before the mount: the simplest state."""
+
+    def take(self, opinion: Opinion) -> None:
+        """Count in the opinion on one observation."""
+        self.relevant |= opinion.relevant
+        if opinion.verdict > self.verdict:
+            self.verdict = opinion.verdict
+            self.reason = opinion.message
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the question was put to the test; else that it holds says nothing.
+
+        What is undecided or violated was asked, if only by a crash state that could not be judged.
+        """
+        return self.relevant or self.verdict is not Verdict.HOLDS
+
+    def violated(self, message: str, witness: "Witness") -> None:
+        """Keep the witness if it is simpler than what is known for the message."""
+        key = (message, witness.is_repaired)
+        known = self.witnesses.get(key)
+        if known is None or witness.simplicity < known.simplicity:
+            self.witnesses[key] = witness
+
+    def simplest_first(self) -> list[tuple[str, "Witness"]]:
+        """Messages and witnesses, the same in every run."""
+        in_order = sorted(self.witnesses.items(), key=lambda item: (item[1].simplicity, item[0]))
+        return [(message, witness) for (message, _), witness in in_order]
+
+    def undecided(self, reason: str) -> None:
+        """Something was not looked at."""
+        if self.verdict < Verdict.UNDECIDED:
+            self.verdict, self.reason = Verdict.UNDECIDED, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A crash state and what it showed. `lost` are pieces of its interval; so many writes are `torn` by their loss."""
+
+    interval: int
+    choices: tuple[tuple[int, int], ...]
+    started: int
+    returned: int
+    lost: tuple[int, ...]
+    torn: int
+    recover: dict[str, Any]
+    observation: dict[str, Any] | None
+    casualty: dict[str, str] | None
+    crashed: Crashed | None = None
+    """The state that was being recovered, if the crash came within its recovery."""
+
+    @staticmethod
+    def of(
+        interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: Crashed | None
+    ) -> "Witness":
+        """The simplest crash state that led to an outcome of a crash interval, at the instant of `history`."""
+        return Witness(
+            interval=interval,
+            choices=tuple((component, version) for component, version in outcome["choices"]),
+            started=history.started,
+            returned=history.returned,
+            lost=tuple(outcome["lost"]),
+            torn=0,
+            recover=recover,
+            observation=outcome["observation"],
+            casualty=outcome.get("casualty"),
+            crashed=crashed,
+        )
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a program ran before the mount."""
+        return is_repaired(self.recover)
+
+    @property
+    def simplicity(self) -> tuple[bool, Simplicity]:
+        """What is compared where one of several witnesses is taken: one crash is simpler than two."""
+        return self.crashed is not None, simplicity(self)
+
+    def settled(self, versions: dict[int, int], interval: Interval | None) -> "Witness":
+        """The same with `versions` of components that the recovery left open; only deviations are named.
+
+        None stands for an interval of a recovery, which only the crash disk has.
+        """
+        choices = tuple(sorted(choice for choice in (*self.choices, *versions.items()) if choice[1]))
+        if interval is None:
+            return replace(self, choices=choices)
+        return replace(self, choices=choices, lost=tuple(interval.lost(choices)), torn=interval.torn(choices))
+
+
+COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
+"""What an examination counts, but for crash states."""
+
+
+@dataclass(slots=True)
+class Extent:
+    """How far one kind of recovery got: crash states of all intervals, and those within recoveries.
+
+    A crash state counts once for each instant of its interval.
+    """
+
+    intervals: int = 0
+    instants: int = 0
+    states: int = 0
+    covered: int = 0
+    states_within: int = 0
+    covered_within: int = 0
+
+    def add(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+        """Count in a crash interval of the run, or of a recovery."""
+        instants = len(event["instants"])
+        states, covered = int(event["states"]) * instants, int(event["covered"]) * instants
+        if within_recovery:
+            self.states_within += states
+            self.covered_within += covered
+        else:
+            self.intervals += 1
+            self.instants += instants
+            self.states += states
+            self.covered += covered
+
+
+@dataclass(slots=True)
+class Examination:
+    """The result of a plan: counts over all crash intervals, a ruling for each judge.
+
+    A crash state counts once for each instant at which a crash can leave it, however many kinds of recovery it was put
+    through; where kinds got less far than others, the least counts. `recoveries`, `remembered`, `rechecks` and
+    `outcomes` are sums.
+    """
+
+    recording: str = ""
+    """Empty where none could be made."""
+    base: str = ""
+    model: str = ""
+    kernel: str = ""
+    guest: str = ""
+    """The digest of the guest, as in `Plan`."""
+    device: str = ""
+    """The path that the recording was made on."""
+    states: int = 0
+    covered: int = 0
+    recoveries: int = 0
+    remembered: int = 0
+    """Recoveries that were not run, because one had read the same bytes before."""
+    rechecks: int = 0
+    outcomes: int = 0
+    intervals: int = 0
+    instants: int = 0
+    states_within: int = 0
+    """Crash states within the recovery of crash states."""
+    covered_within: int = 0
+    rulings: dict[str, Ruling] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unsupported: str = ""
+    """The operation that the target does not have, if the workload cannot be run for want of it; a note says where."""
+    findings: list[Finding] = field(default_factory=list)
+    certificates: list[dict[str, Any]] = field(default_factory=list)
+    """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
+    casualties: list[dict[str, Any]] = field(default_factory=list)
+    """Guests that were lost, for their consoles to be kept; not part of what the store has."""
+    recoveries_kept: dict[str, Path] = field(default_factory=dict)
+    """Recordings of the recoveries within which a finding's crash comes, by their id."""
+
+    def count(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+        """Count in what a crash interval took."""
+        self.outcomes += 0 if within_recovery else len(event["outcomes"])
+        self.recoveries += event["recoveries"]
+        self.remembered += event["remembered"]
+        self.rechecks += event["rechecks"]
+
+    def reached(self, extents: Sequence[Extent]) -> None:
+        """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
+
+        Crashes within recovery are looked at for the kinds that show the tree, each with recoveries of its own.
+        """
+        run = min(extents, key=lambda extent: extent.covered, default=Extent())
+        self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered
+        self.states_within = sum(extent.states_within for extent in extents)
+        self.covered_within = sum(extent.covered_within for extent in extents)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all rulings on what was put to the test; UNDECIDED if nothing was."""
+        return worst([ruling.verdict for ruling in self.rulings.values() if ruling.is_tested] or [Verdict.UNDECIDED])
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store."""
+        rulings = {
+            name: {"verdict": ruling.verdict.name, "relevant": ruling.relevant, "reason": ruling.reason}
+            for name, ruling in self.rulings.items()
+        }
+        counts = {name: getattr(self, name) for name in COUNTS}
+        return {
+            **counts,
+            **{"recording": self.recording, "base": self.base, "model": self.model, "kernel": self.kernel},
+            "guest": self.guest,
+            "device": self.device,
+            "states": str(self.states),
+            "covered": str(self.covered),
+            "states_within": str(self.states_within),
+            "covered_within": str(self.covered_within),
+            "rulings": rulings,
+            "notes": self.notes,
+            "unsupported": self.unsupported,
+            "findings": [finding.id for finding in self.findings],
+            "certificates": self.certificates,
+        }
+
+    @staticmethod
+    def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
+        """What `to_json` gave; `finding` fetches a finding by its id."""
+        examination = Examination(
+            **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
+            states=int(obj["states"]),
+            covered=int(obj["covered"]),
+            states_within=int(obj["states_within"]),
+            covered_within=int(obj["covered_within"]),
+            notes=list(obj["notes"]),
+            findings=[finding(known) for known in obj["findings"]],
+            certificates=list(obj["certificates"]),
+            **{name: obj[name] for name in COUNTS},
+        )
+        for name, ruling in obj["rulings"].items():
+            examination.rulings[name] = Ruling(Verdict[ruling["verdict"]], ruling["relevant"], ruling["reason"])
+        return examination
+
+
+def instants_of(event: Event, workload: Workload) -> list[History]:
+    """What the operations had come to at each instant of a crash interval, of which `event` is the report."""
+    return [History(workload, instant["started"], instant["returned"]) for instant in event["instants"]]

@@ -1,0 +1,214 @@
+"""What one kernel shows after a crash and another one cannot: the same workload on both, outcome by outcome.
+
+No specification is needed. An outcome is what a recovery shows: every name, type, mode, size, link, attribute and byte.
+Where a recovery left contents open, each of their versions is compared. The kernel's log is left to other judges.
+"""
+
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from postcrash.checkers.boots import why_no_boot
+from postcrash.harness.errors import CrashDiskEndedError, OperationFailedError
+from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.judges import INSTANT, Opinion
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.model import Entry, History, Observation, Verdict, Workload
+from postcrash.model.agreement import is_version_of
+
+PREFIX = "same-as:"
+"""Begins the names of these judges, before what they compare with."""
+DISKS = (None, 1)
+"""The other kernel is looked at on a disk that completes writes at once, and on one that holds them back."""
+RUNS_MAX = 3
+"""What the other kernel has not shown counts after so many runs of the workload: recordings may vary."""
+_PATHS_SHOWN = 3
+
+_Nature = tuple[object, ...]
+Natures = tuple[int, tuple[_Nature, ...], bool]
+"""The errno of the mount, what each name is, and whether an fsck was run before."""
+
+
+def natures(observation: Observation) -> Natures:
+    """All of an observation but the bytes of files. Inodes are told by the first of their names."""
+    tree = observation.tree
+    firsts: dict[int, str] = {}
+    for path in tree:
+        firsts.setdefault(tree[path].inode, path)
+    entries = tuple(_nature(tree[path], firsts[tree[path].inode]) for path in tree)
+    return observation.mount_errno, entries, observation.repair is not None
+
+
+def _nature(entry: Entry, first_name: str) -> _Nature:
+    own = (entry.path, entry.type, first_name, entry.error, entry.mode, entry.nlink, entry.size)
+    return (*own, entry.target, entry.xattrs)
+
+
+class Shown:
+    """What a kernel has shown of one workload, by instant; `unknown` says why that may not be all."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, int], dict[Natures, list[Observation]]] = defaultdict(lambda: defaultdict(list))
+        self.unknown = ""
+
+    def add(self, history: History, observation: Observation) -> None:
+        """One more outcome."""
+        self._seen[history.started, history.returned][natures(observation)].append(observation)
+
+    def has(self, history: History, observation: Observation) -> bool:
+        """Whether it has shown the outcome, in each version of what is left open that the question is asked about."""
+        alike = self._seen[history.started, history.returned].get(natures(observation), ())
+        return any(is_version_of(observation.tree, known.tree) for known in alike)
+
+    def differences(self, history: History, observation: Observation) -> list[str]:
+        """In words: what the outcome has that the nearest one has not."""
+        mine, seen = natures(observation), self._seen[history.started, history.returned]
+        if not seen:
+            return ["there is no such instant"]
+        nearest = min(seen, key=lambda theirs: (len(set(mine[1]) ^ set(theirs[1])), repr(theirs)))
+        if mine[0] != nearest[0]:
+            return [f"mounting fails with errno {mine[0]}" if mine[0] else "it mounts"]
+        if mine == nearest:
+            return ["a file has bytes that it never has there"]
+        here, there = ({str(nature[0]): nature for nature in side[1]} for side in (mine, nearest))
+        changed = sorted(path for path in here | there if here.get(path) != there.get(path))
+        told = [f"{path} is {_told(here.get(path))}, there {_told(there.get(path))}" for path in changed]
+        return told[:_PATHS_SHOWN] + [f"{len(told) - _PATHS_SHOWN} more names"] * (len(told) > _PATHS_SHOWN)
+
+
+def _told(nature: _Nature | None) -> str:
+    if nature is None:
+        return "missing"
+    path, kind, first_name, error, mode, nlink, size, target, xattrs = nature
+    if error:
+        return f"a {kind} that cannot be read (errno {error})"
+    said = {
+        f"of {size} bytes": kind == "file",
+        f"to {target}": kind == "symlink",
+        f"with {nlink} links": nlink != 1,
+        f"the same as {first_name}": first_name != path,
+        f"with attributes {xattrs}": bool(xattrs),
+        f"of mode {mode:o}": True,
+    }
+    return " ".join([f"a {kind}", *(text for text, matters in said.items() if matters)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Collector:
+    """A judge that objects to nothing and remembers everything."""
+
+    shown: Shown
+
+    name = "shown"
+    version = ""
+    depends_on = INSTANT
+
+    def wants(self, recover: dict[str, object]) -> bool:
+        return bool(recover["walk"])
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        self.shown.add(history, observation)
+        return Opinion(Verdict.HOLDS, True, "")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The other kernel, or the same one with another target. `name` is what it was asked for by (`kernel:7.2`).
+
+    plan      what is done with a workload there, but for the workload, the judges and the disk
+    settings  of guests with that kernel
+    """
+
+    name: str
+    plan: Plan
+    settings: MachineSettings
+
+
+@dataclass(eq=False)
+class DifferenceJudge:
+    """Objects to what the reference cannot show. Use it in a `with` statement: it has guests of its own."""
+
+    reference: Reference
+    _own: threading.local = field(default_factory=threading.local)
+    _guests: ExitStack = field(default_factory=ExitStack)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    depends_on = INSTANT
+
+    def __enter__(self) -> "DifferenceJudge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._guests.close()
+
+    @property
+    def name(self) -> str:
+        """See `Judge`."""
+        return f"{PREFIX}{self.reference.name}"
+
+    @property
+    def version(self) -> str:
+        """See `Judge`: the guest that it compares with."""
+        plan = self.reference.plan
+        return f"{plan.guest} {plan.target.digest()} {plan.base.id}"
+
+    def wants(self, recover: dict[str, object]) -> bool:
+        """It looks at the tree."""
+        return bool(recover["walk"])
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if reason := why_no_boot(observation):
+            return Opinion(Verdict.UNDECIDED, True, reason)
+        shown = Shown()
+        for shown in self._runs(history.workload):
+            if shown.has(history, observation):
+                return Opinion(Verdict.HOLDS, True, "")
+            if shown.unknown:
+                return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name}: {shown.unknown}")
+        told = "; ".join(shown.differences(history, observation))
+        return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
+
+    def _runs(self, workload: Workload) -> Iterator[Shown]:
+        """What the reference has shown, after one run more each time; those of the last workload are remembered."""
+        if getattr(self._own, "workload", None) != workload:
+            self._own.workload, self._own.shown, self._own.runs = workload, Shown(), 0
+        if self._own.runs:
+            yield self._own.shown
+        while self._own.runs < RUNS_MAX:
+            self._run(workload, self._own.shown)
+            self._own.runs += 1
+            yield self._own.shown
+
+    def _run(self, workload: Workload, shown: Shown) -> None:
+        for held in dict.fromkeys((*DISKS, self.reference.plan.how.held)):
+            how = replace(self.reference.plan.how, held=held)
+            plan = replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
+            with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+                try:
+                    result = examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
+                except CrashDiskEndedError as error:
+                    del self._own.machine
+                    shown.unknown = str(error)
+                    return
+                except OperationFailedError as error:
+                    shown.unknown = str(error)
+                    return
+            if result.verdict is not Verdict.HOLDS:
+                shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
+
+    def _machine(self) -> Machine:
+        """That of this thread."""
+        if not hasattr(self._own, "machine"):
+            machine = Machine(settings_for_recorders(self.reference.settings, [self.reference.plan.how.recorder]))
+            with self._lock:
+                self._guests.callback(machine.close)
+            machine.boot()
+            self._own.machine = machine
+        return self._own.machine  # type: ignore[no-any-return]

@@ -1,0 +1,110 @@
+"""What is held against a file system: the levels of `--expect`."""
+
+from dataclasses import dataclass
+
+from postcrash.checkers import CHECKERS, PRACTICE
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.exploration import tears_blocks
+from postcrash.harness.examination.judges import CheckerJudge, Judge, PropertyJudge
+from postcrash.harness.expectations.contract import Contract
+from postcrash.model import Verdict
+from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, UnknownPropertyError, property_named
+from postcrash.properties.kinds import Durable
+from postcrash.properties.promises import practice_of, said_of, standing_text
+from postcrash.targets import Target
+
+_BY_OPEN_FLAGS = frozenset({"D-osync-data", "D-odsync-data"})
+"""Properties of calls that are durable when they return, by how the file was opened."""
+DOCUMENTS, PRACTISED, CONTRACT = "documents", "practice", "contract"
+KERNEL, TARGET = "kernel", "target"
+LEVELS = {
+    DOCUMENTS: "what manual pages and the kernel's documentation promise",
+    PRACTISED: "also what developers of Linux's file systems hold each other to in fstests",
+    f"{CONTRACT}:FILE": "also the properties that held where `characterize --contract FILE` measured them",
+    f"{KERNEL}:NAME": "instead, that nothing shows which the kernel NAME cannot show",
+    f"{TARGET}:NAME": "the same of another target, such as other mount options, on the same kernel",
+}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A level, by the `name` that it was asked for.
+
+    contract   what the level contract:FILE adds
+    compared   for the levels kernel:NAME and target:NAME, the only judge, which compares
+    """
+
+    name: str
+    contract: Contract | None = None
+    compared: Judge | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs a reference (see `harness.reference`)."""
+        return self.name.partition(":")[0] in (KERNEL, TARGET)
+
+    @staticmethod
+    def named(name: str) -> "Expectation":
+        """The level that the command line calls `name`. Raises UsageError."""
+        level, _, value = name.partition(":")
+        if level == CONTRACT and value:
+            return Expectation(name, Contract.load(value))
+        if level in (KERNEL, TARGET) and value:
+            return Expectation(name)
+        if name not in (DOCUMENTS, PRACTISED):
+            raise UsageError(f"{name!r} is no expectation: choose one of {', '.join(LEVELS)}")
+        return Expectation(name)
+
+    def judges(self, target: Target, model: str) -> tuple[Judge, ...]:
+        """Who judges: of practice, only checkers of which a rule says that `target` is held to them.
+
+        Raises UsageError where a contract is not about the target, or names a property that there is not.
+        """
+        if self.compares:
+            assert self.compared is not None, "the reference is opened first"
+            return (self.compared,)
+        practice = () if self.name == DOCUMENTS else PRACTICE
+        held_to = (checker for checker in practice if practice_of(target, model, checker.name))
+        properties = dict.fromkeys((*_documented(target, model), *self._by_contract(target, model)))
+        return (*map(CheckerJudge, (*CHECKERS, *held_to)), *map(PropertyJudge, properties))
+
+    def _by_contract(self, target: Target, model: str) -> tuple[Property, ...]:
+        if self.contract is None:
+            return ()
+        try:
+            return tuple(map(property_named, self.contract.of_target(target.name, model, self._file)))
+        except UnknownPropertyError as error:
+            raise UsageError(f"{self._file}: {error}") from error
+
+    @property
+    def _file(self) -> str:
+        return self.name.partition(":")[2]
+
+    def standing(self, target: Target, model: str, judge: str, verdict: Verdict) -> str:
+        """What a verdict means beside what is promised or held to, with the rule; empty if undecided."""
+        if verdict is Verdict.UNDECIDED or self.compares:
+            return ""
+        kept = "kept" if verdict is Verdict.HOLDS else "broken"
+        if held_to := practice_of(target, model, judge):
+            return f"{kept} in practice: {held_to.rule} ({held_to.source})"
+        about = said_of(target, model, judge)
+        if self.contract is not None and about.promise is None and judge in self.contract.held.get(target.name, {}):
+            held = self.contract.held[target.name][judge]
+            rests_on = f"{held.states} crash states of {held.workloads} workloads"
+            return f"{kept}: {self._file} ({judge} held on {self.contract.kernel}, in {rests_on})"
+        return standing_text(about, verdict)
+
+
+def _documented(target: Target, model: str) -> tuple[Property, ...]:
+    """The properties that documents promise of `target`, but for those that have no question here.
+
+    What a call makes durable is asked by the checker `durability`, which knows no mount options. Blocks that are torn
+    are a question on a device that tears them.
+    """
+    promised = (each for each in PROPERTIES if said_of(target, model, each.name).promise)
+    torn = () if tears_blocks(model) else TORN_BLOCKS
+    return tuple(each for each in promised if not _is_for_durability(each) and each.name not in torn)
+
+
+def _is_for_durability(prop: Property) -> bool:
+    return isinstance(prop, Durable) and (bool(prop.barriers) or prop.name in _BY_OPEN_FLAGS)

@@ -1,0 +1,61 @@
+"""The kernel or target that others are compared with, as the command line names it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE
+from postcrash.harness.examination.crash_in_recovery import SameRecovery
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
+from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
+from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.outline import outline
+from postcrash.harness.session import Session, settings_for
+from postcrash.reports.store.records import Finding
+from postcrash.targets import Target
+
+
+@contextmanager
+def opened(session: Session, expected: Expectation, target: Target, how: Exploration) -> Iterator[Expectation]:
+    """The expectation with the judge that compares, if it has one; its guests end with the context."""
+    if not expected.compares:
+        yield expected
+        return
+    if how.depth > 1:
+        raise UsageError(f"--expect {expected.name} compares first recoveries only: leave --depth out")
+    with DifferenceJudge(reference_named(session, expected.name, target, how)) as judge:
+        yield replace(expected, compared=judge)
+
+
+@contextmanager
+def judges_of(session: Session, finding: Finding, target: Target, how: Exploration) -> Iterator[tuple[Judge, ...]]:
+    """The judge that a finding names; none where it is about lost guests or about two recoveries."""
+    name, how = finding.checker, replace(how, recovery="both" if finding.recover.get("repair") else "mount")
+    if name in (CASUALTY_JUDGE, SameRecovery.name):
+        yield ()
+    elif name.startswith(PREFIX):
+        with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how)) as judge:
+            yield (judge,)
+    else:
+        yield judges_named([name])
+
+
+def reference_named(session: Session, name: str, target: Target, how: Exploration) -> Reference:
+    """What `kernel:NAME` or `target:NAME` stands for, beside `target` on the session's kernel. Raises HarnessError."""
+    level, _, value = name.partition(":")
+    kernel, other = session.kernel, target
+    if level == TARGET:
+        other = session.target(value)
+    if level == KERNEL:
+        known = session.kernels_called(value)
+        found = next((each for each in known if has_file_system(each, target.fstype)), None)
+        if found is None:
+            raise UsageError(f"no kernel called {value} has {target.fstype} (target {target.name})")
+        kernel = found
+    kinds = tree_recoveries(other, how.recovery)
+    session.require_programs(other, kernel, kinds)
+    plan = outline(session, other, (), kinds, how, kernel)
+    return Reference(name, plan, settings_for(kernel, session.root_of(kernel)))

@@ -1,0 +1,1 @@
+"""One finding: made smaller, shown again, described."""

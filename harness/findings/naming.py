@@ -1,0 +1,28 @@
+"""Findings as they are shown: with the writes that the crash lost named by the file system's own tools."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from postcrash._core import Recording
+from postcrash.harness.examination.crash_in_recovery import source_of
+from postcrash.reports.explanation.explanation import ExplanationError, explain
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import NotInStoreError, Store
+from postcrash.targets import UnknownTargetError, target_named
+
+
+def named(findings: Iterable[Finding], store: Store) -> list[Finding]:
+    """The findings with names; as they are where the recording is gone, or the target is not one of ours."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda finding: _named(finding, store), findings))
+
+
+def _named(finding: Finding, store: Store) -> Finding:
+    try:
+        fstype = target_named(finding.target).fstype
+        with source_of(store, finding) as (source, _):
+            explanation = explain(finding, Recording(source.recording), source.base, fstype)
+    except (UnknownTargetError, NotInStoreError, ExplanationError):
+        return finding
+    return replace(finding, explanation=explanation)

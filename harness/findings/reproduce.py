@@ -1,0 +1,103 @@
+"""The shell script of a finding: what is run to see whether it shows, and in which form it first does."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from postcrash._core import Interval, Recording
+from postcrash.harness.examination.repair import is_repaired
+from postcrash.harness.findings.symptom import objects, symptom
+from postcrash.harness.guests.script_guest import Ran
+from postcrash.model import History, Observation, parse_workload
+from postcrash.reports.explanation.epochs import crash_event
+from postcrash.reports.script.shell_operations import NoCommandError
+from postcrash.reports.script.shell_script import Cut, Flakey, Logged, script
+from postcrash.reports.store.records import Finding
+from postcrash.targets import Target
+
+_NO_FLUSH = "lying"
+"""The device model of drives that ignore flushes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A script and how its runs ended: the exit code of each (None: it did not end), and what the last one printed."""
+
+    text: str
+    cut: Cut
+    codes: tuple[int | None, ...] = ()
+    printed: str = ""
+
+    @property
+    def shown(self) -> int:
+        """In how many runs the violation showed."""
+        return sum(code == 1 for code in self.codes)
+
+
+def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
+    """The scripts that may show the finding, simplest first. Raises NoCommandError where there can be none."""
+    if finding.model.partition(":")[0] == _NO_FLUSH:
+        raise NoCommandError(f"on a disk of the model {finding.model} flushes do nothing: no script shows that")
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    history = History(workload, finding.started, finding.returned)
+    observation = None if finding.observation is None else Observation.from_wire(finding.observation)
+    found = symptom(finding.checker, history, observation, repaired=is_repaired(finding.recover))
+    title = f"{finding.target}, {finding.checker}: {finding.message}"
+    cuts: dict[Cut, None] = dict.fromkeys(
+        [*_flakey(finding, history, observation), *_logged(finding, recording, interval)]
+    )
+    return tuple(Reproducer(script(title, target, workload, list(history.trees), found, cut), cut) for cut in cuts)
+
+
+def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], Ran], times: int) -> Reproducer:
+    """The first script that shows the violation, run `times` times; else the first one, run once."""
+    first: Reproducer | None = None
+    for candidate in scripts:
+        ran = run(candidate.text)
+        attempt = Reproducer(candidate.text, candidate.cut, (ran.code,), ran.printed)
+        if ran.code == 1:
+            more = [run(candidate.text) for _ in range(times - 1)]
+            codes = (ran.code, *(each.code for each in more))
+            return Reproducer(candidate.text, candidate.cut, codes, [ran, *more][-1].printed)
+        first = first or attempt
+    assert first is not None
+    return first
+
+
+def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[Flakey]:
+    """Power cuts between operations after which the judge objects to the same observation."""
+    for count in dict.fromkeys([finding.started, finding.returned]):
+        is_recorded = count >= len(history.workload.setup)
+        if (
+            is_recorded
+            and observation
+            and objects(finding.checker, History(history.workload, count, count), observation)
+        ):
+            yield Flakey(count)
+
+
+def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[Logged]:
+    """Power cuts near the one of the finding: how a kernel cuts its writes into flushes depends on the device."""
+    done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
+    is_inside = finding.started > finding.returned
+    near = [done, done - 1, done + 1] if is_inside else [done]
+    near = [flushes for flushes in near if flushes >= -1]
+    for flushes in near:
+        yield Logged(finding.started, flushes, (), is_inside)
+    lost = finding.explanation.lost if finding.explanation and not finding.explanation.lost_omitted else ()
+    for flushes in near if lost else ():
+        if flushes >= 0:
+            yield Logged(finding.started, flushes, lost, is_inside)
+
+
+def _flushes(recording: Recording, before: int) -> int:
+    """Flushes that were done before that event, since the last operation started or returned."""
+    done, waiting = 0, set()
+    for event in recording.events()[:before]:
+        match event:
+            case ("flush", ident) | ("write", ident, _, _, _, True):
+                waiting.add(ident)
+            case ("complete", ident) if ident in waiting:
+                done += 1
+            case ("started", _) | ("returned", _, _):
+                done = 0
+    return done

@@ -1,0 +1,134 @@
+"""What of a recovered tree shows that a judge objects, as commands of the shell.
+
+Of the names that were found, those are left out that make no difference: the judge objects whatever instant of the
+workload they are from.
+"""
+
+import shlex
+from collections.abc import Iterator
+
+from postcrash.checkers.boots import STOPS
+from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.model import Entry, History, Observation, Tree, Verdict
+from postcrash.model.tree import ROOT_PATH
+from postcrash.reports.explanation.comparison import MADE_BY_MKFS, entry_lines
+from postcrash.reports.script.shell_operations import NoCommandError, byte_of, quoted
+from postcrash.reports.script.shell_script import Symptom
+
+_NOT_LOOKED_FOR = {
+    "kernel-log": "what it found is in the kernel's log",
+    "usable": "it changes and removes everything after recovery",
+    "guest": "recovery takes the kernel with it",
+}
+
+SPECIAL = {"fifo": "fifo", "socket": "socket", "char": "character special file", "block": "block special file"}
+"""What stat(1) calls special files."""
+
+
+def symptom(checker: str, history: History, observation: Observation | None, *, repaired: bool = False) -> Symptom:
+    """What shows the finding of `checker` in `observation`. Raises NoCommandError where a script cannot look for it.
+
+    With `repaired`, the target's repair is run before the mount.
+    """
+    if checker in _NOT_LOOKED_FOR or observation is None:
+        raise NoCommandError(
+            f"a script cannot look for what {checker} found: {_NOT_LOOKED_FOR.get(checker, 'no tree')}"
+        )
+    if checker == "mounts":
+        return Symptom("mount", (), ("expected: it mounts", "found: it does not"), repaired)
+    if checker == "fsck":
+        objects_to = ("expected: nothing that fsck objects to after recovery", "found: fsck objects")
+        return Symptom("fsck", (), objects_to, repaired)
+    if checker == "boots":
+        asks = ("expected: the repair before the mount goes well", "found: it asks for a person")
+        return Symptom("boot", (f'[ "$status" -ge {STOPS} ]',), asks, repaired)
+    judge, found = _judge(checker), observation.tree
+    paths = _needed(judge, history, found)
+    tests = tuple(test for path in paths for test in shell_tests(path, found, history))
+    claims = tuple(line for path in paths for line in _claim(path, found, history))
+    return Symptom("tree", tests, claims, repaired)
+
+
+def objects(checker: str, history: History, observation: Observation) -> bool:
+    """Whether the judge objects to the observation at `history`."""
+    return _judge(checker).opinion(history, observation).verdict is Verdict.VIOLATED
+
+
+def _judge(checker: str) -> Judge:
+    try:
+        return judges_named([checker])[0]
+    except LookupError:
+        raise NoCommandError(f"a script cannot look for what {checker} found: it compares two recoveries") from None
+
+
+def _instants(history: History) -> tuple[Tree, ...]:
+    return history.trees[len(history.workload.setup) : history.started + 1]
+
+
+def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
+    """The names on which the judgement rests."""
+    paths = frozenset(found.paths()).union(*(tree.paths() for tree in _instants(history)))
+    needed = sorted(paths - MADE_BY_MKFS - {ROOT_PATH})
+    for path in list(needed):
+        fewer = [other for other in needed if other != path]
+        trees = [_with(tree, found, fewer) for tree in _instants(history)]
+        if all(judge.opinion(history, Observation(0, tree)).verdict is Verdict.VIOLATED for tree in trees):
+            needed = fewer
+    return needed
+
+
+def _with(tree: Tree, found: Tree, paths: list[str]) -> Tree:
+    """`tree` with what was found at `paths` and at the folders on the way to them."""
+    changes: dict[str, Entry | None] = {}
+    for path in paths:
+        parts = path.split("/")
+        changes |= {above: found.get(above) for above in ("/".join(parts[:n]) for n in range(1, len(parts) + 1))}
+    return tree.changed(changes)
+
+
+def shell_tests(path: str, found: Tree, history: History) -> Iterator[str]:
+    """Commands of the shell, all of them true in a directory that has at `path` what `found` has."""
+    entry, name = found.get(path), quoted(path)
+    if entry is None:
+        yield f"[ ! -e {name} ] && [ ! -L {name} ]"
+        return
+    if entry.error:
+        yield f"! {'ls' if entry.type == 'dir' else 'cat'} {name} >/dev/null 2>&1"
+        return
+    same = [entry, *(tree[path] for tree in _instants(history) if path in tree)]
+    match entry.type:
+        case "file":
+            runs = [f"{run.end - run.start}:{byte_of(run.source):03o}" for run in entry.segments]
+            yield f"[ -f {name} ]"
+            yield " ".join(["holds", name, *runs])
+        case "dir":
+            yield f"[ -d {name} ]"
+        case "symlink":
+            yield f'[ "$(readlink {name})" = {shlex.quote(entry.target)} ]'
+        case "char" | "block":
+            number = ":".join(f"{int(part):x}" for part in entry.target.split(":"))
+            yield f'[ "$(stat -c %F:%t:%T {name})" = {shlex.quote(f"{SPECIAL[entry.type]}:{number}")} ]'
+        case "fifo" | "socket":
+            yield f'[ "$(stat -c %F {name})" = {SPECIAL[entry.type]} ]'
+        case _:
+            yield f"[ -e {name} ] && [ ! -f {name} ] && [ ! -d {name} ]"
+    if entry.type == "file" and any(other.nlink != 1 for other in same):
+        yield f'[ "$(stat -c %h {name})" = {entry.nlink} ]'
+    for attribute in sorted({attribute for other in same for attribute, _ in other.xattrs}):
+        yield _attribute(name, attribute, dict(entry.xattrs).get(attribute))
+
+
+def _attribute(name: str, attribute: str, value: str | None) -> str:
+    get = f"getfattr -e hex -n {shlex.quote(attribute)} {name} 2>/dev/null"
+    if value is None:
+        return f"! {get} >/dev/null"
+    return f"{get} | grep -qxF {shlex.quote(f'{attribute}=0x{value}')}"
+
+
+def _claim(path: str, found: Tree, history: History) -> Iterator[str]:
+    def said(tree: Tree) -> str:
+        return "; ".join(entry_lines(path, tree, history.workload))
+
+    after, done = said(history.trees[history.returned]), said(history.trees[history.started])
+    yield f"{path} after the operations: {after}" + (f"; or: {done}" if done != after else "")
+    yield f"{path} found: {said(found)}"

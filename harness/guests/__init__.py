@@ -1,0 +1,1 @@
+"""Guests: kernels, engines, root folders, and the machine that drives one."""

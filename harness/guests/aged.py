@@ -1,0 +1,80 @@
+"""Aged base images: nearly full and fragmented, so that what a workload writes goes into blocks that were in use.
+
+A guest ages the fresh image once: it appends to many files in turns, each piece written back at once so that they lie
+between each other, and removes every sixth. They are in a folder that is never listed. The image is what a crash after
+a last sync leaves; like any base image it is mounted before a workload is set up.
+"""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from postcrash._core import Recording, intervals, write_state
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.pattern import pattern, stale
+from postcrash.targets import BaseImage, Target, keep_image, known_image
+
+FOLDER = ".aged"
+"""In the root; the agent does not list it."""
+_FILES, _ROUNDS, _REMOVED_EVERY = 48, 4, 6
+_BLOCK_BYTES, _HEAD_BYTES = 4096, 32
+_MODEL = "cache"
+
+
+def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, guest: str, folder: Path) -> BaseImage:
+    """The image `fresh`, aged by files of `target.aged_mib` in all; in `folder`, made if it is not there.
+
+    `guest` is the digest of the guests that `settings` start, as other guests may age an image in another way. Raises
+    InfrastructureError, and UsageError where the files do not fit.
+    """
+    made_by = repr((fresh.id, target.mount_wire(), target.aged_mib, guest))
+    stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
+    known = known_image(folder, stem)
+    if known is not None:
+        return known
+    assert target.aged_mib is not None
+    length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // _BLOCK_BYTES * _BLOCK_BYTES
+    try:
+        with tempfile.TemporaryDirectory(prefix=".aged-", dir=folder) as scratch, Machine(settings) as machine:
+            recording, image = Path(scratch) / "recording", Path(scratch) / "image"
+            machine.record(fresh.path, target.mount_wire(), _ageing(length), recording, {})
+            last = intervals(Recording(recording), fresh.path, _MODEL)[-1].index
+            write_state(Recording(recording), fresh.path, _MODEL, last, [], image)
+            _to_garbage(image, length)
+            return keep_image(image, folder, stem)
+    except UsageError as error:
+        raise UsageError(f"target {target.name}: aged_mib = {target.aged_mib} cannot be: {error}") from error
+    except OSError as error:
+        raise InfrastructureError(f"aged image of {target.name} in {folder}: {error.strerror or error}") from error
+
+
+def _ageing(length: int) -> Workload:
+    """Every piece has `length` bytes."""
+    files = [f"{FOLDER}/{number}" for number in range(_FILES)]
+    builder = WorkloadBuilder().begin().mkdir(FOLDER)
+    for file in files:
+        builder.creat(file)
+    for _ in range(_ROUNDS):
+        for file in files:
+            builder.append(file, length).writeback(file)
+    builder.sync()
+    for file in files[::_REMOVED_EVERY]:
+        builder.unlink(file)
+    return builder.sync().build("ageing")
+
+
+def _to_garbage(image: Path, length: int) -> None:
+    """Make what the files held, still there or not, into the garbage that a workload's own bytes are told from."""
+    written = {
+        pattern(tag, round_ * length + offset, _HEAD_BYTES)
+        for tag, round_ in enumerate(number for number in range(_ROUNDS) for _ in range(_FILES))
+        for offset in range(0, length, _BLOCK_BYTES)
+    }
+    with image.open("r+b") as file:
+        for number in range(image.stat().st_size // _BLOCK_BYTES):
+            file.seek(number * _BLOCK_BYTES)
+            if file.read(_HEAD_BYTES) in written:
+                file.seek(number * _BLOCK_BYTES)
+                file.write(stale(number, _BLOCK_BYTES))

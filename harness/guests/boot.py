@@ -1,0 +1,65 @@
+"""Whether user-mode Linux boots on this machine, and the consoles of guests that do not."""
+
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from postcrash.harness.errors import BootError, InfrastructureError
+from postcrash.harness.guests.engine import BOOT_ID, uml_library
+from postcrash.harness.guests.guest_identity import content_digest
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.reports.consoles import keep_console
+
+
+def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False) -> str | None:
+    """Why user-mode Linux does not boot here, if it does not: one sentence, which names the file with the console.
+
+    Tried once between two starts of this machine for each kernel, unless `fresh`. One that ran out of time is tried
+    twice, and again when it is asked for next: this machine may have been busy. Raises InfrastructureError where that
+    cannot be tried.
+    """
+    tried = hashlib.sha256(f"{content_digest(kernel.path)} {content_digest(uml_library())}".encode()).hexdigest()[:16]
+    answer = cache / "uml" / f"{BOOT_ID.read_text().strip()}-{tried}"
+    try:
+        if answer.is_file() and not fresh:
+            return answer.read_text() or None
+        answer.parent.mkdir(parents=True, exist_ok=True)
+        answer.unlink(missing_ok=True)
+        settings = MachineSettings(kernel.path, root, kernel.engine)
+        reason, in_time = _try_boot(settings, cache)
+        if not in_time:
+            reason, in_time = _try_boot(settings, cache)
+        if in_time:
+            _write(answer, reason)
+        return reason or None
+    except OSError as error:
+        raise InfrastructureError(f"{answer}: {error.strerror}") from error
+
+
+def _try_boot(settings: MachineSettings, cache: Path) -> tuple[str, bool]:
+    """Why it does not boot, empty if it does; and whether that was known before its time was over."""
+    started = time.monotonic()
+    try:
+        with Machine(settings):
+            return "", True
+    except BootError as error:
+        in_time = time.monotonic() - started < settings.engine.boot_timeout_s
+        return _with_console(str(error), error.evidence, cache), in_time
+
+
+def _with_console(sentence: str, console: str, cache: Path) -> str:
+    """The sentence, and the name of the file in `cache` where the console is now. Raises OSError."""
+    if not console.strip():
+        return f"{sentence} (its console is empty)"
+    return f"{sentence} (console: {keep_console(cache, {'what': sentence, 'console': console})})"
+
+
+def _write(place: Path, text: str) -> None:
+    """Whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=place.parent)
+    with os.fdopen(handle, "w", errors="replace") as file:
+        file.write(text)
+    os.rename(name, place)

@@ -1,0 +1,49 @@
+"""What a guest is made of, as a digest: two guests may have the same name and come to other results."""
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guests.engine import Engine, Qemu
+from postcrash.harness.guests.guest_root import AGENT
+from postcrash.harness.guests.kernel import Kernel
+
+
+def guest_digest(kernel: Kernel, root: Path) -> str:
+    """SHA-256 over the content of the kernel, of what runs it, and of the folder `root` with modules and programs.
+
+    The agent does not count: it belongs to our own code, which results depend on as well (`tool_digest`), so that a
+    finding keeps its id when only our code has changed. Raises InfrastructureError if a file cannot be read.
+    """
+    parts = (content_digest(kernel.path), _engine(kernel.engine), _root_digest(root))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def content_digest(path: Path) -> str:
+    """SHA-256 of a file, which is read again only when it has changed. Raises InfrastructureError."""
+    try:
+        now = path.stat()
+        return _content_digest(path, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    except OSError as error:
+        raise InfrastructureError(f"{path}: {error.strerror}") from error
+
+
+@lru_cache(maxsize=1024)
+def _content_digest(path: Path, *_: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _engine(engine: Engine) -> str:
+    """Without what only says how long a boot may take, or where a log goes."""
+    program = content_digest(engine.program) if isinstance(engine, Qemu) else ""
+    return f"{engine.label}, {engine.memory_mib} MiB {program}"
+
+
+@lru_cache(maxsize=64)
+def _root_digest(root: Path) -> str:
+    """A root folder never changes once it is there: its name tells what is in it."""
+    files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    parts = [f"{file}\0{content_digest(root / file)}" for file in files if file != AGENT]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

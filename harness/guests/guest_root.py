@@ -1,0 +1,121 @@
+"""The guest's root: a small read-only folder with the agent as init, kernel modules and the fsck programs.
+
+Nothing else of the host is visible to the guest, which may be busy with a hostile image.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.initramfs import initramfs
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.modules import Modules, module_name, uncompressed
+from postcrash.targets import TARGETS, Target
+
+AGENT = Path("init")
+"""Its place in a root folder."""
+_BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
+_MAPPINGS = ("log-writes", "mirror", "flakey")
+_LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
+"""What ldd names by its path: libraries, and the program's own loader, for which it may show the system's."""
+
+
+def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:
+    """The root folder for `kernel` and `targets`, made in `cache` if it is not there."""
+    try:
+        agent = find_binary("postcrash-agent")
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
+    files = {AGENT: agent.read_bytes(), **module_files(kernel, targets)}
+    for program in sorted({program for target in targets for program in target.programs}):
+        if Path(program).exists():
+            files |= with_libraries(program)
+    return cached_root(files, cache)
+
+
+def cached_root(files: dict[Path, bytes], cache: Path) -> Path:
+    """A root folder with `files` (and empty folders to mount on), made in `cache` if it is not there."""
+    folder = cache / "guest-root" / _digest(files)
+    if not folder.is_dir():
+        _make(folder, files)
+    return folder
+
+
+def packed(root: Path) -> Path:
+    """The root folder as an initramfs, beside it."""
+    archive = root.with_suffix(".cpio")
+    try:
+        if not archive.is_file():
+            with tempfile.NamedTemporaryFile(prefix=".root-", dir=archive.parent, delete=False) as made:
+                made.write(initramfs(root))
+            Path(made.name).rename(archive)
+    except OSError as error:
+        raise InfrastructureError(f"guest root {archive}: {error.strerror or error}") from error
+    return archive
+
+
+def has_program(root: Path, program: str) -> bool:
+    """Whether the guest has `program` (an absolute path)."""
+    return (root / Path(program).relative_to("/")).is_file()
+
+
+def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
+    """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
+    if kernel.modules is None:
+        return {}
+    modules = Modules(kernel.modules)
+    needs = {"boot": _BOOT_MODULES} | {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
+    for target in targets:
+        needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
+    files: dict[Path, bytes] = {}
+    for need, names in needs.items():
+        places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
+        files |= {place: uncompressed(file) for place, file in places.items()}
+        files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
+    return files
+
+
+def with_libraries(program: str) -> dict[Path, bytes]:
+    """A program of this machine (an absolute path) and its libraries, by their places in a root folder."""
+    return {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
+
+
+def _libraries(program: str) -> Iterable[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise InfrastructureError(f"ldd cannot be run: {error.strerror}") from error
+    return _LIBRARY.findall(listed.stdout)
+
+
+def _digest(files: dict[Path, bytes]) -> str:
+    digest = hashlib.sha256()
+    for place, content in sorted(files.items()):
+        digest.update(f"{place}\0".encode())
+        digest.update(hashlib.sha256(content).digest())
+    return digest.hexdigest()[:16]
+
+
+def _make(folder: Path, files: dict[Path, bytes]) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".root-", dir=folder.parent) as made:
+            root = Path(made) / "root"
+            for empty in ("dev", "proc", "sys", "tmp", "mnt"):
+                (root / empty).mkdir(parents=True)
+            for place, content in files.items():
+                (root / place).parent.mkdir(parents=True, exist_ok=True)
+                (root / place).write_bytes(content)
+                (root / place).chmod(0o755)
+            if not folder.is_dir():
+                root.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():
+            raise InfrastructureError(f"guest root {folder}: {error.strerror or error}") from error

@@ -1,0 +1,18 @@
+"""Which kernels have dm-log-writes, found out without booting them."""
+
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernel_config import config_of, sets
+from postcrash.harness.guests.modules import module_is_there
+
+_MODULE, _OPTION = "dm_log_writes", "DM_LOG_WRITES"
+
+
+def has_log_writes(kernel: Kernel) -> bool:
+    """Whether `kernel` has dm-log-writes. False also where nothing is known of a kernel.
+
+    Raises InfrastructureError if depmod's lists cannot be read.
+    """
+    if kernel.modules is not None:
+        return module_is_there(kernel.modules, _MODULE)
+    config = config_of(kernel.path, None)
+    return config is not None and sets(config, _OPTION)

@@ -1,0 +1,287 @@
+"""A machine: one crash disk process with its guest, and the requests that it answers.
+
+The messages are those of recorders/crashdisk/src/control.rs.
+"""
+
+import errno
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.errors import (
+    BootError,
+    CrashDiskEndedError,
+    GuestLostError,
+    HarnessError,
+    InfrastructureError,
+    LostAtWork,
+    OperationFailedError,
+    UsageError,
+)
+from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
+from postcrash.harness.guests.kernel import is_static
+from postcrash.model import Workload
+
+Event = dict[str, Any]
+_TERMINATION_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSettings:
+    """How guests are started. `root` is a folder for UML, an initramfs for QEMU.
+
+    `disk_mib` is the size of the test disk that they see; images may be smaller.
+    """
+
+    kernel: Path
+    root: Path
+    engine: Engine = field(default_factory=Uml)
+    disk_mib: int = 1024
+    command_timeout_s: float = 30.0
+    plain_disk: Path | None = None
+    log_disk: bool = False
+    """Guests have a disk where dm-log-writes can log, which their kernel has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is explored: a recording, the base image that it was made on, and the device model."""
+
+    recording: Path
+    base: Path
+    model: str
+
+    def to_wire(self) -> dict[str, str]:
+        """As in a request; paths are absolute."""
+        return {"recording": str(self.recording.absolute()), "base": str(self.base.absolute()), "model": self.model}
+
+
+class Machine:
+    """A guest that runs workloads and recovers crash states. Use it in a `with` statement.
+
+    Every method raises InfrastructureError when the machine fails, UsageError when what was asked for cannot be done.
+    A guest that is lost is replaced, and what it was doing tried once more: GuestLostError if that one is lost as well.
+    CrashDiskEndedError if the crash disk's process is gone: then the machine is of no use any more.
+    """
+
+    def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
+        self._settings = settings
+        self._cpu = cpu
+        self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
+        self._log = self._work / "log"
+        self._lost: list[LostAtWork] = []
+        try:
+            program = find_binary("crashdisk")
+            self._process = subprocess.Popen(
+                [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+            )
+        except (BinaryNotFoundError, OSError) as error:
+            shutil.rmtree(self._work, ignore_errors=True)
+            raise InfrastructureError(str(error)) from error
+
+    def __enter__(self) -> Self:
+        try:
+            self.boot()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the guest and its disk. Can be called from another thread, and twice."""
+        self._process.terminate()
+        try:
+            self._process.wait(_TERMINATION_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    @property
+    def has_log_disk(self) -> bool:
+        """Whether dm-log-writes can record its runs."""
+        return self._settings.log_disk
+
+    def take_lost(self) -> list[LostAtWork]:
+        """The guests that were lost since this was last asked, but for those lost over crash states, oldest first."""
+        lost, self._lost = self._lost, []
+        return lost
+
+    def boot(self) -> float:
+        """Start the guest. Returns the seconds that it took. BootError if it does not come up."""
+        try:
+            return self._boot()
+        except BootError as error:
+            kernel, hint = self._settings.kernel, ""
+            if isinstance(self._settings.engine, Uml) and is_static(kernel):
+                hint = f": it is linked statically, so that {LIBRARY} cannot be preloaded, and CPUs with AMX need that"
+            raise BootError(f"{kernel} does not boot: {error}{hint}", error.evidence) from error
+
+    def _boot(self) -> float:
+        settings = self._settings
+        booted = self._ask(
+            "boot",
+            engine=settings.engine.to_wire(),
+            kernel=str(settings.kernel),
+            root=str(settings.root),
+            work=str(self._work),
+            memory_mib=settings.engine.memory_mib,
+            disk_sectors=settings.disk_mib * 2048,
+            cpu=self._cpu,
+            boot_timeout_s=settings.engine.boot_timeout_s,
+            command_timeout_s=settings.command_timeout_s,
+            plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
+            log_disk=str(self._log) if settings.log_disk else None,
+        )
+        return float(booted["seconds"])
+
+    def record(
+        self,
+        base: Path,
+        mount: dict[str, Any],
+        workload: Workload,
+        out: Path,
+        metadata: Event,
+        held: int | None = None,
+        *,
+        blktrace: Path | None = None,
+        log: Path | None = None,
+        log_set_up: bool = True,
+    ) -> None:
+        """Run `workload` on `base` and write the recording to `out`. OperationFailedError if an operation fails.
+
+        With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
+        With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
+        `log`, dm-log-writes stands above the crash disk, and its log is moved there; only where there is a log disk.
+        Without `log_set_up` the log begins where the set-up has been made durable.
+        """
+        if log is not None:
+            self._log.write_bytes(b"")
+        recorded = self._ask(
+            "record",
+            base=str(base.absolute()),
+            out=str(out.absolute()),
+            run={"mount": mount, **workload.to_wire(), "log_writes": log is not None, "log_set_up": log_set_up},
+            metadata=json.dumps(metadata),
+            held=held,
+            blktrace=str(blktrace.absolute()) if blktrace else None,
+        )
+        if recorded["failed"] is not None:
+            number, code = recorded["failed"]
+            failed = workload.operations[number]
+            name = errno.errorcode.get(code, f"errno {code}")
+            message = (
+                f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {mount['fstype']}"
+            )
+            raise OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
+        if log is not None:
+            shutil.copyfile(self._log, log)
+
+    def record_recovery(
+        self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event
+    ) -> None:
+        """Recover the disk `image` and write what the recovery wrote to the recording `out`.
+
+        In it, `started` operations have been started and `returned` have returned.
+        """
+        self._ask(
+            "record-recovery",
+            base=str(image.absolute()),
+            out=str(out.absolute()),
+            recover=recover,
+            marks={"started": started, "returned": returned},
+            metadata=json.dumps(metadata),
+        )
+
+    def explore(
+        self,
+        source: Source,
+        recover: dict[str, Any],
+        budget: Budget,
+        *,
+        recheck_share: float = 0.02,
+        seed: int = 1,
+        brute_force: bool = False,
+        memo: bool = True,
+        intervals: list[int] | None = None,
+        depth: int = 1,
+    ) -> Iterator[Event]:
+        """Explore every crash interval; `seed` is that of random states and of what is run again.
+
+        With `memo`, a state is not run if its recovery would read what an earlier one in this machine has read; brute
+        force runs all. With `depth` 2 also those of the recovery of each crash state are explored.
+
+        Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end. An
+        interval of a recovery comes before that of the state which was recovered, and names it in `within`.
+        """
+        yield from self._stream(
+            "explore",
+            "explored",
+            **source.to_wire(),
+            recover=recover,
+            recoveries_max=budget.recoveries,
+            seconds_max=budget.seconds,
+            bound=budget.bound,
+            samples=budget.samples,
+            recheck_share=recheck_share,
+            seed=seed,
+            brute_force=brute_force,
+            memo=memo and not brute_force,
+            intervals=intervals,
+            depth=depth,
+        )
+
+    def execute(self, source: Source, interval: int, choices: list[tuple[int, int]], recover: dict[str, Any]) -> Event:
+        """Recover one crash state. Returns the event `executed`."""
+        return self._ask("execute", **source.to_wire(), interval=interval, choices=choices, recover=recover)
+
+    def spin(self, device: str, recover: dict[str, Any], count: int) -> Event:
+        """Recover the guest's own `device` `count` times. Returns {"seconds", "entries"}."""
+        result = self._ask("spin", device=device, recover=recover, count=count)["result"]
+        return dict(result)
+
+    def _ask(self, request: str, **fields: object) -> Event:
+        answer: Event = {}
+        for answer in self._stream(request, None, **fields):  # noqa: B007
+            pass
+        return answer
+
+    def _stream(self, request: str, last: str | None, **fields: object) -> Iterator[Event]:
+        """Events up to the one called `last`, or up to the first that answers a request."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise CrashDiskEndedError("the crash disk process has ended") from error
+        for line in self._process.stdout:
+            event: Event = json.loads(line)
+            if event["event"] == "lost-at-work":
+                del event["event"]
+                self._lost.append(LostAtWork(**event))
+                continue
+            if event["event"] == "error":
+                raise self._failure(request, event)
+            yield event
+            if event["event"] == last or (last is None and event["event"] != "lost-guest"):
+                return
+        raise CrashDiskEndedError("the crash disk process has ended")
+
+    def _failure(self, request: str, event: Event) -> HarnessError:
+        if event["kind"] == "lost" and self._lost:
+            return GuestLostError(self._lost[-1])
+        kind = UsageError if event["kind"] == "input" else BootError if request == "boot" else InfrastructureError
+        return kind(event["message"], event["console"])

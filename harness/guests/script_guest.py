@@ -1,0 +1,187 @@
+"""A guest that runs one shell script: a kernel, a root with the programs that scripts need, two disks to overwrite.
+
+There is no crash disk and no agent: what a script shows here it shows with the kernel's own device mapper. The guest
+sees the disks, and the script, as block devices; its console is what the script prints.
+"""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guests.engine import Qemu, uml_library
+from postcrash.harness.guests.guest_root import cached_root, module_files, packed, with_libraries
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.reports.script.shell_script import LOG_MIB
+from postcrash.reports.text import visible
+from postcrash.targets import TARGETS, Target
+
+PROGRAMS = (
+    *(
+        "bash",
+        "cat",
+        "chmod",
+        "cmp",
+        "dd",
+        "grep",
+        "head",
+        "ln",
+        "ls",
+        "mkdir",
+        "mknod",
+        "mv",
+        "od",
+        "readlink",
+        "rm",
+        "rmdir",
+    ),
+    *("sleep", "stat", "sync", "touch", "tr", "truncate", "unlink", "perl", "getfattr", "setfattr"),
+    *("mount", "umount", "blockdev", "dmsetup", "insmod", "xfs_io"),
+)
+MEMORY_MIB = 512
+TIMEOUT_S = 120.0
+"""For a kernel that runs at the machine's speed; under an emulated CPU, four times as long."""
+_CONSOLE_BYTES_MAX = 1 << 20
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+_CONFIGURATION = Path("/etc/mke2fs.conf")
+_BEGIN, _END = "postcrash: script begins", "postcrash: script ends with"
+_ENDED = re.compile(rf"{_BEGIN}\r?\n(.*){_END} (\d+)", re.DOTALL)
+_INIT = f"""#!/usr/bin/bash
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DM_DISABLE_UDEV=1
+mount -t devtmpfs none /dev 2>/dev/null
+exec <>/dev/console >&0 2>&0
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t tmpfs none /tmp
+for need in boot flakey log-writes "$fstype"; do  # an option that the kernel does not know becomes a variable
+    [ -e "/modules/$need" ] || continue
+    while read -r module; do insmod "$module" 2>/dev/null; done <"/modules/$need"
+done
+disks=(/dev/ubd[a-c] /dev/vd[a-c])
+disks=($(ls "${{disks[@]}}" 2>/dev/null))
+tr -d '\\0' <"${{disks[2]}}" >/tmp/reproduce.sh
+echo "{_BEGIN}"
+DISK="${{disks[0]}}" LOG="${{disks[1]}}" bash /tmp/reproduce.sh </dev/null
+echo "{_END} $?"
+sync
+perl -e 'syscall(169, 0xfee1dead, 0x28121969, 0x4321fedc)'  # reboot(2): RB_POWER_OFF
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a script ended: its exit code (None: it did not end in time, or took the kernel along), what it printed."""
+
+    code: int | None
+    printed: str
+
+
+def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: int = 0) -> Ran:
+    """Run a script in a fresh guest with the `root` of `script_root`, and disks of the target's size and for a log.
+
+    It may take `sleeps_s` more seconds than others. Raises InfrastructureError where no guest can be started here.
+    """
+    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+        work = Path(folder)
+        try:
+            for name, mib in (("disk", target.size_mib), ("log", LOG_MIB)):
+                with (work / name).open("wb") as disk:
+                    disk.truncate(mib << 20)
+            content = text.encode()
+            (work / "script").write_bytes(content + bytes(-len(content) % 512))
+        except OSError as error:
+            raise InfrastructureError(f"disks for a script in {work}: {error.strerror}") from error
+        disks = [work / name for name in ("disk", "log", "script")]
+        if isinstance(kernel.engine, Qemu):
+            return _run(
+                _qemu(kernel, kernel.engine, packed(root), target, disks),
+                sleeps_s + TIMEOUT_S * (1 if kernel.engine.kvm else 4),
+                environment={},
+            )
+        others = os.environ.get("LD_PRELOAD")
+        preload = {"LD_PRELOAD": ":".join([str(uml_library()), *filter(None, [others])])}
+        return _run(_uml(kernel, root, target, disks, work), sleeps_s + TIMEOUT_S, preload)
+
+
+def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
+    """The root folder for `kernel`, made in `cache` if it is not there; without programs that are not installed."""
+    targets = (*TARGETS, target)
+    makers = {program for each in targets for program in (each.mkfs[0], *each.programs)}
+    found = [shutil.which(program, path=_PATH) for program in sorted({*PROGRAMS, *makers})]
+    files = {Path("init"): _INIT.encode(), **module_files(kernel, targets)}
+    if _CONFIGURATION.exists():
+        files[_CONFIGURATION.relative_to("/")] = _CONFIGURATION.read_bytes()
+    for program in filter(None, found):
+        files |= with_libraries(program)
+    return cached_root(files, cache)
+
+
+def _uml(kernel: Kernel, root: Path, target: Target, disks: list[Path], work: Path) -> list[str]:
+    return [
+        *(str(kernel.path), f"mem={MEMORY_MIB}M", "root=/dev/root", "rootfstype=hostfs", f"rootflags={root}", "ro"),
+        *(
+            "init=/init",
+            f"fstype={target.fstype}",
+            "panic=-1",
+            "loglevel=4",
+            "con=null",
+            "con0=null,fd:1",
+            "ssl=null",
+            f"uml_dir={work}/",
+        ),
+        *(f"ubd{number}={disk}" for number, disk in enumerate(disks)),
+    ]
+
+
+def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[Path]) -> list[str]:
+    cpu = ("kvm", "host") if engine.kvm else ("tcg", "max")
+    drives = [
+        word
+        for disk in disks
+        for word in (
+            *("-drive", f"id={disk.name},if=none,format=raw,file={str(disk).replace(',', ',,')}"),
+            *("-device", f"virtio-blk-pci,drive={disk.name}"),
+        )
+    ]
+    return [
+        *(str(engine.program), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"),
+        *("-smp", "1", "-accel", cpu[0], "-cpu", cpu[1], "-m", f"{MEMORY_MIB}M", "-serial", "stdio", *drives),
+        *("-kernel", str(kernel.path), "-initrd", str(root)),
+        *("-append", f"console=ttyS0 fstype={target.fstype} panic=-1 loglevel=4 mitigations=off audit=0"),
+    ]
+
+
+def _run(command: list[str], timeout_s: float, environment: dict[str, str]) -> Ran:
+    """Run a guest on one CPU to its end, or kill it with its whole process group."""
+    with tempfile.TemporaryFile() as console:
+        try:
+            process = subprocess.Popen(
+                ["taskset", "--cpu-list", str(random.choice(sorted(os.sched_getaffinity(0)))), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"TMPDIR": "/dev/shm"} | environment,
+                process_group=0,
+            )
+        except OSError as error:
+            raise InfrastructureError(f"{command[0]}: {error.strerror}") from error
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout_s)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        console.seek(0)
+        text = console.read(_CONSOLE_BYTES_MAX).decode(errors="backslashreplace")
+    ended = _ENDED.search(text)
+    if ended is None:
+        return Ran(None, visible(text.replace("\r", "")))
+    return Ran(int(ended[2]), visible(ended[1].replace("\r", "")))

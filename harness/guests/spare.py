@@ -1,0 +1,57 @@
+"""A machine that is started when it is first asked for, and ended when its time is over."""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from postcrash.harness.errors import CrashDiskEndedError
+from postcrash.harness.guests.machine import Machine, MachineSettings
+
+
+class Spare:
+    """One machine for one thing after the other. Use it in a `with` statement.
+
+    `until` is a time of the monotonic clock: then the machine is ended, also while it works, and whoever uses it gets a
+    CrashDiskEndedError.
+    """
+
+    def __init__(self, settings: MachineSettings, until: float | None = None) -> None:
+        self._settings, self._until = settings, until
+        self._machine: Machine | None = None
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self._until is not None and time.monotonic() >= self._until
+
+    def __call__(self) -> Machine:
+        """The machine, started now if it was not yet."""
+        if self.is_over:
+            raise CrashDiskEndedError("the time of this machine is over")
+        if self._machine is None:
+            machine = Machine(self._settings, 0)
+            self._machine = machine
+            if self._until is not None:
+                self._timer = threading.Timer(self._until - time.monotonic(), machine.close)
+                self._timer.daemon = True
+                self._timer.start()
+            machine.boot()
+        return self._machine
+
+    def close(self) -> None:
+        """End the machine; the next call starts another one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._machine is not None:
+            self._machine.close()
+        self._machine = self._timer = None

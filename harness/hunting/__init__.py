@@ -1,0 +1,1 @@
+"""Many workloads, and their findings by cause."""

@@ -1,0 +1,126 @@
+"""A corpus: every workload of a folder on the targets that it is about, on several kernels."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from postcrash.harness.examination.campaign import Progress, run_campaign
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.known import Known, page_of
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.hunting.causes import without_numbers
+from postcrash.harness.outline import outline
+from postcrash.harness.session import Session
+from postcrash.harness.tables.matrix import kernels_for
+from postcrash.model import Verdict, Workload
+from postcrash.reports.store.records import Finding
+from postcrash.reports.tables.corpus import Column, Objection, Result
+from postcrash.targets import TARGETS, Target
+
+FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked on each kernel. `kinds` are the kinds of recovery, as `kind_of` calls them."""
+
+    workloads: Sequence[Workload]
+    targets: Sequence[Target]
+    expected: Expectation
+    kinds: frozenset[str]
+    how: Exploration
+    known: Sequence[Known] = ()
+
+    @property
+    def pairs(self) -> Iterator[tuple[Workload, Target]]:
+        """Each workload with each target that it is about; all of one target one after the other."""
+        return (
+            (workload, target) for target in self.targets for workload in self.workloads if _suits(workload, target)
+        )
+
+
+def _suits(workload: Workload, target: Target) -> bool:
+    """Whether a workload is about a target: one called `xfs-…` is about targets with xfs only."""
+    word = workload.name.partition("-")[0]
+    return word not in FILE_SYSTEMS or word == target.fstype
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The kernels that stand for `name`, by type of file system; None where none of them has it."""
+
+    name: str
+    kernels: dict[str, Kernel | None]
+
+
+def ask(session: Session, name: str | None, question: Question) -> Asked:
+    """Find a kernel for each target. Raises HarnessError."""
+    kernels = kernels_for(session, name, question.targets)
+    for target in question.targets:
+        if (kernel := kernels[target.fstype]) is not None:
+            session.require_programs(target, kernel, _recoveries(target, question))
+    return Asked(name or session.kernel.label, kernels)
+
+
+def answer(
+    session: Session, asked: Asked, question: Question, guests: int | None, progress: Progress, *, fresh: bool
+) -> Column:
+    """The results on one kernel; where no kernel of its name has a file system, its results say so."""
+    found: dict[tuple[str, str], Result] = {}
+    for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
+        pairs = [pair for pair in question.pairs if asked.kernels[pair[1].fstype] == kernel]
+        plans = _plans(session, kernel, pairs, question)
+        crew = session.crew(guests, kernel)
+        results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True)
+        for (workload, target), plan, result in zip(pairs, plans, results, strict=True):
+            found[workload.name, target.name] = _result(plan, result, question)
+    for workload, target in question.pairs:
+        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} has no {target.fstype}")
+        found.setdefault((workload.name, target.name), absent)
+    labels = dict.fromkeys(kernel.label for kernel in asked.kernels.values() if kernel is not None)
+    return Column(asked.name, tuple(labels), tuple(found.values()))
+
+
+def _recoveries(target: Target, question: Question) -> tuple[dict[str, Any], ...]:
+    judges, how = question.expected.judges(target, question.how.model), question.how
+    return recoveries_for(judges, target, how.recovery, question.kinds)
+
+
+def _plans(session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]], question: Question) -> list[Plan]:
+    workloads = {workload.name: workload.with_tail() for workload, _ in pairs}
+    outlines = {
+        target.name: outline(
+            *(session, target, question.expected.judges(target, question.how.model)),
+            *(_recoveries(target, question), question.how, kernel),
+        )
+        for target in dict.fromkeys(target for _, target in pairs)
+    }
+    return [replace(outlines[target.name], workload=workloads[workload.name]) for workload, target in pairs]
+
+
+def _result(plan: Plan, examined: Examination, question: Question) -> Result:
+    verdict, reasons = examined.verdict, [ruling.reason for ruling in examined.rulings.values() if ruling.reason]
+    reason = ""
+    if verdict is Verdict.UNDECIDED:
+        reason = without_numbers(reasons[0]) if reasons else "no judge was put to the test"
+    return Result(
+        plan.workload.name,
+        plan.target.name,
+        verdict,
+        absent=examined.notes[0] if examined.unsupported else "",
+        reason=reason,
+        objections=tuple(_objection(plan, finding, question) for finding in examined.findings),
+        states=examined.covered,
+        recoveries=examined.recoveries,
+    )
+
+
+def _objection(plan: Plan, finding: Finding, question: Question) -> Objection:
+    target, model, judge = plan.target, plan.how.model, finding.checker
+    meaning = question.expected.standing(target, model, judge, Verdict.VIOLATED)
+    is_expected = meaning.startswith("broken")
+    return Objection(judge, finding.message, finding.id, meaning, is_expected, page_of(finding, question.known))

@@ -1,0 +1,80 @@
+"""The groups of a hunt, each with its smallest workload; those that come to the same one are one group."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.repair import is_repaired
+from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
+from postcrash.harness.findings.naming import named
+from postcrash.harness.hunting.causes import Cause, cause_of
+from postcrash.harness.hunting.hunt import NAMES_MAX, Group
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
+
+Minimize = Callable[[Finding], Minimized]
+
+
+@dataclass(slots=True)
+class Story:
+    """What a hunt tells of a group.
+
+    representative  the finding of the smallest workload of the hunt that is in the group
+    minimal         the same with the smallest workload that there is; None where it was not looked for
+    note            why it was not found, or perhaps not, if it was looked for
+    causes          of the findings of the hunt; a story can tell of several
+    """
+
+    representative: Finding
+    minimal: Finding | None
+    note: str
+    causes: list[Cause]
+    count: int
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def shown(self) -> Finding:
+        """The finding with the smallest workload that is known."""
+        return self.minimal or self.representative
+
+
+def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[Story]:
+    """The stories of the groups, those of most workloads first. Without `minimize`, one each."""
+    found: dict[tuple[str, str, tuple[str, ...], bool], Story] = {}
+    for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
+        told = _story(group, store, minimize)
+        least = told.minimal
+        if least is None:
+            found["", str(number), (), False] = told
+            continue
+        key = (least.checker, least.workload_text, cause_of(least).lost, is_repaired(least.recover))
+        known = found.setdefault(key, told)
+        if known is not told:
+            known.causes += told.causes
+            known.count += told.count
+            known.names = [*known.names, *told.names][:NAMES_MAX]
+    return sorted(found.values(), key=lambda story: -story.count)
+
+
+def _story(group: Group, store: Store, minimize: Minimize | None) -> Story:
+    representative = store.finding(group.finding)
+    story = Story(representative, None, "", [group.cause], group.count, list(group.names))
+    if minimize is not None:
+        try:
+            least = minimize(representative)
+            (story.minimal,) = named([least.finding], store)
+            story.representative = replace(representative, minimal=story.minimal.id)
+            story.note = "there was no time to try all that is smaller" if least.is_cut_short else ""
+        except OutOfTimeError as error:  # naming takes its time too
+            story.note = str(error)
+            return story
+        except InfrastructureError as error:
+            story.note = str(error)
+    if story.minimal is None:
+        (story.representative,) = named([representative], store)
+    return story
+
+
+def kinds_lost(finding: Finding) -> Iterator[str]:
+    """What the finding's crash state lost, in words."""
+    yield from cause_of(finding).lost

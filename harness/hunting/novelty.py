@@ -1,0 +1,68 @@
+"""What a workload's run and recoveries were like, in words that can be new: what random hunts are guided by."""
+
+from collections import defaultdict
+from itertools import groupby
+
+from postcrash._core import Recording
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.hunting.causes import without_numbers
+from postcrash.model import Workload
+from postcrash.reports.explanation.block_content import SECTOR_BYTES, written_by
+from postcrash.reports.explanation.block_structure import structure
+
+REQUESTS_MAX = 8
+"""Of one operation that are compared."""
+LOOSE = "loose"
+"""A part of a file that what the crash lost decides: its source is not settled."""
+
+
+def features(recording: Recording, workload: Workload, result: Examination) -> set[str]:
+    """The kinds of requests of each operation, the shapes of what was recovered, and how much there was of it."""
+    sizes = {f"{name} 2^{getattr(result, name).bit_length()}" for name in ("intervals", "outcomes", "states")}
+    return {*sizes, *_requests(recording, workload), *_shapes(result)}
+
+
+def _requests(recording: Recording, workload: Workload) -> set[str]:
+    """Of each operation and the one before it: which requests came while it ran, or before the next one started."""
+    seen: dict[int, list[str]] = defaultdict(list)
+    current = -1
+    for number, event in enumerate(recording.events()):
+        if event[0] == "started":
+            current = event[1]
+        elif event[0] == "write":
+            first = recording.data(number)[:SECTOR_BYTES]
+            what = "data" if written_by(first, workload) else without_numbers(structure(first))
+            seen[current].append(f"{what}{' FUA' * event[4]}{' PREFLUSH' * event[5]}")
+        elif event[0] in ("flush", "zero"):
+            seen[current].append(event[0])
+    words = ["", *(operation.word for operation in workload.operations)]
+    return {
+        f"{words[number]} {words[number + 1]}: {', '.join([what for what, _ in groupby(requests)][:REQUESTS_MAX])}"
+        for number, requests in seen.items()
+        if number >= len(workload.setup)
+    }
+
+
+def _shapes(result: Examination) -> set[str]:
+    """Whether it mounted, what the kernel said, and of each entry its type, links and kinds of contents."""
+    shapes = set()
+    for certificate in result.certificates:
+        for outcome in certificate.get("outcomes", ()):
+            observation = outcome["observation"]
+            if observation is None:
+                shapes.add("lost guest")
+                continue
+            shapes.add(f"mount {observation['mount_errno']}")
+            shapes.update(without_numbers(line) for line in observation["klog"] or ())
+            shapes.update(map(_shape, observation["tree"] or ()))
+    return shapes
+
+
+def _shape(entry: dict[str, object]) -> str:
+    segments = entry.get("segments") or ()
+    assert isinstance(segments, list | tuple)
+    sources = (str(segment[2]) if isinstance(segment, list) else LOOSE for segment in segments)
+    kinds = [kind for kind, _ in groupby(source.partition(":")[0] for source in sources)]
+    size = entry.get("size")
+    is_whole = isinstance(size, int) and size % 4096 == 0
+    return f"{entry['type']} {entry.get('nlink')} {is_whole} {' '.join(kinds[:REQUESTS_MAX])}"

@@ -1,0 +1,142 @@
+"""Random hunting: long workloads without end, each drawn from those before it that brought something new.
+
+What was drawn is in the store in the order in which it was done, with what was new of it. So the same command has the
+same pool again, takes the results from the store, and goes on. With one guest, and no failures of it, a hunt draws
+the same workloads in every run; with several, which of them is done first matters too.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from postcrash._core import Recording
+from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.examination.campaign import Crew, Done, tool_digest
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.hunting.hunt import Hunt, Hunted, HuntProgress
+from postcrash.harness.hunting.novelty import features
+from postcrash.model import Workload
+from postcrash.reports.store.plain import Json
+from postcrash.reports.store.store import Store
+from postcrash.workloads import Draft, Grammar, Pool
+
+TRIES_MAX = 100
+"""Drafts that are drawn for one workload that has not been run yet and that the file system can run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSelection:
+    """Which random workloads are run: those that the seed leads to, at most `limit`, each on all `disks`."""
+
+    grammar: Grammar
+    seed: int
+    limit: int | None = None
+    disks: tuple[int | None, ...] = (None,)
+
+    @property
+    def count(self) -> int | None:
+        """How many there are; None if they go on without end."""
+        return self.limit
+
+
+def random_hunt(
+    selection: RandomSelection,
+    plan: Plan,
+    crew: Crew,
+    store: Store,
+    progress: HuntProgress,
+    *,
+    fresh: bool = False,
+    until: float | None = None,
+) -> Hunted:
+    """Hunt as `hunt` does, through random workloads, until the limit or the time is reached."""
+    return _RandomHunt(selection, plan, store, progress, fresh, until).run(crew)
+
+
+class _RandomHunt(Hunt[RandomSelection]):
+    def __init__(self, selection: RandomSelection, *common: Any) -> None:
+        super().__init__(selection, *common)
+        self._pool = Pool(selection.grammar, selection.seed)
+        self._seen: set[str] = set()
+        self._new: set[int] = set()
+        self._drafts: dict[int, Draft] = {}
+        """By their numbers: all so far."""
+        self._log: list[Json] = []
+        self._parts = 0
+        """Of the log, in the store."""
+
+    def _not_run(self) -> int:
+        limit = self._selection.limit
+        return 0 if limit is None else limit - len(self._drafts) + len(self._open)
+
+    def _distinct(self) -> Iterator[tuple[int, Workload]]:
+        texts: set[str] = set()
+        for entry in list(self._logged()):  # the log grows while they are run
+            number, draft = entry["number"], Draft.from_json(entry["draft"])
+            if len(self._drafts) == self._selection.limit or self._is_over:
+                return
+            self._learn(number, draft, entry["new"])
+            if number not in self._drafts:
+                self._drafts[number], workload = draft, self._workload(number, draft)
+                texts.add(workload.to_text())
+                yield number, workload
+        for number in itertools.count(max(self._drafts, default=-1) + 1):
+            if len(self._drafts) == self._selection.limit or self._is_over:
+                return
+            drawn = self._drawn(number, texts)
+            if drawn is not None:
+                self._drafts[number] = drawn
+                yield number, self._workload(number, drawn)
+
+    def _drawn(self, number: int, texts: set[str]) -> Draft | None:
+        for attempt in range(TRIES_MAX):
+            draft = self._pool.draw(number * TRIES_MAX + attempt)
+            workload = draft.workload("", self._selection.grammar)
+            if workload.to_text() not in texts and not self._lacks(workload):
+                texts.add(workload.to_text())
+                return draft
+        return None
+
+    def _lacks(self, workload: Workload) -> bool:
+        """Whether it has an operation that another workload could not run."""
+        words = {" ".join(filter(None, (operation.word, operation.mode))) for operation in workload.operations}
+        return any(f"{word} fails with EOPNOTSUPP" in self._hunted.lacking for word in words)
+
+    def _workload(self, number: int, draft: Draft) -> Workload:
+        return draft.workload(f"random-{self._selection.seed}-{number}", self._selection.grammar)
+
+    def _done(self, done: Done) -> None:
+        new = set()
+        if not isinstance(done.result, OperationFailedError) and done.result.recording:
+            new = features(Recording(done.recording), done.plan.workload, done.result) - self._seen
+        draft = self._drafts[done.number]
+        self._learn(done.number, draft, new)
+        self._log.append({"number": done.number, "draft": draft.to_json(), "new": sorted(new)})
+        super()._done(done)
+
+    def _learn(self, number: int, draft: Draft, new: Iterable[str]) -> None:
+        self._seen.update(new)
+        if new and number not in self._new:
+            self._new.add(number)
+            self._pool.add(draft)
+            self._hunted.new += 1
+
+    def _logged(self) -> Iterator[Json]:
+        while not self._fresh and (part := self._store.get_run(self._log_key())) is not None:
+            self._parts += 1
+            yield from part["drafts"]
+
+    def _flush(self) -> None:
+        if self._log:
+            self._batch[self._log_key()] = {"drafts": self._log, "findings": [], "certificates": []}
+            self._parts += 1
+        self._log = []
+        super()._flush()
+
+    def _log_key(self) -> str:
+        """Of the next part."""
+        chosen = f"{self._plan.key(tool_digest())} {self._selection.grammar.name} {self._selection.seed} {self._disks}"
+        chosen += f" {self._selection.grammar.setups}"
+        return f"random {hashlib.sha256(chosen.encode()).hexdigest()} {self._parts}"

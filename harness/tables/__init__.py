@@ -1,0 +1,1 @@
+"""Properties by targets, and those by kernels."""

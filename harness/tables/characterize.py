@@ -1,0 +1,160 @@
+"""The property table: every property's workload family on every target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
+from postcrash.harness.examination.exploration import Exploration, tears_blocks
+from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.model import Verdict, Workload, worst
+from postcrash.properties import TORN_BLOCKS, Property
+from postcrash.properties.promises import said_of
+from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
+from postcrash.reports.store.store import Store
+from postcrash.targets import BaseImage, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a table is about."""
+
+    targets: Sequence[tuple[Target, BaseImage]]
+    properties: Sequence[Property]
+    kernel: str
+    guest: str
+    """The digest of the guest, as in `Plan`."""
+    how: Exploration
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The cells, target by target, the findings behind those that are VIOLATED, and what was done for all of them."""
+
+    cells: Sequence[Cell]
+    findings: Sequence[Finding]
+    workloads: int
+    states: int
+    recoveries: int
+
+
+def characterize(question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False) -> Answer:
+    """Answer every question on one kernel."""
+    plans = make_plans(question)
+    examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
+    cells, findings = [], []
+    for target, _ in question.targets:
+        for prop in question.properties:
+            mine = [
+                (plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings
+            ]
+            cell, witness = _cell(prop.name, mine, question, target)
+            cells.append(cell)
+            findings.extend([witness] if witness else [])
+    store.put_cells(cells)
+    results = [result for _, result in examined]
+    return Answer(
+        cells,
+        findings,
+        workloads=len(results),
+        states=sum(result.covered for result in results),
+        recoveries=sum(result.recoveries for result in results),
+    )
+
+
+def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
+    """The cells of targets whose file system `kernel` does not have."""
+    return [
+        Cell(
+            target=target.name,
+            property=prop.name,
+            verdict=Verdict.UNDECIDED,
+            states=0,
+            recoveries=0,
+            outcomes=0,
+            workloads=0,
+            relevant=0,
+            witness=None,
+            reason=f"{kernel} has no {target.fstype}",
+            kernel=kernel,
+            model=model,
+            said=said_of(target, model, prop.name),
+        )
+        for target in targets
+        for prop in properties
+    ]
+
+
+def make_plans(question: Question) -> list[Plan]:
+    """One plan for each target and workload, judged by every property that has the workload in its family."""
+    families: dict[Workload, list[PropertyJudge]] = {}
+    for prop in question.properties:
+        for workload in prop.workloads():
+            families.setdefault(workload.with_tail(checkpoint=False), []).append(PropertyJudge(prop))
+    return [
+        Plan(
+            target=target,
+            base=base,
+            kernel=question.kernel,
+            guest=question.guest,
+            workload=workload,
+            judges=tuple(judges),
+            recoveries=tree_recoveries(target, question.how.recovery),
+            how=question.how,
+        )
+        for target, base in question.targets
+        for workload, judges in families.items()
+    ]
+
+
+def _cell(
+    name: str, examined: list[tuple[Plan, Examination]], question: Question, target: Target
+) -> tuple[Cell, Finding | None]:
+    results, model = [result for _, result in examined if not result.unsupported], question.how.model
+    lacking = sorted({result.unsupported for _, result in examined} - {""})
+    if not results:
+        return _not_asked(name, question, target, lacking), None
+    rulings = [result.rulings[name] for result in results]
+    verdict = worst(ruling.verdict for ruling in rulings)
+    relevant = sum(ruling.relevant for ruling in rulings)
+    reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
+    if verdict is Verdict.HOLDS and not relevant:
+        verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
+    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not tears_blocks(model):
+        verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
+    witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
+    witness = min(witnesses, key=_order, default=None)
+    cell = Cell(
+        target=target.name,
+        property=name,
+        verdict=verdict,
+        states=sum(result.covered for result in results),
+        recoveries=sum(result.recoveries for result in results),
+        outcomes=sum(result.outcomes for result in results),
+        workloads=len(results),
+        relevant=relevant,
+        witness=witness.id if witness else None,
+        reason="; ".join(filter(None, (witness.message if witness else reason, _not_supported(lacking)))),
+        kernel=question.kernel,
+        model=model,
+        said=said_of(target, model, name),
+    )
+    return cell, witness
+
+
+def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
+    """The cell of a property of whose family the target can run no workload."""
+    reason = _not_supported(lacking)
+    kernel, model = question.kernel, question.how.model
+    said = said_of(target, model, name)
+    return Cell(target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel, model, said)
+
+
+def _not_supported(operations: list[str]) -> str:
+    return f"not supported: {', '.join(operations)}" if operations else ""
+
+
+def _order(finding: Finding) -> tuple[Simplicity, int, str]:
+    """The simplest crash state, then fewest operations."""
+    return simplicity(finding), finding.workload_text.count("\n"), finding.workload_name

@@ -1,0 +1,80 @@
+"""One table for several kernels: each target runs on the first kernel of a name that has its file system."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from postcrash.harness.examination.campaign import Progress
+from postcrash.harness.examination.judges import tree_recoveries
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.session import Session
+from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans
+from postcrash.reports.store.records import Finding
+from postcrash.reports.tables.matrix import Column
+from postcrash.targets import Target
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The kernels that stand for `name`, each with the question that it answers; `preferred` is the best of all."""
+
+    name: str | None
+    targets: tuple[Target, ...]
+    questions: dict[Kernel, Question]
+    preferred: Kernel
+
+    @property
+    def plans(self) -> int:
+        """How many workloads will be run."""
+        return sum(len(make_plans(question)) for question in self.questions.values())
+
+
+def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> Asked:
+    """Find a kernel for each target. `question` says all but the targets and the kernel. Raises HarnessError."""
+    kernels = kernels_for(session, name, targets)
+    questions = {
+        kernel: replace(
+            question,
+            kernel=kernel.label,
+            guest=session.guest(kernel),
+            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target.fstype] == kernel],
+        )
+        for kernel in kernels.values()
+        if kernel is not None
+    }
+    for kernel, each in questions.items():
+        for target, _ in each.targets:
+            session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
+    return Asked(name, tuple(targets), questions, next(session.kernels_called(name)))
+
+
+def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[str, Kernel | None]:
+    """The kernel that `name` stands for, for each type of file system among `targets`; None where none has it."""
+    return {fstype: _kernel_with(session, name, fstype) for fstype in dict.fromkeys(t.fstype for t in targets)}
+
+
+def _kernel_with(session: Session, name: str | None, fstype: str) -> Kernel | None:
+    return next((kernel for kernel in session.kernels_called(name) if has_file_system(kernel, fstype)), None)
+
+
+def answer(
+    session: Session, asked: Asked, question: Question, guests: int | None, progress: Progress, *, fresh: bool
+) -> tuple[Column, list[Finding]]:
+    """The column of the table, and its findings."""
+    answers = [
+        characterize(each, session.crew(guests, kernel), session.store, progress, fresh=fresh)
+        for kernel, each in asked.questions.items()
+    ]
+    run = {target for question in asked.questions.values() for target, _ in question.targets}
+    absent = [target for target in asked.targets if target not in run]
+    cells = [cell for each in answers for cell in each.cells]
+    cells += absent_cells(absent, question.properties, asked.preferred.label, question.how.model)
+    order = [target.name for target in asked.targets]
+    column = Column(
+        asked.name or asked.preferred.label,
+        cells=tuple(sorted(cells, key=lambda cell: order.index(cell.target))),
+        workloads=sum(each.workloads for each in answers),
+        states=sum(each.states for each in answers),
+        recoveries=sum(each.recoveries for each in answers),
+    )
+    return column, [finding for each in answers for finding in each.findings]

@@ -1,0 +1,1 @@
+"""What a crash state lost, by request and by structure of the file system."""

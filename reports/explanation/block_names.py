@@ -1,0 +1,79 @@
+"""What the file system's own tools say of written blocks: which structure, of which file, of which transaction.
+
+The tools read a copy of the disk, and nothing is mounted. They are asked twice: about the disk just before the crash,
+with nothing lost, where the journal, the log trees and the superblocks are those of the moment; and about the disk at
+the recording's end, where the files are that the writes were for. A block that was written again in between is only
+named where its place alone decides, as with an inode table.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+from postcrash._core import Recording
+from postcrash.reports.explanation import names_btrfs, names_ext, names_xfs
+from postcrash.reports.explanation.block_part import Part, Written
+from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeError
+from postcrash.reports.explanation.programs import MissingProgramError
+
+PARTS_MAX = 4
+"""More parts than this in one write are only counted."""
+
+
+class Names(NamedTuple):
+    """Names of writes in the order of the question, empty where no tool can tell; and why nothing could be asked."""
+
+    names: tuple[str, ...]
+    tool: str = ""
+    problem: str = ""
+
+
+Namer = Callable[[DiskImage, Sequence[Written]], list[list[Part | None]]]
+"""Of each write its parts, None for blocks that the tools cannot tell of. Takes the disk to the recording's end."""
+
+_NAMERS: dict[str, tuple[str, Namer]] = {
+    **dict.fromkeys(("ext2", "ext3", "ext4"), ("debugfs", names_ext.names)),
+    "btrfs": ("btrfs inspect-internal", names_btrfs.names),
+    "xfs": ("xfs_db, xfs_logprint", names_xfs.names),
+}
+
+
+def block_names(
+    fstype: str, recording: Recording, base_path: str | PathLike[str], crash: int, written: Sequence[Written]
+) -> Names:
+    """The names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
+
+    None, and no tool, for a file system that no tool is known for.
+    """
+    if fstype not in _NAMERS:
+        return Names(("",) * len(written))
+    tool, namer = _NAMERS[fstype]
+    try:
+        with DiskImage(recording, base_path, crash) as disk:
+            found = namer(disk, written)
+    except (MissingProgramError, ImageTooLargeError, OSError) as error:
+        return Names(("",) * len(written), tool, str(error))
+    return Names(tuple(map(_joined, found)), tool)
+
+
+def _joined(parts: Iterable[Part | None]) -> str:
+    joined: list[Part] = []
+    unknown = 0
+    for part in parts:
+        if part is None:
+            unknown += 1
+        elif joined and part.start is not None and (joined[-1].label, joined[-1].end) == (part.label, part.start):
+            joined[-1] = joined[-1]._replace(end=part.end)
+        elif part not in joined:
+            joined.append(part)
+    if not joined:
+        return ""
+    shown = [_shown(part) for part in joined[:PARTS_MAX]]
+    more = len(joined) - len(shown)
+    shown += [f"{more} more"] if more else []
+    shown += [f"{unknown} without a name"] if unknown else []
+    return "; ".join(shown)
+
+
+def _shown(part: Part) -> str:
+    return part.label if part.start is None else f"{part.label}, bytes {part.start} to {part.end}"

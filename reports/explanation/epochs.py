@@ -1,0 +1,236 @@
+"""The requests of a recording up to one crash, flush by flush, and what the crash made of each.
+
+Taken are the writes after the set-up, and earlier ones that were still in flight at the crash. Where a crash keeps a
+part of a write, each run of its pieces stands for itself. Flushes with nothing before them make no epoch.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from postcrash._core import Interval, Recording
+from postcrash.model import Workload
+from postcrash.reports.explanation.block_content import SECTOR_BYTES, describe, written_by
+from postcrash.reports.store.explained import Epoch, ExplainedWrite, WriteStatus
+
+EPOCHS_MAX = 40
+STABLE_EPOCHS_MAX = 3
+"""Epochs shown before the first that has a write in flight."""
+EPOCH_WRITES_MAX = 24
+LOST_MAX = 200
+
+_IMPORTANCE: tuple[WriteStatus, ...] = ("lost", "kept", "stable")
+
+
+@dataclass(frozen=True, slots=True)
+class WritePart:
+    """A request, a run of its pieces, or several of these one after the other on the disk.
+
+    `origins` says where each comes from: the event, how many of its sectors are skipped, how many are taken.
+    """
+
+    origins: tuple[tuple[int, int, int], ...]
+    kind: str
+    sector: int
+    sectors: int
+    flags: str
+    during: int
+    status: WriteStatus
+
+    def data(self, recording: Recording) -> bytes:
+        """What was written; for a write only."""
+        return b"".join(
+            recording.data(event)[skipped * SECTOR_BYTES : (skipped + sectors) * SECTOR_BYTES]
+            for event, skipped, sectors in self.origins
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is known of writes: the workload whose bytes they may be, and the names that tools give them."""
+
+    recording: Recording
+    workload: Workload
+    names: Mapping[WritePart, str]
+
+    def explained(self, part: WritePart) -> ExplainedWrite:
+        """The write, put into words."""
+        what = describe(part.data(self.recording), self.workload) if part.kind == "write" else part.kind
+        name = self.names.get(part, "")
+        return ExplainedWrite(what, name, part.sector, part.sectors, part.flags, part.during, part.status)
+
+
+@dataclass(slots=True)
+class RawEpoch:
+    """An epoch before it is abbreviated and put into words."""
+
+    parts: list[WritePart] = field(default_factory=list)
+    ended: str = "crash"
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no crash could lose any of it."""
+        return all(part.status == "stable" for part in self.parts)
+
+
+def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -> list[RawEpoch]:
+    """The epochs up to the crash of `interval` that lost its pieces number `lost`."""
+    events = recording.events()[: interval.before_event]
+    completed = {event[1] for event in events if event[0] == "complete"}
+    walk = _Walk(_fates(interval, lost), completed)
+    for index, event in enumerate(events):
+        walk.take(index, event)
+    return [RawEpoch(_merged(epoch.parts), epoch.ended) for epoch in walk.epochs if epoch.parts]
+
+
+def _merged(parts: list[WritePart]) -> list[WritePart]:
+    """One part for writes that follow each other in time and on the disk and had the same fate."""
+    merged: list[WritePart] = []
+    for part in parts:
+        last = merged[-1] if merged else None
+        if last is not None and _continues(last, part):
+            sectors = last.sectors + part.sectors
+            merged[-1] = replace(last, origins=last.origins + part.origins, sectors=sectors)
+        else:
+            merged.append(part)
+    return merged
+
+
+def _continues(last: WritePart, part: WritePart) -> bool:
+    alike = (last.kind, last.flags, last.during, last.status) == (part.kind, part.flags, part.during, part.status)
+    return alike and last.sector + last.sectors == part.sector and not part.flags
+
+
+def shown_parts(raw: list[RawEpoch]) -> list[WritePart]:
+    """What `shown_epochs` and `shown_lost` show."""
+    in_epochs = [epoch.parts[i] for epoch in raw[_first_shown(raw) :] for i in _chosen(epoch)]
+    return list(dict.fromkeys([*in_epochs, *_lost(raw)[:LOST_MAX]]))
+
+
+def shown_epochs(raw: list[RawEpoch], words: Words) -> tuple[tuple[Epoch, ...], int]:
+    """The last epochs, from a few before the first with a write in flight, and how many earlier ones are left out."""
+    first = _first_shown(raw)
+    shown = list(enumerate(raw))[first:]
+    return tuple(_shown_epoch(number + 1, epoch, words) for number, epoch in shown), first
+
+
+def shown_lost(raw: list[RawEpoch], words: Words) -> tuple[tuple[ExplainedWrite, ...], int]:
+    """The lost writes in order, and how many more there are."""
+    lost = _lost(raw)
+    return tuple(map(words.explained, lost[:LOST_MAX])), max(0, len(lost) - LOST_MAX)
+
+
+def _first_shown(raw: list[RawEpoch]) -> int:
+    in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
+    return max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
+
+
+def _lost(raw: list[RawEpoch]) -> list[WritePart]:
+    return [part for epoch in raw for part in epoch.parts if part.status == "lost"]
+
+
+def _chosen(epoch: RawEpoch) -> list[int]:
+    ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
+    return sorted(ranked[:EPOCH_WRITES_MAX])
+
+
+def crash_event(interval: Interval, started: int, returned: int) -> int:
+    """The event of the recording before which a crash comes that finds so many operations started and returned.
+
+    Raises LookupError if the interval has no such instant.
+    """
+    for event, *operations in interval.instants:
+        if operations == [started, returned]:
+            return event
+    raise LookupError(
+        f"crash interval {interval.index}: in this recording it has no instant at which {started} operations had "
+        f"started and {returned} had returned, as in the finding"
+    )
+
+
+def unsent(recording: Recording, interval: Interval, workload: Workload, started: int) -> tuple[str, ...]:
+    """The recorded operations that write bytes of which none had been sent to the disk, as text with their numbers.
+
+    Of those that had not been `started` nothing is said.
+    """
+    events = recording.events()
+    sent: set[int] = set()
+    for index in range(events.index(("durable",)), interval.before_event):
+        if events[index][0] == "write":
+            sent |= written_by(recording.data(index), workload)
+    recorded = range(len(workload.setup), started)
+    writing = [number for number in recorded if workload.operations[number].tag is not None]
+    return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
+
+
+def _shown_epoch(number: int, epoch: RawEpoch, words: Words) -> Epoch:
+    writes = tuple(words.explained(epoch.parts[i]) for i in _chosen(epoch))
+    return Epoch(number, epoch.ended, writes, len(epoch.parts) - len(writes))
+
+
+_Fate = tuple[int, int, WriteStatus]
+
+
+def _fates(interval: Interval, lost: frozenset[int]) -> dict[int, list[_Fate]]:
+    """Of each event in flight, its runs of pieces that were kept or lost: sector, sectors, status."""
+    pieces: dict[int, list[_Fate]] = defaultdict(list)
+    for number, (event, sector, sectors) in enumerate(interval.pieces):
+        pieces[event].append((sector, sectors, "lost" if number in lost else "kept"))
+    return {event: list(_runs(fates)) for event, fates in pieces.items()}
+
+
+def _runs(fates: list[_Fate]) -> Iterator[_Fate]:
+    for status, group in groupby(fates, key=lambda fate: fate[2]):
+        members = list(group)
+        yield members[0][0], sum(sectors for _, sectors, _ in members), status
+
+
+class _Walk:
+    """Goes through a recording's events and sorts its requests into epochs."""
+
+    def __init__(self, fates: dict[int, list[_Fate]], completed: set[int]) -> None:
+        self.epochs = [RawEpoch()]
+        self._fates = fates
+        self._completed = completed
+        self._flushing: dict[int, RawEpoch] = {}
+        self._is_recorded = False
+        self._during = 0
+
+    def take(self, index: int, event: tuple[object, ...]) -> None:
+        """Go on to the event number `index`."""
+        match event:
+            case ("write", int(ident), int(sector), int(sectors), fua, preflush):
+                if preflush:
+                    self._flush(ident)
+                flags = " ".join(name for name, given in (("PREFLUSH", preflush), ("FUA", fua)) if given)
+                # A write that still waits for its own flush is not in flight yet.
+                waits = bool(preflush) and ident not in self._completed
+                self._submit(index, "write", sector, sectors, flags, "lost" if waits else "stable")
+            case ("zero", _, int(sector), int(sectors), discard):
+                self._submit(index, "discard" if discard else "write-zeroes", sector, sectors, "")
+            case ("flush", int(ident)):
+                self._flush(ident)
+            case ("complete", int(ident)) if ident in self._flushing:
+                self._flushing.pop(ident).ended = "flush"
+            case ("started", int(operation)):
+                self._during = operation + 1
+            case ("returned", *_):
+                self._during = 0
+            case ("durable",):
+                self._is_recorded = True
+
+    def _flush(self, ident: int) -> None:
+        if self.epochs[-1].parts:
+            self.epochs[-1].ended = "flush, under way at the crash"
+            self._flushing[ident] = self.epochs[-1]
+            self.epochs.append(RawEpoch())
+
+    def _submit(
+        self, index: int, kind: str, sector: int, sectors: int, flags: str, otherwise: WriteStatus = "stable"
+    ) -> None:
+        whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
+        for start, length, status in self._fates.get(index, whole):
+            origins = ((index, start - sector, length),)
+            part = WritePart(origins, kind, start, length, flags, self._during, status)
+            self.epochs[-1].parts.append(part)

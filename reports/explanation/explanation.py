@@ -1,0 +1,182 @@
+"""The explanation of one finding: which writes the crash lost, when they were made, and what recovery made of it."""
+
+from os import PathLike
+from typing import Any, Protocol
+
+from postcrash._core import Interval, Recording, intervals
+from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
+from postcrash.reports.consoles import console_file
+from postcrash.reports.explanation.block_content import SECTOR_BYTES
+from postcrash.reports.explanation.block_names import Names, block_names
+from postcrash.reports.explanation.block_part import Written
+from postcrash.reports.explanation.comparison import compare, error_name
+from postcrash.reports.explanation.epochs import (
+    Words,
+    crash_event,
+    raw_epochs,
+    shown_epochs,
+    shown_lost,
+    shown_parts,
+    unsent,
+)
+from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.store.explained import (
+    Epoch,
+    Evidence,
+    ExplainedOperation,
+    ExplainedWrite,
+    Explanation,
+    OperationStatus,
+    PathComparison,
+)
+
+EVIDENCE_LINES_MAX = 60
+CONSOLE = "console of the lost guest"
+"""Title of the evidence that says where a console is: in a file, as it is long."""
+
+
+class ExplanationError(ValueError):
+    """The recording or the base image is not the one that the finding is about."""
+
+
+class Crash(Protocol):
+    """What of a finding is explained; `Finding` says what each field is."""
+
+    @property
+    def workload_name(self) -> str: ...
+    @property
+    def workload_text(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def interval(self) -> int: ...
+    @property
+    def choices(self) -> tuple[tuple[int, int], ...]: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def returned(self) -> int: ...
+    @property
+    def observation(self) -> dict[str, Any] | None: ...
+    @property
+    def casualty(self) -> dict[str, Any] | None: ...
+
+
+def explain(
+    crash: Crash, recording: Recording, base_path: str | PathLike[str], fstype: str | None = None
+) -> Explanation:
+    """The explanation of `crash`, of which `recording` was made on the base image in the file `base_path`.
+
+    With `fstype` (ext4, say) that file system's tools are asked what the written blocks are.
+    Raises `ExplanationError`, `WorkloadError` and `SimulationError` where the parts do not belong together, and
+    `OSError` if the base image cannot be read.
+    """
+    workload = parse_workload(crash.workload_text, crash.workload_name)
+    interval = _interval(crash, recording, base_path)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
+    parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
+    written = [Written(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
+    names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else Names(())
+    words = Words(recording, workload, dict(zip(parts, names.names, strict=True)))
+    epochs, epochs_omitted = shown_epochs(raw, words)
+    lost, lost_omitted = shown_lost(raw, words)
+    observation, failure = _observation(crash)
+    comparison: tuple[PathComparison, ...] = ()
+    comparison_omitted = 0
+    if observation is not None and observation.tree:
+        comparison, comparison_omitted = compare(_history(workload, crash), observation.tree)
+    return Explanation(
+        operations=_operations(workload, crash),
+        epochs=epochs,
+        epochs_omitted=epochs_omitted,
+        lost=lost,
+        lost_omitted=lost_omitted,
+        named_by=names.tool,
+        unnamed=names.problem,
+        unsent=unsent(recording, interval, workload, crash.started),
+        failure=failure,
+        comparison=comparison,
+        comparison_omitted=comparison_omitted,
+        evidence=_evidence(crash, observation),
+    )
+
+
+def _interval(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:
+    known = intervals(recording, base_path, crash.model)
+    if crash.interval >= len(known):
+        raise ExplanationError(f"crash interval {crash.interval}: this recording has only {len(known)}")
+    interval = known[crash.interval]
+    try:
+        crash_event(interval, crash.started, crash.returned)
+    except LookupError as error:
+        raise ExplanationError(str(error)) from None
+    return interval
+
+
+def _history(workload: Workload, crash: Crash) -> History:
+    try:
+        return History(workload, crash.started, crash.returned)
+    except ValueError as error:
+        raise ExplanationError(f"workload {workload.name}: {error}") from None
+
+
+def _operations(workload: Workload, crash: Crash) -> tuple[ExplainedOperation, ...]:
+    def status(index: int) -> OperationStatus:
+        if index < len(workload.setup):
+            return "set-up"
+        if index < crash.returned:
+            return "returned"
+        return "in progress" if index < crash.started else "not started"
+
+    return tuple(
+        ExplainedOperation(index + 1, str(operation), status(index))
+        for index, operation in enumerate(workload.operations)
+    )
+
+
+def _observation(crash: Crash) -> tuple[Observation | None, str]:
+    """The observation, and why it shows no tree."""
+    if crash.observation is None:
+        return None, f"the guest was lost: {(crash.casualty or {}).get('what', 'nobody knows why')}"
+    try:
+        observation = Observation.from_wire(crash.observation)
+    except ObservationError as error:
+        return None, f"the agent's report cannot be read: {error}"
+    return observation, f"mount failed with {error_name(observation.mount_errno)}" if observation.mount_errno else ""
+
+
+def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, ...]:
+    said = []
+    if observation is not None:
+        said.append(("kernel log, warnings and worse", "\n".join(observation.klog)))
+        if (repair := observation.repair) is not None:
+            said.append((f"repair before the mount, exit status {repair.status}", repair.output))
+        if observation.fsck is not None:
+            said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
+    if crash.casualty is not None:
+        said.append(("what the lost guest's kernel was doing", str(crash.casualty.get("stacks", ""))))
+        said.append((CONSOLE, f"{console_file(crash.casualty)} in the store"))
+    return tuple(Evidence(title, last_lines(text)) for title, text in said if text.strip())
+
+
+def last_lines(text: str) -> str:
+    """As much of a long text's end as is shown."""
+    lines = text.rstrip().splitlines()
+    more = len(lines) - EVIDENCE_LINES_MAX
+    return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)
+
+
+__all__ = [
+    "CONSOLE",
+    "Crash",
+    "Epoch",
+    "Evidence",
+    "ExplainedOperation",
+    "ExplainedWrite",
+    "Explanation",
+    "ExplanationError",
+    "PathComparison",
+    "explain",
+    "last_lines",
+    "render_text",
+]

@@ -1,0 +1,139 @@
+"""An explanation on the terminal."""
+
+from collections.abc import Iterable
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from postcrash.reports.store.explained import Epoch, ExplainedWrite, Explanation, PathComparison
+from postcrash.reports.text import visible
+
+STATUS_STYLES = {
+    "set-up": "dim",
+    "returned": "green",
+    "in progress": "yellow",
+    "not started": "dim",
+    "stable": "dim",
+    "kept": "green",
+    "lost": "bold red",
+}
+NOTHING_LOST = "All that had been sent to the disk is there."
+UNSENT = "never sent to the disk, its bytes were still in the kernel's memory"
+
+
+def render_text(explanation: Explanation, console: Console) -> None:
+    """Print `explanation`: the workload, the requests flush by flush, and what was found beside what was allowed."""
+    _print_operations(explanation, console)
+    _print_epochs(explanation, console)
+    _print_lost(explanation, console)
+    _print_result(explanation, console)
+    for evidence in explanation.evidence:
+        _print_title(evidence.title, console)
+        console.print(Text(visible(evidence.text)), soft_wrap=True)
+
+
+def place(write: ExplainedWrite) -> str:
+    """Where on the disk, for example `sectors 2048 to 2056`; the last one is not included."""
+    return f"sectors {write.sector} to {write.sector + write.sectors}"
+
+
+def when(write: ExplainedWrite) -> str:
+    """During which operation."""
+    return f"operation {write.during}" if write.during else "between operations"
+
+
+def names_note(explanation: Explanation) -> str:
+    """Who named the writes."""
+    if explanation.unnamed:
+        return f"Writes are named by their bytes and magic numbers alone: {explanation.unnamed}"
+    return f"Structures and files are as told by {explanation.named_by}, the rest by its bytes and magic numbers."
+
+
+def _print_title(title: str, console: Console) -> None:
+    console.print()
+    console.print(Text(visible(title), style="bold"))
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _print_operations(explanation: Explanation, console: Console) -> None:
+    _print_title("Workload, and how far it was at the crash", console)
+    table = _table("", "operation", "status")
+    for operation in explanation.operations:
+        style = STATUS_STYLES[operation.status]
+        cells = (str(operation.number), visible(operation.text), operation.status)
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(table)
+
+
+def _print_epochs(explanation: Explanation, console: Console) -> None:
+    _print_title("Requests up to the crash, flush by flush", console)
+    if explanation.epochs_omitted:
+        console.print(Text(f"({explanation.epochs_omitted} earlier epochs)", style="dim"))
+    table = _table("status", "what", "where", "during")
+    for epoch in explanation.epochs:
+        for write in epoch.writes:
+            table.add_row(*_write_cells(write))
+        if epoch.omitted:
+            table.add_row("", Text(f"{epoch.omitted} more writes", style="dim"))
+        table.add_row("", Text(epoch_end(epoch), style="bold"), end_section=True)
+    console.print(table)
+
+
+def epoch_end(epoch: Epoch) -> str:
+    """For example `epoch 3 ends: flush`."""
+    return f"epoch {epoch.number} ends: {epoch.ended}"
+
+
+def _write_cells(write: ExplainedWrite) -> Iterable[Text]:
+    style = STATUS_STYLES[write.status]
+    words = f"{visible(write.words)} {write.flags}".rstrip()
+    yield Text(f"✗ {write.status}" if write.status == "lost" else f"  {write.status}", style=style)
+    yield Text(words, style="red" if write.status == "lost" else "")
+    yield Text(place(write))
+    yield Text(when(write))
+
+
+def _print_lost(explanation: Explanation, console: Console) -> None:
+    count = len(explanation.lost) + explanation.lost_omitted
+    _print_title(f"Lost: {count} writes" if count != 1 else "Lost: 1 write", console)
+    if not count:
+        console.print(Text(NOTHING_LOST), soft_wrap=True)
+    for write in explanation.lost:
+        console.print(Text(f"✗ {visible(write.words)}, {place(write)}, {when(write)}", style="red"), soft_wrap=True)
+    if explanation.lost_omitted:
+        console.print(Text(f"{explanation.lost_omitted} more", style="dim"))
+    if explanation.named_by:
+        console.print(Text(names_note(explanation), style="dim"), soft_wrap=True)
+    for operation in explanation.unsent:
+        console.print(Text(f"✗ {visible(operation)}: {UNSENT}", style="red"), soft_wrap=True)
+
+
+def _print_result(explanation: Explanation, console: Console) -> None:
+    if explanation.failure:
+        _print_title("After recovery", console)
+        console.print(Text(f"✗ {visible(explanation.failure)}", style="bold red"), soft_wrap=True)
+    if not explanation.comparison:
+        return
+    _print_title("After recovery, beside what all operations that had returned leave", console)
+    table = _table("", "path", "found", "without a crash")
+    for comparison in explanation.comparison:
+        table.add_row(*_comparison_cells(comparison))
+    console.print(table)
+    if explanation.comparison_omitted:
+        console.print(Text(f"{explanation.comparison_omitted} more paths", style="dim"))
+
+
+def _comparison_cells(comparison: PathComparison) -> Iterable[Text]:
+    yield Text("✗" if comparison.differs else "", style="bold red")
+    yield Text(visible(comparison.path))
+    yield Text(visible("\n".join(comparison.found)), style="red" if comparison.differs else "")
+    in_progress = ["or, once the operation in progress is done:", *comparison.in_progress]
+    yield Text(visible("\n".join([*comparison.allowed, *(in_progress if comparison.in_progress else [])])))

@@ -1,0 +1,1 @@
+"""A finding as a mail with a shell script."""

@@ -1,0 +1,190 @@
+"""A finding as a shell script: make the file system, run the operations, cut the power, recover, look.
+
+The power cut is made with device mapper: dm-flakey drops what is written after it, dm-log-writes logs every write so
+that the disk at some instant can be put together again, without some of them if need be.
+"""
+
+import shlex
+from dataclasses import dataclass
+
+from postcrash.model import Operation, Tree, Workload
+from postcrash.model.operation import HANDLE
+from postcrash.reports.script.shell_operations import OTHER_FILE, STALE_BYTE, NoCommandError, commands
+from postcrash.reports.script.shell_parts import FILL, FLAKEY, HOLDS, REPLAY
+from postcrash.reports.store.explained import ExplainedWrite
+from postcrash.reports.text import visible
+from postcrash.targets import Target
+
+LOG_MIB = 512
+"""A log of dm-log-writes has room for what mkfs writes, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flakey:
+    """The power fails once `operations` operations (set-up included) have returned; all that was sent is kept."""
+
+    operations: int
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        return "dm-flakey drops all writes from then on"
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """The power fails during the last of `operations` operations, or after it.
+
+    flushes    so many flushes of that operation are done; writes up to the next one are there, or for -1 those up to
+               its start
+    lost       of the writes since the last flush, those that are lost
+    is_inside  the operation is in progress
+    """
+
+    operations: int
+    flushes: int
+    lost: tuple[ExplainedWrite, ...] = ()
+    is_inside: bool = True
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        without = f" but for {len(self.lost)} of the last writes" if self.lost else ""
+        return f"a log of dm-log-writes is replayed up to it{without}"
+
+
+Cut = Flakey | Logged
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What shows the violation.
+
+    kind      `tree`: all of `tests` are true in the root directory; `mount`: it fails; `fsck`: it objects; `boot`: all
+              of `tests` are true of the `status` of the repair before the mount
+    tests     commands of the shell
+    claims    the same in words, with what was expected; lines of a comment
+    repaired  recovery is the target's repair, then the mount
+    """
+
+    kind: str
+    tests: tuple[str, ...]
+    claims: tuple[str, ...]
+    repaired: bool = False
+
+
+def script(title: str, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut) -> str:
+    """The script, for bash; `trees` are those of `simulate`. Raises NoCommandError."""
+    if target.helper:
+        raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
+    if target.aged_mib is not None:
+        raise NoCommandError(f"{target.name} is aged by a guest before it is used")
+    parts = [
+        _head(title, target, symptom, cut),
+        HOLDS if any(test.startswith("holds ") for test in symptom.tests) else "",
+        _operations(workload, trees, target, cut),
+        _cut(cut, symptom),
+        _look(target, symptom),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def _head(title: str, target: Target, symptom: Symptom, cut: Cut) -> str:
+    options = f" -o {shlex.quote(target.options)}" if target.options else ""
+    disks = {"DISK": target.size_mib} | ({"LOG": LOG_MIB} if isinstance(cut, Logged) else {})
+    sizes = ", ".join(f"{name} {size} MiB" for name, size in disks.items())
+    devices = " ".join(f"{name}=/dev/sd{letter}" for name, letter in zip(disks, "XY", strict=False))
+    given = "\n".join(f"{name}=${{{name}:?a disk that may be overwritten}}" for name in disks)
+    claims = "".join(f"#   {visible(line)}\n" for line in symptom.claims)
+    return f"""#!/bin/bash
+# {visible(title)}
+{claims}#
+# As root on a test machine; what is on the disks is lost (at least {sizes}; sectors of 512 bytes):
+#   {devices} bash reproduce.sh
+# The power cut: {cut.said}.
+# Exit code 1: the violation shows, 0: it does not, 2: something failed.
+set -Eeuo pipefail
+trap 'echo "line $LINENO failed" >&2; exit 2' ERR
+trap '{{ umount "$MNT"; dmsetup remove cut; }} 2>/dev/null || :' EXIT
+{given}
+MNT=${{MNT:-/mnt}}
+SECTORS={target.size_mib * 2048}
+
+make() {{ {shlex.join(target.mkfs)} /dev/mapper/cut; }}
+attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
+"""
+
+
+def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) -> str:
+    setup = len(workload.setup)
+    ran = workload.operations[: cut.operations]
+    last = len(ran) - 1 if isinstance(cut, Logged) and cut.is_inside else len(ran)
+    needs_other = isinstance(cut, Logged) or any(op.word in ("commit", "checkpoint") for op in ran)
+    for part, name in ((ran[setup:last], "the set-up"), (ran[last:], "operations before the last")):
+        _refuse_handles(part, name)
+    bodies = {
+        "setup": [*([f": >{OTHER_FILE}"] if needs_other else []), *_lines(ran[:setup], trees, target)],
+        "operations": _lines(ran[setup:last], trees[setup:], target),
+    }
+    if isinstance(cut, Logged):
+        bodies["last_operation"] = _lines(ran[last:], trees[last:], target)
+    return "\n".join(_function(name, body) for name, body in bodies.items())
+
+
+def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
+    """Parts of a script are shells of their own. Raises NoCommandError where one needs a handle of the part before."""
+    opened = set[str]()
+    for operation in operations:
+        if operation.word in ("open", "tmpfile"):
+            opened.add(HANDLE + operation.path)
+        elif not opened.issuperset(operation.handles):
+            raise NoCommandError(f"`{operation}` is about a file that {before} opened, in another shell")
+
+
+def _lines(operations: tuple[Operation, ...], trees: list[Tree], target: Target) -> list[str]:
+    lines = []
+    for operation, before in zip(operations, trees, strict=False):
+        said = commands(operation, before, target.fstype)
+        lines += said if said == [str(operation)] else [f"# {visible(str(operation))}", *said]
+    return lines
+
+
+def _function(name: str, body: list[str]) -> str:
+    lines = "".join(f"    {line}\n" for line in ['cd "$MNT"', *body])
+    return f"{name}() (\n{lines})\n"
+
+
+def _cut(cut: Cut, symptom: Symptom) -> str:
+    if isinstance(cut, Logged):
+        return REPLAY + _replay(cut)
+    is_stale_seen = any(f":{STALE_BYTE:03o}" in test for test in symptom.tests)
+    return f"{FILL}\nfill\n{FLAKEY}" if is_stale_seen else FLAKEY
+
+
+def _replay(cut: Logged) -> str:
+    words = {f"{write.sector}+{write.sectors}": visible(write.words) for write in cut.lost}
+    lost = "".join(f"    {place}  # {said}\n" for place, said in words.items())
+    call = f'LOST=(\n{lost})\nreplay {cut.flushes} "${{LOST[@]}}"' if lost else f"replay {cut.flushes}"
+    attached = 'dmsetup create cut --table "0 $SECTORS linear $DISK 0"'
+    return f'{call}\nblockdev --flushbufs "$DISK"\n{attached}\n'
+
+
+def _look(target: Target, symptom: Symptom) -> str:
+    if symptom.kind == "mount":
+        before, shown = "", "! attach"
+    elif symptom.kind == "boot":
+        before, shown = "", " && ".join(symptom.tests)
+    elif symptom.kind == "fsck":
+        before, shown = 'attach\numount "$MNT"\n', f"! {shlex.join(target.fsck)} /dev/mapper/cut"
+    else:
+        before = 'attach\nls -lAR "$MNT" || :\n\n' + _function("shows", [" &&\n    ".join(symptom.tests)])
+        shown = "shows"
+    repair = ""
+    if symptom.repaired:
+        repair = f"status=0\n{shlex.join(target.repair)} /dev/mapper/cut || status=$?\n"
+    return f"""{repair}{before}if {shown}; then
+    echo VIOLATED
+    exit 1
+fi
+echo "not shown"
+"""

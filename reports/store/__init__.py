@@ -1,0 +1,1 @@
+"""Findings, results and recordings on disk."""

@@ -1,0 +1,123 @@
+"""What an explanation is made of: plain data, drawn by `explanation_text` and by the HTML page."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from postcrash.reports.store.plain import Json, from_plain, to_plain
+
+OperationStatus = Literal["set-up", "returned", "in progress", "not started"]
+WriteStatus = Literal["stable", "kept", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOperation:
+    """One operation of the workload; `number` counts from 1, set-up included."""
+
+    number: int
+    text: str
+    status: OperationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedWrite:
+    """A write, discard or write-zeroes, or a run of its pieces where the crash kept only a part of it.
+
+    what      what was written, in words: the workload's bytes, or a structure known by its magic number
+    name      what the file system's own tools call it; empty if they cannot tell or were not asked
+    sector    where on the disk, in units of 512 B
+    sectors   how many
+    flags     `FUA`, `PREFLUSH`, both, or empty
+    during    number of the operation that was in progress when it was submitted; 0: none was
+    status    stable: no crash could lose it; kept, lost: it was in flight, and this crash kept or lost it
+    """
+
+    what: str
+    name: str
+    sector: int
+    sectors: int
+    flags: str
+    during: int
+    status: WriteStatus
+
+    @property
+    def words(self) -> str:
+        """Its name, and the workload's bytes in it; without a name, what was written."""
+        if not self.name:
+            return self.what
+        return f"{self.name}: {self.what}" if "`" in self.what else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The writes between two flushes.
+
+    number   counts from 1
+    ended    what ended it: `flush`, `flush, under way at the crash` or `crash`
+    writes   in submission order; of a long epoch only some, but lost ones first of all
+    omitted  how many more there were
+    """
+
+    number: int
+    ended: str
+    writes: tuple[ExplainedWrite, ...]
+    omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathComparison:
+    """One path: what was found, and what all operations that had returned leave there.
+
+    in_progress  what is there once the operation in progress is done, if that is something else; else empty
+    differs      what was found is neither
+    """
+
+    path: str
+    found: tuple[str, ...]
+    allowed: tuple[str, ...]
+    in_progress: tuple[str, ...]
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Text that something printed: the kernel, fsck, the console of a lost guest."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How one crash state came about and what is wrong with it.
+
+    epochs_omitted      earlier epochs that are not shown; what they lost is in `lost`
+    lost_omitted        lost writes beyond those in `lost`
+    named_by            the tools that were asked for names; empty if none were
+    unnamed             why they could not be asked; empty if they could
+    unsent              operations whose bytes were all still in the kernel's memory
+    failure             why there is no tree, such as a failed mount; empty if there is one
+    comparison_omitted  paths beyond those in `comparison`
+    """
+
+    operations: tuple[ExplainedOperation, ...]
+    epochs: tuple[Epoch, ...]
+    epochs_omitted: int
+    lost: tuple[ExplainedWrite, ...]
+    lost_omitted: int
+    named_by: str
+    unnamed: str
+    unsent: tuple[str, ...]
+    failure: str
+    comparison: tuple[PathComparison, ...]
+    comparison_omitted: int
+    evidence: tuple[Evidence, ...]
+
+    def to_json(self) -> Json:
+        """As decoded JSON."""
+        plain: Json = to_plain(self)
+        return plain
+
+    @staticmethod
+    def from_json(value: object) -> "Explanation":
+        """What `to_json` gave. Raises `PlainError`."""
+        return from_plain(Explanation, value, "explanation")

@@ -1,0 +1,235 @@
+"""What the harness hands to the reports: the cells of a table, findings, and their ids.
+
+Ids are short and versioned by what they are made of: the same finding on the same target and kernel has
+the same id in every run.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from postcrash.model import Verdict
+from postcrash.properties.promises import Said
+from postcrash.reports.store.explained import Explanation
+from postcrash.reports.store.plain import Json, PlainError, from_plain, shown, to_plain
+
+Choices = tuple[tuple[int, int], ...]
+
+_FINDING_ID = re.compile(r"f-[0-9a-f]{16}")
+_RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
+_STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
+_CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
+_DECIMAL = re.compile(r"[0-9]{1,4000}")
+"""Python reads at most 4,300 digits."""
+_NUMBER_MAX = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One answer of a table: does `target` have `property`?
+
+    states      crash states that the verdict covers, exactly
+    recoveries  recoveries run for them
+    outcomes    different observations among them, summed over workloads
+    workloads   workloads that were recorded; 0 where the target has not what each of them needs
+    relevant    of these, the ones in which the property's premise was true somewhere: the *sometimes* witness
+    witness     id of the finding that shows a violation
+    reason      why it is undecided, what bounds it, or empty
+    said        what documents say of it: not part of the evidence
+    """
+
+    target: str
+    property: str
+    verdict: Verdict
+    states: int
+    recoveries: int
+    outcomes: int
+    workloads: int
+    relevant: int
+    witness: str | None
+    reason: str
+    kernel: str
+    model: str
+    said: Said
+
+    def to_json(self) -> Json:
+        """As decoded JSON; `states` is decimal text, as it outgrows what JSON readers take."""
+        plain = to_plain(self)
+        del plain["said"]
+        return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
+
+    @staticmethod
+    def from_json(value: object) -> "Cell":
+        """What `to_json` gave. Raises `PlainError`."""
+        if not isinstance(value, dict):
+            raise PlainError("cell", "an object", value)
+        states = value.get("states")
+        if not isinstance(states, str) or not _DECIMAL.fullmatch(states):
+            raise PlainError("cell.states", "a decimal number in quotes", states)
+        about = {name: value[name] for name in ("promise", "denial") if name in value}
+        rest = {name: field for name, field in value.items() if name not in ("promise", "denial", "standing")}
+        cell = from_plain(Cell, {**rest, "states": int(states), "said": about}, "cell")
+        expected = standing_json(cell.said, cell.verdict)["standing"]
+        if value.get("standing", "") != expected:
+            raise PlainError("cell.standing", str(expected), value.get("standing", ""))
+        return cell
+
+
+def standing_json(said: Said, verdict: Verdict) -> Json:
+    """As decoded JSON: the rule that promises, the one that gives the promise up, and what the verdict means then."""
+    return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A crash state that breaks something, or a workload that ends the guest, with all that is needed to make it again.
+
+    checker        name of the property or checker that says so
+    workload_text  the workload that was recorded, in the `.ops` language
+    recording      id of the recording, base: id of the base image, state: id of the crash state
+    interval       the crash interval, and choices: (component, version) of the state; versions of 0 are not named
+    lost           pieces in flight in the interval that the state lost, as indices; torn: writes that it kept in part
+    started        operations (set-up included) that had been started, and returned: those that had returned
+    observation    the agent's report, decoded JSON; None if every guest was lost
+    casualty       how the guests were lost (`what`, `console`, `stacks`); None if they were not
+    recover        the command that the agent got, decoded JSON; empty where the guests were lost while they ran the
+                   workload: then `recording` ends there, and there is no crash state, so that `state` is empty too
+    guest          digest of the guest, which tells its kernel from another one of that name; empty if not known
+    minimal        id of the finding with the smallest workload that breaks the same judge, if it has been looked for
+    """
+
+    id: str
+    checker: str
+    message: str
+    target: str
+    kernel: str
+    model: str
+    workload_name: str
+    workload_text: str
+    recording: str
+    base: str
+    state: str
+    interval: int
+    choices: Choices
+    lost: tuple[int, ...]
+    torn: int
+    started: int
+    returned: int
+    observation: dict[str, Any] | None
+    casualty: dict[str, Any] | None
+    recover: dict[str, Any]
+    explanation: Explanation | None = None
+    minimal: str | None = None
+    guest: str = ""
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the guests were lost while they ran the workload: there is no crash state."""
+        return not self.recover
+
+    def to_json(self) -> Json:
+        """As decoded JSON."""
+        plain: Json = to_plain(self)
+        return plain
+
+    @staticmethod
+    def from_json(value: object) -> "Finding":
+        """What `to_json` gave. Raises `PlainError`."""
+        return from_plain(Finding, value, "finding")
+
+
+Simplicity = tuple[int, int, int, int, tuple[int, ...]]
+
+
+class CrashState(Protocol):
+    """What of a crash state says how simple it is; `Finding` says what each field is."""
+
+    @property
+    def lost(self) -> tuple[int, ...]: ...
+    @property
+    def torn(self) -> int: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def interval(self) -> int: ...
+
+
+def simplicity(state: CrashState) -> Simplicity:
+    """The smaller, the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
+
+    At last the lost pieces themselves, so that no two contents of one recording's crash intervals compare equal.
+    """
+    return len(state.lost), state.torn, state.started, state.interval, state.lost
+
+
+class IdError(ValueError):
+    """A text is not the id that it should be; the message shows it."""
+
+
+def finding_id(parts: Iterable[str]) -> str:
+    """The id of the finding that `parts` tell from all others: `f-` and 16 hexadecimal digits of their SHA-256."""
+    lengths = "".join(f"{len(part)}:{part}" for part in parts)
+    return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def recording_id(digest: str) -> str:
+    """The id of the recording with this SHA-256 (hexadecimal): `r-` and its first 16 digits."""
+    return check_recording_id(f"r-{digest[:16].lower()}")
+
+
+def is_recording_id(text: str) -> bool:
+    """Whether `text` has the form of a recording's id."""
+    return _RECORDING_ID.fullmatch(text) is not None
+
+
+def check_recording_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a recording's id."""
+    return _matching(text, _RECORDING_ID, "a recording's id (r- and 16 hexadecimal digits)")
+
+
+def check_finding_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a finding's id."""
+    return _matching(text, _FINDING_ID, "a finding's id (f- and 16 hexadecimal digits)")
+
+
+def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
+    if not form.fullmatch(text):
+        raise IdError(f"expected {expected}, found {shown(text)}")
+    return text
+
+
+def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) -> str:
+    """The id of a crash state: recording, interval, and `component.version` for each version that is not 0.
+
+    So `r-0123456789abcdef/3/0.1,4.2`, or `r-0123456789abcdef/3/-` for the state that keeps all that it can.
+    """
+    deviations = sorted((component, version) for component, version in choices if version)
+    shown_choices = ",".join(f"{component}.{version}" for component, version in deviations)
+    return f"{check_recording_id(recording)}/{interval}/{shown_choices or '-'}"
+
+
+def parse_state_id(text: str) -> tuple[str, int, Choices]:
+    """Recording, interval and choices (without those of version 0) of a state id. Raises `IdError`."""
+    match = _STATE_ID.fullmatch(text)
+    if match is None:
+        raise IdError(f"expected a crash state's id like r-0123456789abcdef/3/0.1,4.2, found {shown(text)}")
+    choices = tuple(_choice(word, text) for word in match[3].split(",")) if match[3] != "-" else ()
+    components = [component for component, _ in choices]
+    if components != sorted(set(components)):
+        raise IdError(f"components must be named once and in order, found {shown(match[3])} in {shown(text)}")
+    return match[1], _number(match[2], text), choices
+
+
+def _choice(word: str, text: str) -> tuple[int, int]:
+    match = _CHOICE.fullmatch(word)
+    if match is None:
+        raise IdError(f"expected component.version with a version of at least 1, found {shown(word)} in {shown(text)}")
+    return _number(match[1], text), _number(match[2], text)
+
+
+def _number(digits: str, text: str) -> int:
+    if len(digits) > len(str(_NUMBER_MAX)) or int(digits) > _NUMBER_MAX:
+        raise IdError(f"expected numbers up to {_NUMBER_MAX}, found {shown(digits)} in {shown(text)}")
+    return int(digits)

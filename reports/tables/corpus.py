@@ -1,0 +1,222 @@
+"""The table of a corpus: workloads down, targets across, and in each cell a verdict for each kernel."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from postcrash.model import Verdict, worst
+from postcrash.reports.store.plain import Json, to_plain
+from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK, grouped
+from postcrash.reports.tables.matrix import CHANGED_MARK, counted
+from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row
+
+LEGEND = (
+    f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
+    f"{UNPROMISED_MARK} nobody promised otherwise, {CHANGED_MARK} differs between kernels"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What one judge says is wrong, with the finding that shows it, what that breaks, and the page that tells of it.
+
+    `is_expected`: a document promises, or practice expects, that it is not so. `page` is empty where what was found is
+    not known.
+    """
+
+    judge: str
+    message: str
+    finding: str
+    meaning: str
+    is_expected: bool
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One workload on one target and kernel.
+
+    absent      why it could not be run there, if the file system or the kernel lacks something; else empty
+    reason      why it is undecided; else empty
+    objections  of those who say VIOLATED
+    """
+
+    workload: str
+    target: str
+    verdict: Verdict
+    absent: str = ""
+    reason: str = ""
+    objections: tuple[Objection, ...] = ()
+    states: int = 0
+    recoveries: int = 0
+
+    @property
+    def symbol(self) -> str:
+        """One character."""
+        return NOT_THERE if self.absent else self.verdict.symbol
+
+
+@dataclass(frozen=True)
+class Column:
+    """The results on the kernels that the user called `name`; `kernels` are their own names."""
+
+    name: str
+    kernels: tuple[str, ...]
+    results: tuple[Result, ...]
+
+    @cached_property
+    def by_place(self) -> dict[tuple[str, str], Result]:
+        """By workload and target."""
+        return {(result.workload, result.target): result for result in self.results}
+
+    @property
+    def total(self) -> str:
+        """What all its verdicts cover together."""
+        run = [result for result in self.results if not result.absent]
+        counts = f"{counted(sum(r.states for r in run))} crash states covered with"
+        recoveries = grouped(sum(result.recoveries for result in run))
+        return f"{self.name} ({'; '.join(self.kernels)}): {grouped(len(run))} runs, {counts} {recoveries} recoveries"
+
+
+@dataclass(frozen=True)
+class CorpusTable:
+    """Columns of the same workloads and targets. `command` is what made them, `level` what was expected."""
+
+    columns: tuple[Column, ...]
+    workloads: tuple[str, ...]
+    targets: tuple[str, ...]
+    level: str
+    model: str
+    command: str
+    date: datetime.date
+
+    @property
+    def title(self) -> str:
+        """For example `kernels 5.10, 6.1 in this order, level practice, device model cache`."""
+        names = ", ".join(column.name for column in self.columns)
+        return f"kernels {names} in this order, level {self.level}, device model {self.model}"
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all runs; UNDECIDED if there were none."""
+        runs = [result for column in self.columns for result in column.results if not result.absent]
+        return worst([result.verdict for result in runs] or [Verdict.UNDECIDED])
+
+    def place(self, workload: str, target: str) -> tuple[Result, ...]:
+        """The results of one cell, in the order of the columns; empty where the workload is of another file system."""
+        found = (column.by_place.get((workload, target)) for column in self.columns)
+        return tuple(result for result in found if result is not None)
+
+    def mark(self, workload: str, target: str) -> str:
+        """A symbol for each kernel."""
+        results = self.place(workload, target)
+        verdicts = {result.verdict for result in results if not result.absent}
+        changed = CHANGED_MARK if {Verdict.HOLDS, Verdict.VIOLATED} <= verdicts else ""
+        objections = [each for result in results for each in result.objections]
+        unexpected = UNPROMISED_MARK if objections and not any(each.is_expected for each in objections) else ""
+        return "".join(result.symbol for result in results) + unexpected + changed if results else NOT_ASKED
+
+    @property
+    def objections(self) -> tuple[tuple[str, ...], ...]:
+        """Workload, target, judge, what is wrong, what that breaks, and `6.1 f-12ab…, 7.2 f-98fe…` or a link; in order.
+
+        Where the message differs between kernels, there is a row for each message. The link is in Markdown.
+        """
+        found: dict[tuple[str, str, str, str, str, str], list[str]] = {}
+        for workload in self.workloads:
+            for target in self.targets:
+                for column, result in zip(self.columns, self.place(workload, target), strict=False):
+                    for each in result.objections:
+                        link = f": [{Path(each.page).stem}]({each.page})" if each.page else ""
+                        key = (workload, target, each.judge, each.message, each.meaning, link)
+                        found.setdefault(key, []).append(column.name if link else f"{column.name} {each.finding}")
+        return tuple((*key, ", ".join(shown) + link) for (*key, link), shown in found.items())
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """One line for each target, kernels and reason why something is undecided or not there, with the workloads."""
+        kernels: dict[tuple[str, str, str, str], list[str]] = {}
+        for column in self.columns:
+            for result in column.results:
+                if reason := result.absent or result.reason:
+                    key = (result.symbol, result.target, reason, result.workload)
+                    kernels.setdefault(key, []).append(column.name)
+        workloads: dict[tuple[str, str, str, str], list[str]] = {}
+        for (shown, target, reason, workload), names in kernels.items():
+            workloads.setdefault((shown, target, ", ".join(names), reason), []).append(workload)
+        return tuple(
+            f"{shown} {target} on {names}: {', '.join(found)}: {reason}"
+            for (shown, target, names, reason), found in workloads.items()
+        )
+
+    def to_json(self) -> Json:
+        """As decoded JSON; numbers of crash states are decimal text."""
+        return {
+            "command": self.command,
+            "date": self.date.isoformat(),
+            "expect": self.level,
+            "model": self.model,
+            "verdict": self.verdict.name.lower(),
+            "kernels": [
+                {"name": column.name, "kernels": list(column.kernels), "results": [*map(_to_json, column.results)]}
+                for column in self.columns
+            ],
+        }
+
+
+def _to_json(result: Result) -> Json:
+    return {**to_plain(result), "verdict": result.verdict.name.lower(), "states": str(result.states)}
+
+
+def print_corpus(table: CorpusTable, console: Console) -> None:
+    """Print the table, below it each objection, what is open, and what it rests on."""
+    console.print(table.title, style="italic", markup=False, highlight=False)
+    grid = Table(box=box.SIMPLE_HEAD)
+    grid.add_column("", no_wrap=True)
+    for target in table.targets:
+        grid.add_column(Text(target), no_wrap=True)
+    for workload in table.workloads:
+        grid.add_row(Text(workload), *(Text(table.mark(workload, target)) for target in table.targets))
+    console.print(grid)
+    lines = [f"✗ {' · '.join(filter(None, row))}" for row in table.objections]
+    for line in (LEGEND, *lines, *table.open, *(column.total for column in table.columns)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(table.verdict.name, style="bold", highlight=False)
+
+
+def corpus_markdown(table: CorpusTable) -> str:
+    """The table in Markdown, with how it was made."""
+    header = ("workload", *table.targets)
+    rows = ((workload, *(table.mark(workload, target) for target in table.targets)) for workload in table.workloads)
+    lines = [
+        "# A corpus of workloads on targets and kernels",
+        "",
+        f"Made on {table.date.isoformat()} by",
+        "",
+        f"    {table.command}",
+        "",
+        f"Each cell has a verdict for {escaped(table.title)}: {escaped(LEGEND)}.",
+        "",
+        *(f"- {escaped(column.total)}" for column in table.columns),
+        "",
+        *_markdown_table(header, rows),
+    ]
+    if table.objections:
+        heading = ("workload", "target", "judge", "what is wrong", "what that breaks", "finding or page")
+        lines += ["## What is wrong", "", *_markdown_table(heading, table.objections, links=True)]
+    if table.open:
+        lines += ["## Undecided, or not there", "", *(f"- {escaped(line)}" for line in table.open), ""]
+    return "\n".join(lines)
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, links: bool = False) -> list[str]:
+    """With `links`, the last cell of each row is Markdown already."""
+    body = [f"{markdown_row(row[:-1])} {row[-1]} |" if links else markdown_row(row) for row in rows]
+    return [markdown_row(header), "|" + " --- |" * len(header), *body, ""]

@@ -1,0 +1,187 @@
+"""Cells arranged as tables: targets down, properties across, one table for each kernel and device model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.model import Verdict
+from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.properties.promises import Standing, standing_text
+from postcrash.reports.store.records import Cell
+from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
+
+DIFFERS_MARK = "†"
+"""On a verdict that is not the published one."""
+
+NOT_THERE = "–"
+"""In place of a verdict."""
+
+UNPROMISED_MARK = "°"
+"""On a verdict about what nobody promised."""
+UNPROMISED_LEGEND = (
+    f"{UNPROMISED_MARK} not promised: ✓ kept, ✗ broken, ✓{UNPROMISED_MARK} provided, ✗{UNPROMISED_MARK} not provided"
+)
+
+NAMES_CHARACTERS_MAX = 60
+"""Of names of properties side by side."""
+
+CERTIFICATE_HEADINGS = ("crash states", "recoveries", "outcomes", "workloads", "premise seen in")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of one kernel and one device model."""
+
+    kernel: str
+    model: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def title(self) -> str:
+        """For example `kernel UML 6.1.176, device model cache`."""
+        return f"kernel {self.kernel}, device model {self.model}"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """In the order in which they first came."""
+        return tuple(dict.fromkeys(cell.target for cell in self.cells))
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """In the order of `PROPERTIES`, then the others in the order in which they first came."""
+        given = dict.fromkeys(cell.property for cell in self.cells)
+        known = [known.name for known in PROPERTIES if known.name in given]
+        return tuple(dict.fromkeys([*known, *given]))
+
+    def cell(self, target: str, prop: str) -> Cell | None:
+        """The cell at this place; of several, the last. None if the question was not put."""
+        return next((c for c in reversed(self.cells) if (c.target, c.property) == (target, prop)), None)
+
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[Cell | None, ...]], ...]:
+        """Each target with its cells in the order of `properties`."""
+        return tuple((target, tuple(self.cell(target, prop) for prop in self.properties)) for target in self.targets)
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether properties stand in rows and targets in columns, as their names take too much room side by side."""
+        return sum(map(len, self.properties)) > NAMES_CHARACTERS_MAX
+
+    @property
+    def columns(self) -> tuple[tuple[str, tuple[Cell | None, ...]], ...]:
+        """Each property with its cells in the order of `targets`."""
+        return tuple((prop, tuple(self.cell(target, prop) for target in self.targets)) for prop in self.properties)
+
+    @property
+    def in_order(self) -> tuple[Cell, ...]:
+        """The cells row by row."""
+        return tuple(cell for _, cells in self.rows for cell in cells if cell is not None)
+
+    @property
+    def noted(self) -> tuple[Cell, ...]:
+        """The cells about which `note` has something to say, row by row."""
+        return tuple(cell for cell in self.in_order if note(cell))
+
+
+def grids(cells: Sequence[Cell]) -> tuple[Grid, ...]:
+    """One grid for each kernel and device model, in the order in which they first came."""
+    kinds = dict.fromkeys((cell.kernel, cell.model) for cell in cells)
+    return tuple(
+        Grid(kernel, model, tuple(cell for cell in cells if (cell.kernel, cell.model) == (kernel, model)))
+        for kernel, model in kinds
+    )
+
+
+def group(prop: str) -> str:
+    """The group of a property; empty if it is not known."""
+    return next((name for name, known in GROUPS.items() if prop in {each.name for each in known}), "")
+
+
+def titles(properties: Sequence[str]) -> list[str]:
+    """For each property that is known: `P1 ordered directory operations`."""
+    known = {known.name: known.title for known in PROPERTIES}
+    return [f"{name} {known[name]}" for name in properties if name in known]
+
+
+def otherwise_published(cell: Cell) -> Verdict | None:
+    """The published verdict, if it is the other one; an undecided cell contradicts nothing."""
+    said = published(cell.target, cell.property)
+    return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
+
+
+def symbol(cell: Cell) -> str:
+    """That of the verdict, or NOT_THERE where the target could run no workload."""
+    return cell.verdict.symbol if cell.workloads else NOT_THERE
+
+
+def standing_mark(cell: Cell) -> str:
+    """UNPROMISED_MARK on a verdict about what nobody promised; else empty."""
+    return UNPROMISED_MARK if cell.said.standing(cell.verdict) in (Standing.PROVIDED, Standing.NOT_PROVIDED) else ""
+
+
+def marked(cell: Cell) -> str:
+    """The cell's symbol, marked where nobody promised it."""
+    return symbol(cell) + standing_mark(cell)
+
+
+def mark(cell: Cell) -> str:
+    """The cell's symbol, marked where nobody promised it, and where others published another."""
+    return marked(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
+
+
+def standing(cell: Cell) -> str:
+    """What the cell's verdict means beside what was promised, in words."""
+    return standing_text(cell.said, cell.verdict)
+
+
+def note(cell: Cell) -> str:
+    """What must be said about the cell below the table: witness, reason, broken promise; empty if there is nothing."""
+    premise = "its premise was never seen" if cell.verdict is Verdict.HOLDS and not cell.relevant else ""
+    parts = [part for part in (cell.witness, cell.reason, premise) if part]
+    return ": ".join(parts) + (f"; {standing(cell)}" if cell.said.standing(cell.verdict) is Standing.BROKEN else "")
+
+
+def published_notes(grid: Grid) -> list[str]:
+    """One line for each cell that differs from the published table: `btrfs P1: published ✗ (Linux 3.2)`, and why."""
+    pairs = [(cell, otherwise_published(cell)) for cell in grid.in_order]
+    return [_published_note(cell, said) for cell, said in pairs if said is not None]
+
+
+def _published_note(cell: Cell, said: Verdict) -> str:
+    why = why_otherwise(cell.target, cell.property)
+    return f"{cell.target} {cell.property}: published {said.symbol} ({published_for(cell.property)})" + (
+        f"; {why}" if why else ""
+    )
+
+
+def published_heading() -> str:
+    """What the mark means."""
+    return f"{DIFFERS_MARK} differs from {SOURCE}"
+
+
+def certificate_numbers(cell: Cell) -> tuple[str, ...]:
+    """What the verdict covers, in the order of `CERTIFICATE_HEADINGS`."""
+    numbers = (cell.states, cell.recoveries, cell.outcomes, cell.workloads, cell.relevant)
+    return tuple(map(grouped, numbers))
+
+
+def certificate(cell: Cell) -> str:
+    """What the verdict covers, in one line."""
+    pairs = zip(CERTIFICATE_HEADINGS, certificate_numbers(cell), strict=True)
+    return "; ".join(f"{heading}: {number}" for heading, number in pairs)
+
+
+def totals(grid: Grid) -> str:
+    """The certificates of all cells together. What is judged for two properties counts twice."""
+    cells = grid.in_order
+    states, recoveries, workloads = (
+        grouped(sum(number)) for number in zip(*((c.states, c.recoveries, c.workloads) for c in cells), strict=True)
+    )
+    return (
+        f"{len(cells)} cells cover {states} crash states with {recoveries} recoveries of {workloads} workloads; "
+        "what is judged for two properties counts twice"
+    )
+
+
+def grouped(number: int) -> str:
+    """With commas between groups of three digits."""
+    return f"{number:,}"

@@ -1,0 +1,39 @@
+"""What a state that is recovered once more counts as: it fails, it does not, or nobody can tell."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.commands.repro import _once
+from postcrash.harness.examination.judges import judges_named
+from postcrash.model import Verdict
+
+EIO = 5
+(FSCK,) = judges_named(["fsck"])
+LOST = {"observation": None, "casualty": {"what": "the guest hangs", "console": ""}}
+
+
+def shown(**more: Any) -> dict[str, Any]:
+    return {"observation": {"mount_errno": 0, "tree": None, "klog": [], "klog_whole": True, **more}}
+
+
+@pytest.mark.parametrize(
+    ("event", "judge", "verdict"),
+    [
+        (shown(fsck={"status": 4, "output": "bad"}), FSCK, Verdict.VIOLATED),
+        (shown(fsck={"status": 0, "output": ""}), FSCK, Verdict.HOLDS),
+        (shown(fsck={"status": 139, "output": ""}), FSCK, Verdict.UNDECIDED),
+        (shown(mount_errno=EIO), FSCK, Verdict.UNDECIDED),
+        (LOST, FSCK, Verdict.UNDECIDED),
+        (LOST, None, Verdict.VIOLATED),
+        (shown(), None, Verdict.HOLDS),
+    ],
+)
+def test_what_cannot_be_judged_does_not_count_as_fine(event: Any, judge: Any, verdict: Verdict) -> None:
+    machine = SimpleNamespace(execute=lambda *_: event)
+    finding = SimpleNamespace(
+        **{"interval": 0, "choices": (), "recover": {}, "started": 1, "returned": 1},
+        **{"workload_text": "creat a\n", "workload_name": "w"},
+    )
+    assert _once(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]

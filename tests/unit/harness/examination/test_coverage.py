@@ -1,0 +1,38 @@
+"""Certificates in words."""
+
+from typing import Any
+
+import pytest
+
+from postcrash.harness.examination.coverage import coverage
+
+SPENT = "the time of the budget is spent"
+
+
+def certificate(covered: int, states: int, left_out: str | None, *reached: int | None) -> dict[str, Any]:
+    names = ("all_kept", "none_kept", "samples", "seed")
+    known = dict(zip(names, reached, strict=True)) if reached else None
+    counts = {"covered": str(covered), "states": str(states)}
+    return {"index": 3, **counts, "left_out": left_out, "reached": known}
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (certificate(8, 8, None), "8 of 8 crash states"),
+        (
+            certificate(1234, 2**80, SPENT, 2, 1, 300, 1),
+            "1,234 of 2^80 crash states: all within 2 deviations of everything kept, "
+            f"all within 1 deviation of nothing kept, 300 random ones (seed 1); {SPENT}",
+        ),
+        (
+            certificate(2**40, 2**41, SPENT, 0, None, 1, 7),
+            f"2^40 of 2^41 crash states: all within 0 deviations of everything kept, 1 random one (seed 7); {SPENT}",
+        ),
+        (certificate(0, 4, SPENT, None, None, 0, 1), f"0 of 4 crash states; {SPENT}"),
+        (certificate(0, 2**300, "too large"), "0 of 2^300 crash states; too large"),
+        (certificate(3**700, 2**2000, "why", None, None, 0, 1), "9.66e+333 of 2^2000 crash states; why"),
+    ],
+)
+def test_what_is_covered_is_said(known: dict[str, Any], said: str) -> None:
+    assert coverage(known) == f"crash interval 3: {said}"

@@ -1,0 +1,227 @@
+"""What is not looked at is undecided, for every judge that would have had to look."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash._core import write_recording
+from postcrash.harness.errors import GuestLostError, LostAtWork
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE
+from postcrash.harness.examination.crash_in_recovery import BELOW, SameRecovery
+from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
+from postcrash.harness.examination.place import Place
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.model import History, Observation, Verdict, parse_workload
+from postcrash.model.content import source_at
+from postcrash.targets import BaseImage, target_named
+
+TARGET = target_named("ext4-current")
+ROOT = {"path": ".", "type": "dir", "mode": 493, "nlink": 2, "inode": 1}
+FILE = {"path": "a", "type": "file", "mode": 420, "nlink": 1, "inode": 2, "size": 512, "xattrs": {}}
+
+
+def observation(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"mount_errno": 0, "tree": [{"xattrs": {}, **ROOT}, *entries], "klog": [], "fsck": None}
+
+
+def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any]:
+    """An `interval` event with an outcome for each run: its choices, and what it showed or None for a lost guest."""
+    outcomes = [
+        {"observation": shown, "states": "1", "executions": 1, "choices": choices, "lost": []}
+        | ({} if shown else {"casualty": {"what": "the guest hangs", "console": ""}})
+        for choices, shown in runs
+    ]
+    executions = [(choices, number) for number, (choices, _) in enumerate(runs)]
+    return {
+        **{
+            "event": "interval",
+            "index": 0,
+            "instants": [{"event": 2, "started": 1, "returned": 0}],
+            "states": "2",
+            "covered": "2",
+        },
+        **{"recoveries": len(runs), "remembered": 0, "rechecks": 0, "left_out": None, "reached": None},
+        **{"outcomes": outcomes, "executions": executions, **fields},
+    }
+
+
+class FakeMachine:
+    """A machine on which exploring gives these events."""
+
+    has_log_disk = False
+
+    def __init__(self, base: Path, *events: dict[str, Any]) -> None:
+        self.base, self.events = base, events
+        self.lost: list[LostAtWork] = []
+        """Guests that are lost, while it records or after these events."""
+
+    def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
+        assert held is None
+        write_recording(out, base.stat().st_size // 512, json.dumps(metadata), [("started", 0), ("durable",)])
+        if self.lost and self.lost[0].during == "run":
+            raise GuestLostError(self.lost[0])
+
+    def explore(self, *arguments: object, **options: object) -> Iterator[dict[str, Any]]:
+        yield from self.events
+        if self.lost:
+            raise GuestLostError(self.lost[0])
+        yield {"event": "explored", "seconds": 0.0}
+
+    def take_lost(self) -> list[LostAtWork]:
+        return self.lost
+
+
+class Asked:
+    """A judge that is content and remembers at which instants it was asked."""
+
+    name = "asked"
+    depends_on = INSTANT
+
+    def __init__(self) -> None:
+        self.instants: list[tuple[int, int]] = []
+
+    def wants(self, recover: dict[str, Any]) -> bool:
+        return True
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        self.instants.append((history.started, history.returned))
+        return Opinion(Verdict.HOLDS, True, "")
+
+
+def examined(
+    folder: Path,
+    *events: dict[str, Any],
+    judges: tuple[Judge, ...] = judges_named(["mounts"]),
+    lost: LostAtWork | None = None,
+) -> Examination:
+    base = folder / "base.img"
+    base.write_bytes(bytes(4096))
+    plan = Plan(
+        target=TARGET,
+        base=BaseImage(base, "b-0"),
+        kernel="any",
+        guest="any",
+        workload=parse_workload("creat a\n", "w"),
+        judges=judges,
+        recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
+        how=Exploration(depth=2),
+    )
+    machine = FakeMachine(base, *events)
+    machine.lost = [lost] * 2 if lost else []
+    return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
+
+
+def verdicts(result: Examination) -> tuple[Verdict, Verdict]:
+    return result.rulings["mounts"].verdict, result.rulings[SameRecovery.name].verdict
+
+
+WITHIN = {"interval": 0, "choices": [], "observation": observation()}
+WHOLE = (interval(([], observation()), within=WITHIN), interval(([], observation())))
+LEFT_OUT = {"left_out": "the recoveries of the budget are spent", "covered": "1"}
+
+
+def test_all_that_was_looked_at_holds(tmp_path: Path) -> None:
+    assert verdicts(examined(tmp_path, *WHOLE)) == (Verdict.HOLDS, Verdict.HOLDS)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (interval(([], observation()), within=WITHIN, **LEFT_OUT), WHOLE[1]),
+        (WHOLE[0], interval(([], observation()), **LEFT_OUT)),
+        (interval(([], observation()), ([[0, 1]], None), within=WITHIN), WHOLE[1]),
+        (WHOLE[0], interval(([], observation()), ([], None))),
+    ],
+    ids=["crashes within left out", "states left out", "guest lost within", "guest lost"],
+)
+def test_what_was_not_looked_at_leaves_the_crashes_within_recovery_undecided(tmp_path: Path, events: Any) -> None:
+    assert verdicts(examined(tmp_path, *events)) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+
+
+def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> None:
+    instants = [(0, 0), (1, 0), (1, 1)]
+    wire = [{"event": event, "started": s, "returned": r} for event, (s, r) in enumerate(instants)]
+    within, run = Asked(), Asked()
+    other = interval(([], observation({**FILE, "segments": [[0, 512, "zero"]]})))
+    examined(tmp_path, interval(([], observation()), within=WITHIN, instants=wire), other, judges=(within,))
+    result = examined(
+        tmp_path,
+        interval(([], observation()), ([[0, 1]], observation({**FILE, "segments": [[0, 512, "zero"]]})), instants=wire),
+        judges=(run,),
+    )
+    assert within.instants == [*instants, (1, 0)]
+    assert run.instants == instants * 2
+    assert (result.instants, result.states, result.covered) == (3, 6, 6)
+
+
+class AskedOfContents(Asked):
+    """The same, and it looks at the contents of `a`."""
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        source_at(observation.tree["a"], 0)
+        return super().opinion(history, observation)
+
+
+def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that did is asked for in each crash interval, for what its versions lose depends on that."""
+    versions = [[[0, 512, "zero"]], [[0, 512, "stale"]]]
+    unsettled = observation({**FILE, "segments": [{"start": 0, "end": 512, "component": 0, "versions": versions}]})
+    settled, looked, both = observation(), Asked(), AskedOfContents()
+    other = interval(([], settled), instants=[{"event": 3, "started": 1, "returned": 1}])
+    examined(
+        tmp_path, interval(([], settled)), interval(([], settled)), other, interval(([], settled)), judges=(looked,)
+    )
+    assert looked.instants == [(1, 0), (1, 1)]
+    monkeypatch.setattr(Place, "losses", lambda place, interval: lambda component, version: version)
+    examined(tmp_path, interval(([], unsettled)), interval(([], unsettled)), judges=(both,))
+    assert both.instants == [(1, 0)] * 4
+
+
+class FollowedUpError(Exception):
+    """A violation would be run again now, on a real machine."""
+
+
+def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow_up(*arguments: object) -> None:
+        raise FollowedUpError
+
+    monkeypatch.setattr("postcrash.harness.examination.confirmation.record_recovery", follow_up)
+    versions = [[[0, 512, "zero"]], [[0, 512, "write:0"]]]
+    choice = {"start": 0, "end": 512, "component": 3, "versions": versions}
+    within = {"interval": 0, "choices": [], "observation": observation({**FILE, "segments": [choice]})}
+    zeros = observation({**FILE, "segments": versions[0]})
+    agreeing = interval(([[BELOW + 3, 0]], zeros), within=within)
+    assert verdicts(examined(tmp_path, agreeing, WHOLE[1]))[1] is Verdict.HOLDS
+    both = interval(([[BELOW + 3, 0]], zeros), within=within)
+    both["executions"].append(([[BELOW + 3, 1]], 0))
+    with pytest.raises(FollowedUpError):
+        examined(tmp_path, both, WHOLE[1])
+
+
+def test_guests_lost_over_the_workload_are_a_finding_without_a_crash_state(tmp_path: Path) -> None:
+    lost = LostAtWork("run", "the guest hangs", "last words", "xfs_log_force", started=1, returned=0)
+    result = examined(tmp_path, lost=lost)
+    assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+    assert result.rulings[CASUALTY_JUDGE].verdict is Verdict.VIOLATED
+    (finding,) = result.findings
+    assert finding.message == "in 'creat a': the guest hangs"
+    assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.to_json())
+    assert [note.partition(";")[0] for note in result.notes] == [finding.message] * 2
+
+
+def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:
+    lost = LostAtWork("trust", "the guest hangs", "", "", started=0, returned=0)
+    result = examined(tmp_path, *WHOLE, lost=lost)
+    assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
+    assert result.findings == []
+    assert "in the recovery of the base image: the guest hangs" in result.rulings["mounts"].reason

@@ -1,0 +1,141 @@
+"""What is held against which file system, and the rule that is named."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.checkers import CHECKERS, PRACTICE
+from postcrash.harness.errors import UsageError
+from postcrash.harness.expectations.contract import Contract
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.session import JUDGE_NAMES
+from postcrash.model import Verdict
+from postcrash.properties import TORN_BLOCKS
+from postcrash.properties.promises import PRACTICE_RULES, RULES, Said, unknown_names
+from postcrash.reports.store.records import Cell
+from postcrash.targets import target_named
+
+DOCUMENTED = [checker.name for checker in CHECKERS]
+HELD_TO = [checker.name for checker in PRACTICE]
+
+
+EXT = ["O-dir", "A-rename", "A-exchange", "A-link", "A-unlink", "A-symlink", "A-xattr"]
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "properties"),
+    [
+        ("ext4-current", HELD_TO, ["P5", *EXT]),
+        ("ext4-original", HELD_TO, EXT),
+        ("btrfs", HELD_TO, []),
+        ("btrfs-flushoncommit", HELD_TO, ["P2", "P2-null", "O-prefix-append", "S-safe-append"]),
+        ("ext2", [], []),
+        ("vfat", [], []),
+    ],
+)
+def test_documents_promise_properties_and_practice_adds_checkers(
+    target: str, more: list[str], properties: list[str]
+) -> None:
+    found = {level: judges(Expectation.named(level), target) for level in ("documents", "practice")}
+    assert found == {"documents": [*DOCUMENTED, *properties], "practice": [*DOCUMENTED, *more, *properties]}
+
+
+def judges(expected: Expectation, target: str) -> list[str]:
+    return [judge.name for judge in expected.judges(target_named(target), "cache")]
+
+
+def test_every_checker_of_practice_has_a_rule_with_a_test_of_fstests() -> None:
+    assert not list(unknown_names(PRACTICE_RULES, JUDGE_NAMES))
+    assert not PRACTICE_RULES.keys() & RULES.keys()
+    for checker in PRACTICE:
+        rules = [rule for rule in PRACTICE_RULES.values() if rule.names(checker.name)]
+        assert rules
+        assert all("fstests" in rule.source for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict", "expected"),
+    [
+        ("one-name", Verdict.VIOLATED, "broken in practice: rename-is-whole (fstests generic/"),
+        ("one-name", Verdict.HOLDS, "kept in practice: rename-is-whole (fstests generic/"),
+        ("one-name", Verdict.UNDECIDED, ""),
+        ("durability", Verdict.VIOLATED, "broken: persistence (fsync(2)"),
+    ],
+)
+def test_a_verdict_names_its_rule(judge: str, verdict: Verdict, expected: str) -> None:
+    said = Expectation.named("practice").standing(target_named("ext4-current"), "cache", judge, verdict)
+    assert said.startswith(expected)
+    assert bool(said) == bool(expected)
+
+
+CONTRACT = """{"format": "postcrash contract 1", "kernel": "UML 6.1.176", "model": "cache", "held":
+{"ext4-current": {"D-fsync-name": {"states": "77", "workloads": 5, "recoveries": 30}, "P9": {"states": "1",
+"workloads": 1, "recoveries": 1}}, "ext2": {}}}"""
+
+
+def contract(folder: Path, text: str = CONTRACT) -> Expectation:
+    (folder / "c.json").write_text(text)
+    return Expectation.named(f"contract:{folder}/c.json")
+
+
+def test_a_contract_adds_the_properties_that_held(tmp_path: Path) -> None:
+    ext4, asked = target_named("ext4-current"), contract(tmp_path, CONTRACT.replace('"P9"', '"P5"'))
+    assert judges(asked, "ext4-current") == [*DOCUMENTED, *HELD_TO, "P5", *EXT, "D-fsync-name"]
+    broken = asked.standing(ext4, "cache", "D-fsync-name", Verdict.VIOLATED)
+    assert broken.endswith("c.json (D-fsync-name held on UML 6.1.176, in 77 crash states of 5 workloads)")
+    assert broken.startswith("broken: ")
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "said"),
+    [
+        ("ext4-current", "cache", "c.json: no property is called 'P9'"),
+        ("ext4-current", "torn", "c.json is about device model cache, not torn"),
+        ("ext2", "cache", "c.json says nothing about ext2; it has ext4-current, ext2"),
+    ],
+)
+def test_a_contract_about_something_else_is_refused(tmp_path: Path, target: str, model: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        contract(tmp_path).judges(target_named(target), model)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no contract of .*: its text: Invalid JSON"),
+        (CONTRACT.replace("contract 1", "contract 2"), "is no contract of .*: format: "),
+        (CONTRACT.replace('"77"', "77"), "held.ext4-current.D-fsync-name.states: "),
+    ],
+)
+def test_what_is_no_contract_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        contract(tmp_path, text)
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(UsageError, match="'contracts' is no expectation: choose one of documents, practice, contract"):
+        Expectation.named("contracts")
+
+
+def test_a_table_s_contract_has_what_holds(tmp_path: Path) -> None:
+    verdicts = {"P1": Verdict.HOLDS, "P2": Verdict.VIOLATED, "P3": Verdict.UNDECIDED}
+    cells = [
+        Cell("ext2", name, verdict, 9, 8, 7, 6, 5, None, "", "k", "cache", Said(None, None))
+        for name, verdict in verdicts.items()
+    ]
+    made = Contract.of(cells, "k", "cache")
+    (tmp_path / "c.json").write_text(made.to_text())
+    assert Contract.load(f"{tmp_path}/c.json") == made
+    assert {target: list(held) for target, held in made.held.items()} == {"ext2": ["P1"]}
+
+
+def test_what_mount_options_make_durable_is_asked_by_properties() -> None:
+    asked = judges(Expectation.named("documents"), "ext2-sync")
+    assert "D-return-data" in asked
+    assert not {"D-fsync-data", "D-osync-data"} & {*asked}
+
+
+def test_torn_blocks_are_no_question_on_a_device_that_does_not_tear_them() -> None:
+    target, expected = target_named("ext4-journal"), Expectation.named("documents")
+    asked = {judge.name for judge in expected.judges(target, "cache")}
+    assert "P2" in asked and not asked & TORN_BLOCKS

@@ -1,0 +1,56 @@
+"""What makes two findings one group."""
+
+import pytest
+
+from postcrash.harness.hunting.causes import Cause, cause_of, general
+from postcrash.reports.store.explained import ExplainedWrite, Explanation
+from postcrash.reports.store.records import Finding
+
+
+def finding(
+    message: str, text: str = "mkdir A\ncreat A/foo\ncreat foo\nfsync A/foo\n", *lost: ExplainedWrite
+) -> Finding:
+    explanation = Explanation((), (), 0, lost, 0, "", "", (), "", (), 0, ())
+    return Finding(
+        *(
+            "f-0000000000000000",
+            "durability",
+            message,
+            "t",
+            "k",
+            "m",
+            "w",
+            text,
+            "r-0000000000000000",
+            "b",
+            "r-0000000000000000/0/-",
+        ),
+        *(0, (), (), 0, 0, 0, {}, None, {}, explanation),
+    )
+
+
+def write(what: str, name: str = "") -> ExplainedWrite:
+    return ExplainedWrite(what, name, 0, 8, "", 1, "lost")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("fsync A/foo (operation 4), but foo is missing", "fsync PATH (operation N), but PATH is missing"),
+        ("fsync . (operation 4), but A/foo is missing", "fsync . (operation N), but PATH is missing"),
+        ("EXT4-fs error (device vda): lookup:1234: inode #12", "EXT4-fs error (device vda): lookup:N: inode #N"),
+        ("the food of A/food and B/foo", "the food of A/food and B/foo"),
+    ],
+)
+def test_names_and_numbers_make_no_difference(message: str, shown: str) -> None:
+    assert general(message, finding(message)) == shown
+
+
+def test_lost_writes_are_known_by_their_kind() -> None:
+    found = finding(
+        "m", "sync\n", write("`write foo 0 1` (bytes 0 to 1)", "data of foo"), write("metadata", "block group 3"),
+        write("metadata", "block group 7"), write("jbd2 commit block (transaction 4)"),
+    )  # fmt: skip
+    cause = cause_of(found)
+    assert cause == Cause("durability", "m", ("block group N", "file data", "jbd2 commit block (transaction N)"))
+    assert Cause.from_json(cause.to_json()) == cause

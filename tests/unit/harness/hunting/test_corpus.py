@@ -1,0 +1,150 @@
+"""Which workloads are asked on which targets, what is known already, and what the table says of it."""
+
+import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.commands.corpus import _workloads
+from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.known import load_known, page_of
+from postcrash.harness.hunting.corpus import Question
+from postcrash.model import Verdict, parse_workload
+from postcrash.reports.tables.corpus import Column, CorpusTable, Objection, Result, corpus_markdown
+from postcrash.targets import target_named
+
+HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
+KNOWN = """
+[lost-name]
+page = "../docs/lost-name.md"
+targets = ["f2fs"]
+judges = ["fsync-names"]
+workloads = ["generic-3*"]
+"""
+
+
+def test_a_workload_called_after_a_file_system_is_asked_on_that_one_only() -> None:
+    names = ("generic-001", "xfs-002", "ext4-003", "my-bug", "xfsx")
+    workloads = [parse_workload("sync", name) for name in names]
+    targets = [target_named(name) for name in ("xfs", "xfs-wsync", "ext4-current", "f2fs")]
+    question = Question(
+        workloads, targets, Expectation("practice"), frozenset({"walk"}), Exploration(budget=Budget(1, 1))
+    )
+    asked = {name: [target.name for workload, target in question.pairs if workload.name == name] for name in names}
+    everywhere = ["xfs", "xfs-wsync", "ext4-current", "f2fs"]
+    assert asked == {
+        **dict.fromkeys(names, everywhere),
+        "xfs-002": ["xfs", "xfs-wsync"],
+        "ext4-003": ["ext4-current"],
+    }
+
+
+def test_a_folder_without_workloads_selects_nothing(tmp_path: Path) -> None:
+    with pytest.raises(NothingSelectedError, match=r"has no file whose name ends in \.ops$"):
+        _workloads(tmp_path)
+
+
+def test_a_broken_workload_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.ops").write_text("creat a\n")
+    (tmp_path / "b.ops").write_text("sync\nunlink b\n")
+    with pytest.raises(UsageError, match=r"b\.ops:2: line 2: `unlink b` would fail with ENOENT$"):
+        _workloads(tmp_path)
+
+
+def found(target: str, judge: str, workload: str) -> Any:
+    return SimpleNamespace(target=target, checker=judge, workload_name=workload)
+
+
+def test_what_is_known_names_target_judge_and_workload(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    assert load_known(folder, tmp_path) == ()
+    (folder / "known.toml").write_text(KNOWN)
+    known = load_known(folder, tmp_path / "docs")
+    assert page_of(found("f2fs", "fsync-names", "generic-322"), known) == "lost-name.md"
+    others = [("xfs", "fsync-names", "generic-322"), ("f2fs", "mounts", "generic-322"), ("f2fs", "fsync-names", "a")]
+    assert [page_of(found(*other), known) for other in others] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (KNOWN.replace("page", "pages"), "lost-name.page: Field required"),
+        (KNOWN.replace('["f2fs"]', '"f2fs"'), "lost-name.targets: Input should be a valid tuple"),
+        ("[", r"known\.toml: Invalid initial character"),
+    ],
+)
+def test_a_broken_file_of_what_is_known_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "known.toml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        load_known(tmp_path, tmp_path)
+
+
+def objection(finding: str, *, is_expected: bool = True, page: str = "") -> Objection:
+    return Objection("mounts", "a <long> name", finding, "broken in practice: r (s)", is_expected, page)
+
+
+def table() -> CorpusTable:
+    old = (
+        Result("a", "xfs", VIOLATED, objections=(objection("f-1"),), states=5, recoveries=3),
+        Result("a", "f2fs", VIOLATED, objections=(objection("f-2", page="docs/p.md"),), states=1, recoveries=1),
+        Result("b", "xfs", UNDECIDED, reason="the budget is spent"),
+        Result("f2fs-c", "f2fs", UNDECIDED, absent="no reflink"),
+    )
+    new = (
+        Result("a", "xfs", HOLDS, states=10**20, recoveries=7),
+        Result("a", "f2fs", VIOLATED, objections=(objection("f-3", page="docs/p.md"),)),
+        Result("b", "xfs", VIOLATED, objections=(objection("f-4", is_expected=False),)),
+        Result("f2fs-c", "f2fs", UNDECIDED, absent="no reflink"),
+    )
+    columns = (Column("6.1", ("UML 6.1.176",), old), Column("7.2", ("UML 7.2.7",), new))
+    date = datetime.date(2026, 11, 22)
+    return CorpusTable(columns, ("a", "b", "f2fs-c"), ("xfs", "f2fs"), "practice", "cache", "postcrash corpus x", date)
+
+
+def test_cells_have_a_symbol_for_each_kernel() -> None:
+    marks = {(row, target): table().mark(row, target) for row in table().workloads for target in table().targets}
+    assert marks == {
+        ("a", "xfs"): "✗✓*",
+        ("a", "f2fs"): "✗✗",
+        ("b", "xfs"): "?✗°",
+        ("b", "f2fs"): "·",
+        ("f2fs-c", "xfs"): "·",
+        ("f2fs-c", "f2fs"): "––",
+    }
+    assert table().verdict is VIOLATED
+
+
+def test_the_page_has_every_objection_and_every_reason() -> None:
+    text = corpus_markdown(table())
+    assert "| a | ✗✓\\* | ✗✗ |" in text
+    assert "| a | xfs | mounts | a \\<long\\> name | broken in practice: r (s) | 6.1 f-1 |" in text
+    assert "| a | f2fs | mounts | a \\<long\\> name | broken in practice: r (s) | 6.1, 7.2: [p](docs/p.md) |" in text
+    assert "- ? xfs on 6.1: b: the budget is spent" in text
+    assert "- – f2fs on 6.1, 7.2: f2fs-c: no reflink" in text
+    assert "- 7.2 (UML 7.2.7): 3 runs, about 10^20 crash states covered with 7 recoveries" in text
+
+
+def test_nothing_that_could_be_run_is_no_pass() -> None:
+    absent = (Result("a", "xfs", UNDECIDED, absent="6.1 has no xfs"),)
+    nothing = CorpusTable((Column("6.1", (), absent),), ("a",), ("xfs",), "practice", "cache", "c", table().date)
+    assert nothing.verdict is UNDECIDED
+
+
+def test_json_has_numbers_of_crash_states_as_text() -> None:
+    told = table().to_json()
+    assert told["kernels"][1]["results"][0] == {
+        "workload": "a",
+        "target": "xfs",
+        "verdict": "holds",
+        "absent": "",
+        "reason": "",
+        "objections": [],
+        "states": str(10**20),
+        "recoveries": 7,
+    }

@@ -1,0 +1,273 @@
+"""What is run, what is taken from the store, and how findings come together: with machines that only pretend."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from postcrash._core import Recording, write_recording
+from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.examination.campaign import Batch, Crew, Done
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.guests.machine import MachineSettings
+from postcrash.harness.hunting import hunt as module
+from postcrash.harness.hunting.hunt import Hunted, Selection, hunt
+from postcrash.model import Verdict, Workload, parse_workload
+from postcrash.reports.store.records import Finding, recording_id
+from postcrash.reports.store.store import Store
+from postcrash.targets import BaseImage, target_named
+from postcrash.workloads import GRAMMARS, Space
+
+SPACE = Space(GRAMMARS["ace"], 1)
+CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
+Behaviour = Callable[[Workload], list[str] | OperationFailedError]
+
+
+class Silent:
+    """Progress that nobody watches; it remembers what was told."""
+
+    def __init__(self) -> None:
+        self.told = list[str]()
+
+    def recoveries(self, count: int) -> None: ...
+    def skipped(self) -> None: ...
+    def finished(self, plan: Plan, examination: Examination) -> None: ...
+
+    def found(self, finding: Finding) -> None:
+        self.told.append(finding.id)
+
+
+def plan(folder: Path) -> Plan:
+    base = folder / "base.img"
+    base.write_bytes(bytes(4096))
+    return Plan(
+        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel", "guest"),
+        *(parse_workload("sync", "none"), (), ({"walk": True},), Exploration()),
+    )
+
+
+def found(plan: Plan, message: str, recording: str) -> Finding:
+    text, model = plan.workload.to_text(), plan.how.model
+    id = plan.finding_id("durability", message, {"walk": True}, within_recovery=False)
+    return Finding(
+        *(id, "durability", message),
+        *(plan.target.name, plan.kernel, model, plan.workload.name, text, recording, plan.base.id),
+        *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, {"walk": True}),
+    )
+
+
+class Pretence:
+    """In place of machines: each workload takes one recovery and is found to be as `behaviour` says."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour, self.ran = behaviour, list[str]()
+        self.relevant = True
+
+    def __call__(
+        self,
+        todo: Iterable[Batch],
+        crew: Crew,
+        scratch: Callable[[], Path],
+        progress: object,
+        until: float | None = None,
+    ) -> Iterator[Done]:
+        for number, each in chain.from_iterable(todo):
+            self.ran.append(each.workload.name)
+            try:
+                said = self.behaviour(each.workload)
+            except TimeoutError:  # the machine is given up
+                return
+            path = scratch()
+            if isinstance(said, OperationFailedError):
+                yield Done(number, each, path, said)
+                continue
+            recording = "r-clean"
+            if said:
+                write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
+                recording = recording_id(Recording(path).digest)
+            result = Examination(
+                recording, each.base.id, each.how.model, each.kernel, states=4, covered=4, recoveries=1
+            )
+            result.findings = [found(each, message, recording) for message in said]
+            result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
+            result.certificates = [{"index": 0}]
+            done = Done(number, each, path, result)
+            yield done
+            done.remove()
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Hunted, list[str]]]:
+    """Hunts with a behaviour, always in the same store; gives the result and which workloads were run for it."""
+
+    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[Hunted, list[str]]:
+        pretence = Pretence(behaviour)
+        pretence.relevant = relevant
+        monkeypatch.setattr(module, "examine_all", pretence)
+        store = Store(tmp_path / "store")
+        selection = Selection(SPACE, **selected)  # type: ignore[arg-type]
+        result = hunt(selection, plan(tmp_path), CREW, store, Silent())
+        store.close()
+        return result, pretence.ran
+
+    return hunted
+
+
+Run = Callable[..., tuple[Hunted, list[str]]]
+
+
+def clean(_workload: Workload) -> list[str]:
+    return []
+
+
+def renames_break(workload: Workload) -> list[str]:
+    renames = [operation for operation in workload.operations if operation.word == "rename"]
+    return [f"{renames[0].to} is missing"] if renames else []
+
+
+def test_nothing_found_holds_and_is_not_run_again(run: Run) -> None:
+    first, ran = run(clean)
+    assert first.verdict is Verdict.HOLDS
+    assert (first.run + first.same + first.alike, first.run) == (328, len(ran))
+    assert (first.counts["covered"], first.counts["recoveries"]) == (4 * first.run, first.run)
+    again, ran = run(clean)
+    assert (again, ran) == (first, [])
+
+
+def test_a_hunt_counts_where_each_judge_was_put_to_the_test(run: Run) -> None:
+    tested, _ = run(clean, sample=5)
+    assert (tested.verdict, tested.tested) == (Verdict.HOLDS, {"durability": tested.run})
+
+
+def test_a_hunt_in_which_no_premise_was_true_is_undecided(run: Run) -> None:
+    vacuous, _ = run(clean, relevant=False)
+    assert (vacuous.verdict, vacuous.tested, vacuous.undecided) == (Verdict.UNDECIDED, {}, {})
+    again, ran = run(clean)
+    assert (again, ran) == (vacuous, [])
+
+
+def test_a_clean_run_leaves_counts_only(run: Run, tmp_path: Path) -> None:
+    run(clean)
+    assert list((tmp_path / "store/recordings").iterdir()) == []
+    assert all(row["certificates"] == [] for row in Store(tmp_path / "store").runs())
+
+
+def test_shards_are_all_of_it_and_share_nothing() -> None:
+    shards = [Selection(SPACE, shard=(i, 5)).numbers() for i in range(1, 6)]
+    assert sorted(number for shard in shards for number in shard) == list(range(328))
+
+
+def test_a_sample_is_drawn_by_its_seed() -> None:
+    drawn = Selection(SPACE, sample=20, seed=3).numbers()
+    assert drawn == Selection(SPACE, sample=20, seed=3).numbers() != Selection(SPACE, sample=20, seed=4).numbers()
+    assert len(set(drawn)) == 20
+    assert Selection(SPACE, sample=1000).numbers() == range(328)
+
+
+def test_of_workloads_that_are_alike_one_is_run(run: Run) -> None:
+    reduced, _ = run(clean)
+    everything, ran = run(clean, symmetry=False)
+    assert reduced.alike > 0
+    assert everything.alike == 0
+    assert everything.run == reduced.run + reduced.alike
+    assert len(ran) == reduced.alike
+
+
+def test_findings_of_one_cause_are_one_group_of_which_the_smallest_is_kept(run: Run, tmp_path: Path) -> None:
+    result, _ = run(renames_break, symmetry=False)
+    (group,) = result.groups.values()
+    assert result.verdict is Verdict.VIOLATED
+    assert (group.cause.checker, group.cause.message) == ("durability", "PATH is missing")
+    store = Store(tmp_path / "store")
+    kept = store.finding(group.finding)
+    sizes = [len(found.workload_text.splitlines()) for found in store.findings()]
+    assert len(kept.workload_text.splitlines()) == min(sizes)
+    assert len(sizes) < group.count
+    assert all(store.recording_path(found.recording).exists() for found in store.findings())
+
+
+def test_groups_come_from_the_store_too(run: Run) -> None:
+    first, _ = run(renames_break)
+    again, ran = run(renames_break)
+    assert (again.groups, ran) == (first.groups, [])
+
+
+def test_what_another_hunt_did_not_keep_is_run_again(run: Run, tmp_path: Path) -> None:
+    whole, _ = run(renames_break, symmetry=False)
+    (group,) = whole.groups.values()
+    second = next(number for number in range(group.size[1] + 1, 328) if renames_break(SPACE[number]))
+    part, ran = run(renames_break, symmetry=False, shard=(second + 1, 328))
+    (alone,) = part.groups.values()
+    assert ran == [SPACE[second].name]
+    assert Store(tmp_path / "store").finding(alone.finding).workload_name == SPACE[second].name
+
+
+def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
+    def refuses(workload: Workload) -> list[str] | OperationFailedError:
+        errnos = {"fallocate": 95, "mkdir": 28}
+        failing = [operation.word for operation in workload.operations if operation.word in errnos]
+        return OperationFailedError("no", failing[-1], errnos[failing[-1]]) if failing else []
+
+    result, ran = run(refuses, symmetry=False)
+    assert dict(result.lacking).keys() == {"fallocate fails with EOPNOTSUPP"}
+    assert dict(result.refused).keys() == {"mkdir fails with ENOSPC"}
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.run + sum(result.lacking.values()) + sum(result.refused.values()) == len(ran)
+    again, ran = run(refuses, symmetry=False)
+    assert (again, ran) == (result, [])
+
+
+def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_then(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+
+    class Looking(Silent):
+        def found(self, finding: Finding) -> None:
+            super().found(finding)
+            assert store.finding(finding.id).message == finding.message
+
+    progress = Looking()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "examine_all", Pretence(renames_break))
+        result = hunt(Selection(SPACE), plan(tmp_path), CREW, store, progress)
+    (group,) = result.groups.values()
+    assert len(progress.told) == 1 < group.count
+
+
+def test_what_there_was_no_time_for_is_counted_and_nothing_holds(run: Run) -> None:
+    def slow(workload: Workload) -> list[str]:
+        if workload.name == "ace-1-007":
+            raise TimeoutError
+        return []
+
+    short, ran = run(slow)
+    assert short.verdict is Verdict.UNDECIDED
+    assert short.not_run == 328 - short.run - short.same - short.alike > 300
+    assert (len(ran), short.run, short.interrupted) == (short.run + 1, short.run, False)
+    whole, more = run(clean)
+    assert (whole.verdict, whole.not_run) == (Verdict.HOLDS, 0)
+    assert (len(more), more[0]) == (whole.run - short.run, "ace-1-007")
+
+
+def test_no_workload_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretence = Pretence(clean)
+    monkeypatch.setattr(module, "examine_all", pretence)
+    result = hunt(Selection(SPACE), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), until=0.0)
+    assert (pretence.ran, result.not_run, result.verdict) == ([], 328, Verdict.UNDECIDED)
+
+
+def test_an_interrupted_hunt_says_what_it_had_found(run: Run) -> None:
+    def interrupted(workload: Workload) -> list[str]:
+        if workload.name > "ace-1-270":
+            raise KeyboardInterrupt
+        return renames_break(workload)
+
+    part, _ = run(interrupted, symmetry=False)
+    assert (part.interrupted, part.verdict, len(part.groups)) == (True, Verdict.VIOLATED, 1)
+    assert part.not_run == 328 - part.run - part.same > 0
+    whole, _ = run(renames_break, symmetry=False)
+    fresh, _ = run(renames_break, symmetry=False)
+    assert (whole, whole.interrupted, whole.not_run) == (fresh, False, 0)

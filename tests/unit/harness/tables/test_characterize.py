@@ -1,0 +1,53 @@
+"""Cells of targets that cannot run every workload of a property's family."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.budget import Budget
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination, Ruling
+from postcrash.harness.tables import characterize as subject
+from postcrash.harness.tables.characterize import Question, characterize
+from postcrash.model import Verdict
+from postcrash.properties import property_named
+from postcrash.reports.store.records import Cell
+from postcrash.reports.tables.grid import NOT_THERE, symbol
+from postcrash.targets import BaseImage, target_named
+
+
+def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
+    """The cell of P1 on vfat, where the workloads that `runs` says no to need what vfat does not have."""
+
+    def campaign(plans: list[Plan], *_: object, **__: object) -> list[Examination]:
+        results = []
+        for plan in plans:
+            result = Examination(covered=2, recoveries=1, outcomes=1, rulings={"P1": Ruling(relevant=True)})
+            if not runs(plan):
+                result = Examination(unsupported="link", rulings={"P1": Ruling(Verdict.UNDECIDED, reason="no links")})
+            results.append(result)
+        return results
+
+    monkeypatch.setattr(subject, "run_campaign", campaign)
+    targets = [(target_named("vfat"), BaseImage(Path("base"), "b-0"))]
+    question = Question(targets, [property_named("P1")], "a kernel", "a guest", Exploration(budget=Budget(1, 1)))
+    store: Any = SimpleNamespace(put_cells=lambda cells: None)
+    nobody: Any = None
+    (found,) = characterize(question, nobody, store, nobody).cells
+    return found
+
+
+def test_a_property_is_judged_by_the_workloads_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cell(monkeypatch, lambda plan: all(op.word != "link" for op in plan.workload.ops))
+    assert (found.verdict, found.reason) == (Verdict.HOLDS, "not supported: link")
+    assert found.states == 2 * found.workloads > 0
+    assert symbol(found) == "✓"
+
+
+def test_where_none_runs_the_cell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cell(monkeypatch, lambda plan: False)
+    assert (found.verdict, found.workloads, found.reason) == (Verdict.UNDECIDED, 0, "not supported: link")
+    assert symbol(found) == NOT_THERE
