@@ -45,6 +45,8 @@ BOTH_DISKS = (None, 1)
 """One completes writes at once; the other holds them back, in an order drawn from this seed."""
 RANDOM_RECOVERIES = 1000
 """For one workload of a random hunt, unless --budget is given."""
+ENOUGH = 200
+"""A workload that these many recoveries show to be violated is not explored further: a hunt goes on with the next."""
 ALL_SETUPS: Literal["all"] = "all"
 MINIMIZING_SECONDS = 60.0
 """For making the workloads of all groups small, where no time was given; of a given time at most so much is kept."""
@@ -165,7 +167,7 @@ def hunt(
         raise UsageError(f"--expect {expected.name} compares trees only: leave --fsck and --use out")
     target = session.target(target_name)
     with opened(session, expected, target, how) as expected:
-        plan = _plan(session, target, expected, how, kinds)
+        plan = replace(_plan(session, target, expected, how, kinds), enough=None if promised else ENOUGH)
         until = None if seconds_max is None else started + seconds_max - _kept_for_minimizing(seconds_max, minimize)
         exploring = time.monotonic()
         hunted = _explored(session, selection, plan, guests, fresh, until)

@@ -57,6 +57,7 @@ def to_json(
             "lacking": dict(hunted.lacking),
             "refused": dict(hunted.refused),
             "undecided": dict(hunted.undecided),
+            "cut_short": hunted.cut_short,
             "not_run": hunted.not_run,
         },
         "states": str(counts["covered"]),
@@ -138,6 +139,9 @@ def print_hunted(
     ):
         for reason, count in reasons.most_common():
             console.print(f"{title}: {count} workloads: {reason}", markup=False)
+    if hunted.cut_short:
+        text = f"{hunted.cut_short} workloads are violated, and not all of their crash states were looked at"
+        console.print(f"{text} (--promised looks at all)", markup=False)
     if hunted.not_run:
         why = "interrupted" if hunted.interrupted else "--time"
         console.print(f"{hunted.not_run} of {selection.count} workloads were not run: {why}", markup=False)

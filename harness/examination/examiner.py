@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,30 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     except RecordersDisagreeError as error:
         result = not_run(plan, str(error))
     else:
-        result = _Examiner(machine, plan, Source(recording, plan.base.path, how.model), progress).run()
+        result = _explored(machine, plan, Source(recording, plan.base.path, how.model), progress)
     for lost in machine.take_lost():
         count_in(result, workload, lost)
     result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
+    return result
+
+
+def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> Examination:
+    """Explore the recording, but no further than `plan.enough` where that shows a violation.
+
+    What is explored again after that costs little: its recoveries are remembered.
+    """
+    budget = plan.how.budget
+    if plan.enough is None or (budget.recoveries is not None and budget.recoveries <= plan.enough):
+        return _Examiner(machine, plan, source, progress).run()
+    begun = replace(plan, how=replace(plan.how, budget=replace(budget, recoveries=plan.enough)))
+    beginning = _Examiner(machine, begun, source, progress).run()
+    if beginning.is_whole:
+        return beginning
+    if beginning.verdict is Verdict.VIOLATED:
+        beginning.is_cut_short = True
+        return beginning
+    result = _Examiner(machine, plan, source, progress).run()
+    result.casualties[:0] = beginning.casualties
     return result
 
 

@@ -30,6 +30,8 @@ class Plan:
     how: Exploration
     findings_max: int = 1
     """For each judge."""
+    enough: int | None = None
+    """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""
@@ -38,7 +40,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                str(self.findings_max),
+                f"{self.findings_max} {self.enough}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )

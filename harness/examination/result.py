@@ -181,6 +181,8 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
+    is_cut_short: bool = False
+    """Whether crash states were left out because there was a violation (`Plan.enough`)."""
     casualties: list[dict[str, Any]] = field(default_factory=list)
     """Guests that were lost, for their consoles to be kept; not part of what the store has."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
@@ -202,6 +204,11 @@ class Examination:
         self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered
         self.states_within = sum(extent.states_within for extent in extents)
         self.covered_within = sum(extent.covered_within for extent in extents)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no crash state was left out."""
+        return (self.covered, self.covered_within) == (self.states, self.states_within)
 
     @property
     def verdict(self) -> Verdict:
@@ -227,6 +234,7 @@ class Examination:
             "rulings": rulings,
             "notes": self.notes,
             "unsupported": self.unsupported,
+            "is_cut_short": self.is_cut_short,
             "findings": [finding.id for finding in self.findings],
             "certificates": self.certificates,
         }
@@ -236,6 +244,7 @@ class Examination:
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
             **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
+            is_cut_short=obj["is_cut_short"],
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

@@ -110,7 +110,8 @@ class Hunted:
     run        workloads that were recorded and explored on all disks, now or before; `counts` are sums over disks
     same       workloads that another one is equal to; alike: to which another one is equal but for names
     refused    why workloads could not be run, with how many
-    undecided  why crash states were not judged or not looked at, with the number of workloads
+    undecided  which judges could not tell, and why, with the number of workloads
+    cut_short  workloads of which not all crash states were looked at because there was a violation
     lacking    operations that the file system does not have, with how many workloads
     tested     in how many workloads each judge was put to the test
     not_run    workloads that there was no time for; the same hunt goes on with them
@@ -121,6 +122,7 @@ class Hunted:
     run: int = 0
     not_run: int = 0
     new: int = 0
+    cut_short: int = 0
     interrupted: bool = False
     same: int = 0
     alike: int = 0
@@ -137,7 +139,8 @@ class Hunted:
         """On the workloads that were asked for and that the file system can run; UNDECIDED if no judge was tested."""
         if self.groups:
             return Verdict.VIOLATED
-        is_open = self.undecided or self.refused or self.not_run or self.interrupted or not self.tested
+        is_left_out = self.undecided or self.cut_short or self.refused or self.not_run or self.interrupted
+        is_open = is_left_out or not self.tested
         return Verdict.UNDECIDED if is_open else Verdict.HOLDS
 
     def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
@@ -173,6 +176,8 @@ def hunt(
 
 _RUN = "run"
 """Told of a workload that could be run."""
+_CUT_SHORT = "cut short"
+"""Told of a workload that was not explored to the end, as it is violated."""
 
 
 class Disks(Protocol):
@@ -326,9 +331,11 @@ class Hunt(ABC, Generic[Selected]):
         for name, ruling in result.rulings.items():
             if ruling.relevant and self._is_first(f"tested {name}", number):
                 self._hunted.tested[name] += 1
-            if ruling.verdict is Verdict.UNDECIDED:
-                reason = f"{name}: {without_numbers(ruling.reason)}"
-                self._hunted.undecided[reason] += self._is_first(reason, number)
+        if result.is_cut_short:
+            self._hunted.cut_short += self._is_first(_CUT_SHORT, number)
+            return
+        for reason, judges in _undecided(result).items():
+            self._hunted.undecided[f"{judges}: {reason}"] += self._is_first(reason, number)
 
     def _found(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
         if self._is_first(cause, size[1]):
@@ -386,6 +393,16 @@ class _SpaceHunt(Hunt[Selection]):
 def _key(plan: Plan) -> str:
     """That of the plan, but for hunts, which keep less."""
     return f"hunt {plan.key(tool_digest())}"
+
+
+def _undecided(result: Examination) -> dict[str, str]:
+    """Why judges could not tell, and which."""
+    judges: dict[str, list[str]] = {}
+    for name, ruling in result.rulings.items():
+        if ruling.verdict is Verdict.UNDECIDED:
+            judges.setdefault(without_numbers(ruling.reason), []).append(name)
+    every = len(result.rulings)
+    return {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
 
 
 def _size(number: int, plan: Plan) -> tuple[int, int]:
