@@ -81,7 +81,7 @@ FAULTS = [
     Fault("a component counts as one piece", "interval.rs", "chosen *= component.states();", "chosen *= 2u32;"),
     Fault(
         "the contents of a later version are never shown",
-        "view.rs",
+        "space.rs",
         "component.source(choose(index), s, &self.content)",
         "component.source(choose(index).min(1), s, &self.content)",
     ),
@@ -93,7 +93,7 @@ FAULTS = [
     ),
     Fault(
         "equal contents stay apart",
-        "component.rs",
+        "same_content.rs",
         "find(|&known| self.content.settled(known, sector) == Some(bytes));",
         "find(|&known| self.content.settled(known, sector).is_none());",
     ),
@@ -236,7 +236,7 @@ FAULTS = [
     Fault("one deviation too many is claimed", "walk.rs", ".checked_sub(1)", ".checked_sub(0)", "walk"),
     Fault(
         "the walk goes by one reference only",
-        "explore.rs",
+        "choice.rs",
         "[0, self.nothing_kept][reference]",
         "[0, self.nothing_kept][reference / 2]",
         "walk",

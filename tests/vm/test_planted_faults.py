@@ -44,46 +44,48 @@ class Fault:
 FAULTS = [
     Fault(
         "a read that decides is missing from the footprint",
-        "disk.rs",
-        "                None => explorer.choose(component, &|| space.component(component).options()),\n",
+        "disk/mod.rs",
+        "                None => explorer.choose(component, &|| space.options(component)),\n",
         "                None if component % 2 == 1 => explorer.chosen(component).unwrap_or(0),\n"
-        "                None => explorer.choose(component, &|| space.component(component).options()),\n",
+        "                None => explorer.choose(component, &|| space.options(component)),\n",
     ),
     Fault(
         "an open block of a file counts as settled",
-        "contents.rs",
+        "disk/contents.rs",
         "if contents.iter().all(|content| content == &contents[0]) {",
         "if !contents.is_empty() {",
     ),
     Fault(
         "the versions of an open block are mixed up",
-        "contents.rs",
-        "        for version in 0..self.space.component(component).versions.len() as u32 {",
-        "        for version in (0..self.space.component(component).versions.len() as u32).rev() {",
+        "disk/contents.rs",
+        "        for version in 0..self.space.options(component).weights.len() as u32 {",
+        "        for version in (0..self.space.options(component).weights.len() as u32).rev() {",
     ),
-    Fault("an outcome counts its first execution only", "explore.rs", "known.states += states;", "let _ = states;"),
+    Fault(
+        "an outcome counts its first execution only", "jobs/explore.rs", "known.states += states;", "let _ = states;"
+    ),
     Fault(
         "different outcomes are joined",
-        "explore.rs",
+        "jobs/explore.rs",
         "Ok(bytes) => Sha256::digest(bytes).to_vec(),",
         "Ok(bytes) => Sha256::digest([bytes.len() as u8 & 1]).to_vec(),",
     ),
     Fault(
         "an execution is kept with the choices of the one before",
-        "explore.rs",
+        "jobs/explore.rs",
         "        self.executions.push((choices.clone(), number));",
         "        let before = self.executions.last().map_or(choices.clone(), |last| last.0.clone());\n"
         "        self.executions.push((before, number));",
     ),
     Fault(
         "what is remembered leaves out some of what was read",
-        "memo.rs",
+        "disk/memo.rs",
         "if self.known.insert(place) {",
         "if self.reads.len() < 8 && self.known.insert(place) {",
     ),
     Fault(
         "files whose contents are looked up are remembered with the contents of the first state",
-        "memo.rs",
+        "disk/memo.rs",
         "        Some(resolved(space, &answer.written, state.explorer, &answer.report))\n",
         "        static FIRST: std::sync::Mutex<Vec<(Vec<u8>, Vec<u8>)>> = std::sync::Mutex::new(Vec::new());\n"
         '        let mut first = FIRST.lock().expect("unpoisoned");\n'

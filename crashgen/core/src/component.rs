@@ -6,18 +6,18 @@
 //! crash states lead to it.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
 use thiserror::Error;
 
-use crate::explore::Options;
+use crate::choice::{position, Options};
+use crate::ground::Content;
 use crate::history::History;
-use crate::interval::{Piece, Source};
-use crate::view::Content;
+use crate::piece::{Piece, Source};
+use crate::same_content::SameContent;
 
 /// More distinct contents than this in one component of overlapping pieces and the interval is not explored.
 pub const VERSIONS_MAX: usize = 4096;
@@ -121,6 +121,17 @@ impl Component {
         let count = pieces.len() as u32;
         let versions = Versions::Overlapping(Box::new(Overlapping { pieces, versions, nothing_kept }));
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
+    }
+
+    /// The component of all `pieces`, kept in the given order. `look` as in [`History::of`].
+    pub fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
+        let history = History::of(pieces, content, look);
+        Component {
+            sector: history.first_sector(),
+            sectors: history.sectors(),
+            pieces: pieces.len() as u32,
+            versions: Versions::InOrder(Box::new(history)),
+        }
     }
 
     /// How many crash states the component has: the weights of its versions together.
@@ -243,11 +254,6 @@ fn assignments(
     Ok((versions, nothing_kept))
 }
 
-/// Where the one that is `wanted` stands.
-pub(crate) fn position<T>(all: &[T], wanted: impl FnMut(&T) -> bool) -> u32 {
-    all.iter().position(wanted).expect("it is one of them") as u32
-}
-
 fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
     let start = pieces.iter().map(|&i| all[i as usize].sector).min().expect("a component has pieces");
     let end = pieces.iter().map(|&i| all[i as usize].end()).max().expect("a component has pieces");
@@ -268,39 +274,6 @@ fn merge(versions: &mut BTreeMap<Vec<Source>, Shown>, sources: Vec<Source>, show
             }
             known.weight = weight;
         }
-    }
-}
-
-/// Replaces each source by the first one that gives its sector the same bytes, so that equal contents compare equal. A
-/// source whose bytes are not settled stands for itself.
-pub(crate) struct SameContent<'a> {
-    content: &'a Content<'a>,
-    /// What each source that a sector has had is replaced by.
-    known: HashMap<(u64, Source), Source>,
-    /// The sources that replace others, by sector and a hash of the bytes.
-    firsts: HashMap<(u64, u64), Vec<Source>>,
-}
-
-impl<'a> SameContent<'a> {
-    pub fn new(content: &'a Content<'a>) -> Self {
-        SameContent { content, known: HashMap::new(), firsts: HashMap::new() }
-    }
-
-    pub fn first(&mut self, sector: u64, source: Source) -> Source {
-        if let Some(&first) = self.known.get(&(sector, source)) {
-            return first;
-        }
-        let Some(bytes) = self.content.settled(source, sector) else { return source };
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let place = (sector, hasher.finish());
-        let alike = self.firsts.get(&place).map_or(&[][..], |sources| sources);
-        let same = alike.iter().copied().find(|&known| self.content.settled(known, sector) == Some(bytes));
-        if same.is_none() {
-            self.firsts.entry(place).or_default().push(source);
-        }
-        self.known.insert((sector, source), same.unwrap_or(source));
-        same.unwrap_or(source)
     }
 }
 

@@ -20,11 +20,11 @@ use num_traits::One;
 
 use crate::component::{groups, Component};
 use crate::device::{DeviceModel, Order};
-use crate::history::in_order;
-use crate::interval::{Instant, Interval, Piece, Source};
+use crate::ground::{Content, Ground, Stable};
+use crate::interval::{Instant, Interval};
 use crate::mapped::release_pages;
+use crate::piece::{Piece, Source};
 use crate::recording::{Event, Recording};
-use crate::view::{Content, Ground, Stable};
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
 /// Building components touches pages of recording and base image; after so many it is looked whether too many are
@@ -341,7 +341,7 @@ impl<'a> Cursor<'a> {
                 BigUint::one() << pieces.len()
             }
             Order::Submission | Order::Completion => {
-                let component = in_order(&pieces, &content, &look);
+                let component = Component::in_order(&pieces, &content, &look);
                 components.extend(Some(component).filter(|known| known.versions.len() > 1));
                 BigUint::from(pieces.len() + 1)
             }

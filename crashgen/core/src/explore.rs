@@ -6,25 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use num_bigint::BigUint;
-
-use crate::walk::Reached;
-
-/// The versions that a component can have.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The one that is left when every piece is lost.
-    pub nothing_kept: u32,
-    /// Of each version: how many states of the component it stands for.
-    pub weights: Vec<BigUint>,
-}
-
-impl Options {
-    /// The version in a reference: everything kept (0) or nothing kept (1).
-    pub fn reference(&self, reference: usize) -> u32 {
-        [0, self.nothing_kept][reference]
-    }
-}
+use crate::choice::{Options, Reached};
 
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
@@ -124,6 +106,8 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigUint;
+
     use super::*;
     use crate::walk::{Limits, Walk};
     use std::collections::BTreeSet;

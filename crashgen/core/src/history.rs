@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::component::{position, Component, SameContent, Versions};
-use crate::interval::{Piece, Source};
-use crate::view::Content;
+use crate::choice::position;
+use crate::ground::Content;
+use crate::piece::{Piece, Source};
+use crate::same_content::SameContent;
 
 const SECTORS_BETWEEN_LOOKS: usize = 64;
 
@@ -40,6 +41,24 @@ pub(crate) struct SameDisk {
 }
 
 impl History {
+    /// What `pieces` show, kept up to one of them in the given order, each over those before it. `look` is called now and
+    /// then, as bytes of recording and base image are read.
+    pub(crate) fn of(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> History {
+        let history = History { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
+        let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
+        builder.keep_all();
+        let mut history = builder.history;
+        let nothing = history.versions[0].kept;
+        history.versions.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
+        history.nothing_kept = position(&history.versions, |disk| disk.kept == nothing);
+        history
+    }
+
+    /// The first sector that shows different things.
+    pub(crate) fn first_sector(&self) -> u64 {
+        self.changes.first().map_or(0, |change| change.sector)
+    }
+
     pub(crate) fn has(&self, sector: u64) -> bool {
         self.changes.binary_search_by_key(&sector, |change| change.sector).is_ok()
     }
@@ -50,7 +69,7 @@ impl History {
         self.changes[later - 1].source
     }
 
-    fn sectors(&self) -> u64 {
+    pub(crate) fn sectors(&self) -> u64 {
         self.changes.iter().filter(|change| change.kept == 0).count() as u64
     }
 }
@@ -138,21 +157,4 @@ fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<Chan
         }
     }
     changes
-}
-
-/// The component of all `pieces`, kept up to one of them in the given order, each over those before it. `look` as above.
-pub(crate) fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
-    let history = History { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
-    let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
-    builder.keep_all();
-    let mut history = builder.history;
-    let nothing = history.versions[0].kept;
-    history.versions.sort_by_key(|disk| std::cmp::Reverse(disk.kept));
-    history.nothing_kept = position(&history.versions, |disk| disk.kept == nothing);
-    Component {
-        sector: history.changes.first().map_or(0, |change| change.sector),
-        sectors: history.sectors(),
-        pieces: pieces.len() as u32,
-        versions: Versions::InOrder(Box::new(history)),
-    }
 }

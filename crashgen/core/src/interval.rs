@@ -7,58 +7,7 @@ use num_traits::One;
 use serde::Serialize;
 
 use crate::component::{Component, TooManyVersions};
-use crate::SECTOR_BYTES;
-
-/// Where the content of a sector comes from. Sources compare in submission order; the base image is first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source(u64);
-
-impl Source {
-    pub const BASE: Source = Source(0);
-
-    pub(crate) fn written(start: usize) -> Source {
-        Source((start as u64) << 1)
-    }
-
-    pub(crate) fn zeroed(order: usize) -> Source {
-        Source((order as u64) << 1 | 1)
-    }
-
-    /// Start of the sector's bytes in the recording; none for zeros and for the base image.
-    pub fn data(self) -> Option<usize> {
-        (self.0 & 1 == 0 && self != Source::BASE).then_some((self.0 >> 1) as usize)
-    }
-
-    /// Source of the sector so many further on.
-    pub(crate) fn sector(self, index: u64) -> Source {
-        match self.data() {
-            Some(start) => Source::written(start + index as usize * SECTOR_BYTES),
-            None => self,
-        }
-    }
-}
-
-/// The part of a write that persists whole or not at all.
-#[derive(Debug, Clone)]
-pub struct Piece {
-    pub sector: u64,
-    pub sectors: u64,
-    /// Source of the first sector.
-    pub(crate) source: Source,
-    /// Index of the submitting event in the recording.
-    pub event: usize,
-}
-
-impl Piece {
-    pub fn end(&self) -> u64 {
-        self.sector + self.sectors
-    }
-
-    /// Its sectors, each with its source.
-    pub fn sources(&self) -> impl Iterator<Item = (u64, Source)> + '_ {
-        (0..self.sectors).map(|i| (self.sector + i, self.source.sector(i)))
-    }
-}
+use crate::piece::Piece;
 
 /// When a crash comes, and what the operations had come to by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -14,8 +14,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
 
-use crate::component::position;
-use crate::explore::{Explorer, Options};
+use crate::choice::{position, Options, Reached};
+use crate::explore::Explorer;
 
 /// Further than any state.
 const FAR: u32 = u32::MAX;
@@ -43,17 +43,6 @@ pub struct Limits {
     /// So many random states are drawn. Given alone, only they are run; where only a bound is given, there are none.
     pub samples: Option<u64>,
     pub seed: u64,
-}
-
-/// What a walk that has not covered everything has covered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
-    /// All states that deviate in at most so many components from everything kept; none if not even that one.
-    pub all_kept: Option<u32>,
-    /// The same for nothing kept.
-    pub none_kept: Option<u32>,
-    /// Random states that were drawn, each of which is covered.
-    pub samples: u64,
 }
 
 /// Where the next execution goes.

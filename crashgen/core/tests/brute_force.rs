@@ -11,8 +11,8 @@ use common::reference::{Model, Reference, Space, MODELS};
 use common::{contents, notation, read_letter, states, Disk, Recorded, Request, Step, SECTORS};
 use num_bigint::BigUint;
 use postcrash_core::explore::{BruteForce, Explorer};
+use postcrash_core::ground::Content;
 use postcrash_core::interval::Interval;
-use postcrash_core::view::Content;
 use postcrash_core::walk::{Limits, Walk};
 use proptest::prelude::*;
 

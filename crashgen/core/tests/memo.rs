@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use num_bigint::BigUint;
-use postcrash_core::explore::{Explorer, Options};
+use postcrash_core::choice::Options;
+use postcrash_core::explore::Explorer;
 use postcrash_core::memo::{Digest, Disk, Memo, Place};
 use postcrash_core::walk::{Limits, Walk};
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
+use postcrash_core::ground::Base;
 use postcrash_core::recording::{Event, Recording, RecordingError, RecordingWriter};
-use postcrash_core::view::Base;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

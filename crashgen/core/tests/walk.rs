@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
-use postcrash_core::explore::{Explorer, Options};
-use postcrash_core::walk::{drawn, Limits, Reached, Walk};
+use postcrash_core::choice::Options;
+use postcrash_core::choice::Reached;
+use postcrash_core::explore::Explorer;
+use postcrash_core::walk::{drawn, Limits, Walk};
 use proptest::prelude::*;
 
 const CASES: u32 = 400;

@@ -3,13 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use postcrash_core::choice;
 use postcrash_core::interval::Instant;
-use postcrash_core::walk;
+use postcrash_core::space::{CrashState, Space};
 use postcrash_wire::{Recover, Run, Spin};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::guest::GuestConfig;
-use crate::recovery::Crashed;
+use crate::disk::Marks;
+use crate::error::Casualty;
+use crate::guest::config::GuestConfig;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
@@ -44,14 +47,6 @@ pub enum Request {
     },
     /// Loop over a device of the guest without a crash disk. Answered by `spun`.
     Spin(Spin),
-}
-
-/// How far the operations (set-up included) had got at a crash.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Marks {
-    pub started: u32,
-    pub returned: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,16 +110,6 @@ pub enum Work {
     Recovery,
 }
 
-/// How a guest was lost.
-#[derive(Debug, Clone, Serialize)]
-pub struct Casualty {
-    pub what: String,
-    /// The end of its console.
-    pub console: String,
-    /// What its kernel was doing, or why that is not known.
-    pub stacks: String,
-}
-
 #[derive(Debug, Serialize)]
 pub struct IntervalReport {
     pub index: u32,
@@ -153,7 +138,7 @@ pub struct IntervalReport {
     pub reached: Option<Reached>,
 }
 
-/// See [`postcrash_core::walk::Reached`].
+/// See [`postcrash_core::choice::Reached`].
 #[derive(Debug, Serialize)]
 pub struct Reached {
     pub all_kept: Option<u32>,
@@ -163,7 +148,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    pub fn of(reached: &walk::Reached, seed: u64) -> Reached {
+    pub fn of(reached: &choice::Reached, seed: u64) -> Reached {
         Reached { all_kept: reached.all_kept, none_kept: reached.none_kept, samples: reached.samples, seed }
     }
 }
@@ -237,5 +222,23 @@ impl Event {
         let line = serde_json::to_string(self).expect("events are plain data");
         // A harness that has gone away ends this process through its parent-death signal.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+/// The crash states that a recovery stands for, and what it showed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Crashed {
+    pub interval: u32,
+    #[serde(skip)]
+    pub instants: Vec<Instant>,
+    /// Component and version.
+    pub choices: Vec<(u32, u32)>,
+    pub observation: Value,
+}
+
+impl Crashed {
+    /// The disk under the recovery of a state in `space`.
+    pub fn ground<'a>(&self, space: Space<'a>) -> CrashState<'a> {
+        CrashState { space, chosen: self.choices.iter().copied().collect() }
     }
 }

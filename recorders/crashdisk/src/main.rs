@@ -1,48 +1,25 @@
 //! The crash disk: one process for one guest. See `control` for what it is asked and what it answers.
 
-mod block;
-mod budget;
-mod contents;
 mod control;
 mod disk;
-mod engine;
-mod explore;
+mod error;
 mod guest;
-mod held;
-mod kernel_log;
-mod log_disk;
-mod machine;
-mod mailbox;
-mod memo;
-mod memory;
-mod overlay;
-mod pending;
-mod poll;
-mod process;
-mod qemu;
-mod random;
-mod record;
-mod recovery;
-mod sleep;
-mod source;
-mod stacks;
-mod termination;
-mod tracer;
-mod trust;
-mod uml;
-mod vhost;
-mod virtqueue;
+mod jobs;
+mod virtio;
 
 use std::io::BufRead;
 use std::time::Instant;
 
-use control::{Event, Request};
-use disk::EmptyDisk;
-use guest::GuestError;
-use machine::Machine;
 use postcrash_core::recording::RecordingError;
 use postcrash_wire::Command;
-use source::Source;
+
+use control::{Event, Request};
+use disk::EmptyDisk;
+use error::GuestError;
+use guest::machine::Machine;
+use guest::{process, termination};
+use jobs::source::Source;
+use jobs::{explore, record, recovery};
 
 fn main() {
     if let Err(error) = termination::prepare() {
@@ -64,7 +41,7 @@ fn main() {
 fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestError> {
     if let Request::Boot(config) = request {
         if let Some(cpu) = config.cpu {
-            engine::pin(cpu);
+            process::pin(cpu);
         }
         let started = Instant::now();
         *machine = Some(Machine::boot(config)?);

@@ -16,9 +16,10 @@ use std::path::Path;
 use num_bigint::BigUint;
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
+use postcrash_core::ground::{Base, Content};
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::{Recording, RecordingWriter};
-use postcrash_core::view::{Base, Content, Space};
+use postcrash_core::space::Space;
 use postcrash_core::SECTOR_BYTES;
 
 pub const SECTORS: usize = 16;

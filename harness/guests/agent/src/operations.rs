@@ -10,14 +10,10 @@ use crate::checkpoint::checkpoint;
 use crate::commit::commit;
 use crate::held::{Held, HANDLE};
 use crate::share::share;
-use crate::sys::{check, cstr, open, AlignedBuffer};
+use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 
 /// msync(2) wants a page's start.
 const PAGE_BYTES: u64 = 4096;
-
-pub fn unsupported() -> io::Error {
-    io::Error::from_raw_os_error(libc::ENOSYS)
-}
 
 /// Do one operation. `commit` and `checkpoint` depend on the type of file system.
 pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
@@ -78,11 +74,6 @@ unsafe fn mknod(path: *const libc::c_char, kind: &str) -> io::Result<i32> {
         _ => return Err(unsupported()),
     };
     Ok(libc::mknod(path, kind | 0o644, device))
-}
-
-pub fn range(op: &Operation) -> io::Result<(u64, usize)> {
-    let length = op.length.ok_or_else(unsupported)?;
-    Ok((op.offset.unwrap_or(0), length as usize))
 }
 
 fn size(file: &OwnedFd) -> io::Result<u64> {

@@ -6,8 +6,7 @@ use std::os::fd::AsRawFd;
 use postcrash_wire::Operation;
 
 use crate::held::Held;
-use crate::operations::{range, unsupported};
-use crate::sys::check;
+use crate::sys::{check, range, unsupported};
 
 /// `_IOW(0x94, 13, struct file_clone_range)`.
 const FICLONERANGE: libc::c_ulong = 0x4020_940D;

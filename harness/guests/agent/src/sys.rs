@@ -4,6 +4,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use postcrash_wire::Operation;
+
 /// A C string; paths with a NUL are refused.
 pub fn cstr(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
@@ -15,6 +17,17 @@ pub fn check(result: impl Into<i64>) -> io::Result<i64> {
         negative if negative < 0 => Err(io::Error::last_os_error()),
         value => Ok(value),
     }
+}
+
+/// What an operation ends with that the agent does not know.
+pub fn unsupported() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOSYS)
+}
+
+/// Offset and length of an operation that must have a length.
+pub fn range(op: &Operation) -> io::Result<(u64, usize)> {
+    let length = op.length.ok_or_else(unsupported)?;
+    Ok((op.offset.unwrap_or(0), length as usize))
 }
 
 /// errno of an error; EIO where there is none.

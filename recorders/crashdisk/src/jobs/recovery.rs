@@ -6,36 +6,17 @@
 
 use std::path::Path;
 
+use postcrash_core::ground::{Base, Ground};
 use postcrash_core::interval::Instant;
 use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
-use postcrash_core::view::{Base, CrashState, Ground, Space};
+use postcrash_core::space::Space;
 use postcrash_wire::{Command, Recover};
-use serde::Serialize;
-use serde_json::Value;
 
-use crate::control::{Event, Marks, Work};
-use crate::disk::{Log, RecordingDisk};
-use crate::guest::GuestError;
-use crate::machine::Machine;
-use crate::record;
-
-/// The crash states that a recovery stands for, and what it showed.
-#[derive(Debug, Clone, Serialize)]
-pub struct Crashed {
-    pub interval: u32,
-    #[serde(skip)]
-    pub instants: Vec<Instant>,
-    /// Component and version.
-    pub choices: Vec<(u32, u32)>,
-    pub observation: Value,
-}
-
-impl Crashed {
-    /// The disk under the recovery of a state in `space`.
-    pub fn ground<'a>(&self, space: Space<'a>) -> CrashState<'a> {
-        CrashState { space, chosen: self.choices.iter().copied().collect() }
-    }
-}
+use crate::control::{Event, Work};
+use crate::disk::{Log, Marks, RecordingDisk};
+use crate::error::GuestError;
+use crate::guest::machine::Machine;
+use crate::jobs::record;
 
 /// Begin the recording, in the file `scratch`, of the recovery of a state in `space`.
 pub fn begin(scratch: &Path, space: Space<'_>) -> Result<Log, GuestError> {

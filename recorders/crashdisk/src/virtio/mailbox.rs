@@ -4,9 +4,9 @@ use std::io;
 
 use postcrash_wire::{frame, Command, Message};
 
-use crate::block::{Kind, Request, Status};
-use crate::memory::invalid;
-use crate::vhost::Connection;
+use crate::virtio::block::{Kind, Request, Status};
+use crate::virtio::memory::invalid;
+use crate::virtio::vhost::Connection;
 
 /// Sector where frames start.
 const START: u64 = frame::START_BYTES / 512;
@@ -130,8 +130,8 @@ fn complete(request: &Request, connection: &mut Connection, data: &[u8], status:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::fake::{memory, GUEST};
-    use crate::virtqueue::{Buffer, Chain};
+    use crate::virtio::memory::fake::{memory, GUEST};
+    use crate::virtio::virtqueue::{Buffer, Chain};
     use std::os::unix::net::UnixStream;
 
     const DATA: u64 = GUEST + 0x1000;

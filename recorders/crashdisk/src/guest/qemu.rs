@@ -1,14 +1,12 @@
 //! QEMU: any kernel image, with KVM or without. The guest's root is an initramfs.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command as Process};
 
-use serde::Deserialize;
-
-use crate::engine::{self, KERNEL_ARGUMENTS};
-use crate::guest::GuestConfig;
-use crate::sleep::{Sleep, Syscall, Thread};
+use crate::guest::config::{GuestConfig, Qemu, KERNEL_ARGUMENTS};
+use crate::guest::process;
+use crate::guest::sleep::{Sleep, Syscall, Thread};
 
 /// Expedited grace periods make mounting and unmounting three times as fast. Nothing in the guest is worth protecting
 /// from speculation.
@@ -22,20 +20,6 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;
 const KVM_RUN: u64 = 0xae80;
 const SECTOR_BYTES: u64 = 512;
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Qemu {
-    program: PathBuf,
-    /// Use KVM; else TCG, which runs everywhere.
-    kvm: bool,
-    /// The guest's clock jumps ahead while its CPU is idle, so that sleeping costs nothing. Only with TCG.
-    #[serde(default)]
-    virtual_time: bool,
-    /// A file where blklogwrites logs what is written to a disk of QEMU's own, the guest's last, which keeps nothing.
-    #[serde(default)]
-    blklogwrites: Option<PathBuf>,
-}
 
 impl Qemu {
     pub fn command(&self, config: &GuestConfig) -> Process {
@@ -111,7 +95,7 @@ fn escaped(path: &Path) -> String {
 /// The thread that runs the guest's CPU: `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.
 fn virtual_cpu(pid: u32) -> io::Result<Option<u32>> {
     let name = |tid: &u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
-    Ok(engine::threads(pid)?.into_iter().find(|tid| name(tid).starts_with("CPU 0/")))
+    Ok(process::threads(pid)?.into_iter().find(|tid| name(tid).starts_with("CPU 0/")))
 }
 
 /// Waiting for work under TCG, or blocked inside of KVM_RUN.

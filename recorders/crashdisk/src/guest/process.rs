@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::Child;
 
+use crate::guest::termination;
+
 /// Peak resident memory of a process in KiB, mapped files and shared memory included.
 pub fn peak_memory_kib(pid: u32) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -21,4 +23,27 @@ pub fn pidfd(process: &Child) -> io::Result<OwnedFd> {
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
+
+/// Numbers of a process's threads.
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?.collect::<io::Result<Vec<_>>>()?;
+    Ok(entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
+pub fn pin(cpu: usize) {
+    // SAFETY: the set is plain data and lives through the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+    }
+}
+
+/// Kill a guest's processes and wait for the end.
+pub fn kill(process: &mut Child) {
+    termination::kill_group(process.id() as i32);
+    let _ = process.wait();
+    termination::forget(process.id() as i32);
 }

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::block::{Kind, Request, Status};
-use crate::vhost::Connection;
+use crate::virtio::block::{Kind, Request, Status};
+use crate::virtio::vhost::Connection;
 
 const SECTOR_BYTES: u64 = 512;
 /// Capacity. The file is as long as what was written to it.

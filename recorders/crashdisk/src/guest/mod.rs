@@ -3,89 +3,46 @@
 //! One thread serves all rings. A message is handled after every disk request that was in the ring when the message
 //! was taken, so that marks and requests stand in one order.
 
+pub mod config;
+pub mod engine;
+pub mod held_reads;
+pub mod machine;
+pub mod pending;
+pub mod process;
+mod qemu;
+mod sleep;
+mod stacks;
+pub mod termination;
+mod tracer;
+mod uml;
+
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use postcrash_wire::{frame, Command, Message};
-use serde::Deserialize;
-use thiserror::Error;
 
-use crate::block::{self, Kind, Request, Status};
-use crate::control::Casualty;
 use crate::disk::Disk;
-use crate::engine::{self, Engine, CONSOLE, SOCKETS};
-use crate::held::HeldReads;
-use crate::log_disk::{self, LogDisk};
-use crate::mailbox::Mailbox;
-use crate::pending::PendingRequests;
-use crate::poll::Poll;
-use crate::process::{peak_memory_kib, pidfd};
-use crate::sleep::Sleep;
-use crate::vhost::Connection;
+use crate::error::{Casualty, GuestError};
+use crate::guest::config::{GuestConfig, CONSOLE};
+use crate::guest::held_reads::HeldReads;
+use crate::guest::pending::PendingRequests;
+use crate::guest::process::{peak_memory_kib, pidfd};
+use crate::guest::sleep::Sleep;
+use crate::virtio::block::{self, Kind, Request, Status};
+use crate::virtio::log_disk::{self, LogDisk};
+use crate::virtio::mailbox::Mailbox;
+use crate::virtio::poll::Poll;
+use crate::virtio::vhost::Connection;
 
 /// A kernel that is never at rest is not waited for longer than this. A busy host must not make it seem so.
 const REST_MAX: Duration = Duration::from_secs(2);
 /// A guest that says nothing is looked after so often.
 const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
-
-/// How a guest is started.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GuestConfig {
-    pub engine: Engine,
-    pub kernel: PathBuf,
-    /// The guest's root with `init`, modules and fsck programs: a folder for UML, an initramfs for QEMU.
-    pub root: PathBuf,
-    /// Folder for sockets and console, this guest's own.
-    pub work: PathBuf,
-    pub memory_mib: u32,
-    /// Capacity of the test disk. Base images may be smaller.
-    pub disk_sectors: u64,
-    /// CPU that the guest and its disk are pinned to.
-    pub cpu: Option<usize>,
-    /// A guest that is not ready for commands after this long has failed.
-    pub boot_timeout_s: f64,
-    /// A command that is not answered after this long counts as a hang.
-    pub command_timeout_s: f64,
-    /// File that the guest sees as /dev/ubda, under QEMU as /dev/vdc (bench baseline).
-    #[serde(default)]
-    pub plain_disk: Option<PathBuf>,
-    /// File behind the guest's third disk, /dev/vdc, where dm-log-writes can log.
-    #[serde(default)]
-    pub log_disk: Option<PathBuf>,
-}
-
-impl GuestConfig {
-    /// Paths of the sockets of the guest's disks, in the order of their names there.
-    pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };
-        SOCKETS[..count].iter().map(|name| self.work.join(name))
-    }
-}
-
-#[derive(Debug, Error)]
-pub enum GuestError {
-    /// The guest is gone.
-    #[error("{}", .0.what)]
-    Lost(Casualty),
-    /// No guest could be started. The console's end is evidence.
-    #[error("{}", .0.what)]
-    Boot(Casualty),
-    /// What was asked for cannot be done; the user can mend it.
-    #[error("{0}")]
-    Input(String),
-    #[error("the guest agent failed: {0}")]
-    Agent(String),
-    #[error(transparent)]
-    Recording(#[from] postcrash_core::recording::RecordingError),
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -441,14 +398,14 @@ impl Guest {
 
     fn end(&mut self) {
         self.gone = true;
-        engine::kill(&mut self.process);
+        process::kill(&mut self.process);
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
         if !self.gone {
-            engine::kill(&mut self.process);
+            process::kill(&mut self.process);
         }
     }
 }

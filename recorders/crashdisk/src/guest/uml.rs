@@ -3,15 +3,12 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command as Process;
 
-use serde::Deserialize;
-
-use crate::engine::{self, KERNEL_ARGUMENTS};
-use crate::guest::GuestConfig;
-use crate::sleep::{Sleep, Syscall, Thread};
-use crate::{stacks, tracer};
+use crate::guest::config::{GuestConfig, Uml, KERNEL_ARGUMENTS};
+use crate::guest::sleep::{Sleep, Syscall, Thread};
+use crate::guest::{process, stacks, tracer};
 
 const PRELOAD: &str = "LD_PRELOAD";
 const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
@@ -21,15 +18,6 @@ const NAME: &str = "guest";
 const MCONSOLE_MAGIC: u32 = 0xcafe_babe;
 const MCONSOLE_VERSION: u32 = 2;
 const MCONSOLE_BYTES: usize = 512;
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Uml {
-    /// A library that makes it run on hosts whose CPU has more registers than it knows (harness/guests/xstate).
-    preload: Option<PathBuf>,
-    /// The kernel has RAID 6 built in, and so would measure at each start which code for it is the fastest.
-    measures_raid6: bool,
-}
 
 /// Loops in a tick, for delays of a few microseconds: what it would otherwise take ten ticks to find out. About what a
 /// kernel finds on a machine of 2.6 GHz.
@@ -100,6 +88,6 @@ fn press(work: &Path, key: char) -> io::Result<()> {
 /// kernels in poll, and these have threads for interrupts that wait in poll and epoll_wait.
 pub fn sleep(pid: u32) -> io::Result<Sleep> {
     let is_idle = |call: Syscall| IDLE.contains(&call.number);
-    let threads = engine::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));
+    let threads = process::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));
     Ok(Sleep::watching(threads.collect::<io::Result<_>>()?))
 }

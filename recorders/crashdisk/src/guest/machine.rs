@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use postcrash_core::explore::Explorer;
-use postcrash_core::view::Space;
+use postcrash_core::space::Space;
 use postcrash_wire::Recover;
 
+use crate::disk::memo::Recoveries;
 use crate::disk::{holds_reads, EmptyDisk};
-use crate::guest::{Guest, GuestConfig, GuestError};
-use crate::memo::Recoveries;
+use crate::error::GuestError;
+use crate::guest::config::GuestConfig;
+use crate::guest::Guest;
 
 pub struct Machine {
     config: GuestConfig,

@@ -1,20 +1,34 @@
 //! What the guest's test disk is at the moment: nothing but a base image, a recording run, or a crash state.
 
+pub mod contents;
+pub mod memo;
+pub mod overlay;
+pub mod random;
+
 use std::collections::HashMap;
 
 use postcrash_core::explore::Explorer;
+use postcrash_core::ground::{Base, Ground};
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::{RecordingError, RecordingWriter};
-use postcrash_core::view::{Base, Ground, Space};
+use postcrash_core::space::Space;
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::Message;
+use serde::Deserialize;
 
-use crate::block::{Kind, SPLIT_BYTES};
-use crate::contents::resolved;
-use crate::control::Marks;
-use crate::memo::Footprint;
-use crate::overlay::Overlay;
-use crate::random::Random;
+use crate::disk::contents::resolved;
+use crate::disk::memo::Footprint;
+use crate::disk::overlay::Overlay;
+use crate::disk::random::Random;
+use crate::virtio::block::{Kind, SPLIT_BYTES};
+
+/// How far the operations (set-up included) had got at a crash.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    pub started: u32,
+    pub returned: u32,
+}
 
 /// Id of requests that are not recorded.
 const UNRECORDED: u32 = u32::MAX;
@@ -326,7 +340,7 @@ impl Disk for StateDisk<'_> {
         let StateDisk { space, explorer, overlay, footprint, report, .. } = self;
         overlay.read(sector, out, &mut |s, chunk| {
             space.read(s, chunk, &mut |component| match report {
-                None => explorer.choose(component, &|| space.component(component).options()),
+                None => explorer.choose(component, &|| space.options(component)),
                 Some(_) => explorer.chosen(component).unwrap_or(0),
             });
         });

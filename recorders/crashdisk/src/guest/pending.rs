@@ -5,7 +5,7 @@
 //! completion before it asked for the flush. If the disk completed what it finds in the ring, it would be the host's
 //! scheduler that decides: a write and a flush that come together can be found together, or one after the other.
 
-use crate::block::{Kind, Request};
+use crate::virtio::block::{Kind, Request};
 
 /// A request, and its number in the recording.
 pub struct Pending {

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
+use postcrash_core::ground::{Base, Ground};
 use postcrash_core::recording::RecordingWriter;
-use postcrash_core::view::{Base, Ground};
 use postcrash_wire::{Command, Run};
 
-use crate::control::{Event, Marks, Work};
-use crate::disk::{Recorded, RecordingDisk};
-use crate::guest::{Guest, GuestError};
-use crate::machine::Machine;
+use crate::control::{Event, Work};
+use crate::disk::{Marks, Recorded, RecordingDisk};
+use crate::error::GuestError;
+use crate::guest::machine::Machine;
+use crate::guest::Guest;
 
 /// What is recorded, and where it goes.
 pub struct Job {

@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use postcrash_core::explore::Explorer;
 use postcrash_core::memo::{Digest, Disk, Memo, Place};
-use postcrash_core::view::Space;
+use postcrash_core::space::Space;
 use postcrash_core::{BLOCK_BYTES, SECTOR_BYTES};
 use postcrash_wire::Recover;
 
-use crate::contents::{looked_up, resolved};
-use crate::overlay::Overlay;
+use crate::disk::contents::{looked_up, resolved};
+use crate::disk::overlay::Overlay;
 
 /// Once what is remembered takes more memory than this, it is forgotten.
 const BYTES_MAX: usize = 256 << 20;
@@ -112,7 +112,7 @@ impl State<'_> {
     fn read(&mut self, place: Place) -> Vec<u8> {
         let mut bytes = vec![0; place.sectors as usize * SECTOR_BYTES];
         let State { space, explorer, .. } = self;
-        let mut choose = |component| explorer.choose(component, &|| space.component(component).options());
+        let mut choose = |component| explorer.choose(component, &|| space.options(component));
         space.read(place.sector, &mut bytes, &mut choose);
         bytes
     }

@@ -8,8 +8,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::memory::{invalid, GuestMemory, Region};
-use crate::virtqueue::{RingAddresses, Virtqueue};
+use crate::virtio::memory::{invalid, GuestMemory, Region};
+use crate::virtio::virtqueue::{RingAddresses, Virtqueue};
 
 const VERSION: u32 = 1;
 const FLAG_REPLY: u32 = 1 << 2;
@@ -247,7 +247,7 @@ fn u64_at(payload: &[u8], at: usize) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::fake::{file, memory, BYTES, GUEST, USER};
+    use crate::virtio::memory::fake::{file, memory, BYTES, GUEST, USER};
     use std::os::fd::AsRawFd;
 
     fn pair() -> (UnixStream, Connection) {

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::memory::{invalid, GuestMemory};
-use crate::virtqueue::{Buffer, Chain};
+use crate::virtio::memory::{invalid, GuestMemory};
+use crate::virtio::virtqueue::{Buffer, Chain};
 
 const SECTOR_BYTES: usize = 512;
 const HEADER_BYTES: u32 = 16;
@@ -167,7 +167,7 @@ fn zero(segment: &[u8], discard: bool) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::fake::{memory, BYTES, GUEST};
+    use crate::virtio::memory::fake::{memory, BYTES, GUEST};
 
     const HEADER: u64 = GUEST;
     const STATUS: u64 = GUEST + 0x100;

@@ -8,12 +8,12 @@ use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 
 use crate::control::{Event, Work};
+use crate::disk::overlay::Overlay;
 use crate::disk::PlainDisk;
-use crate::guest::GuestError;
-use crate::kernel_log::agree;
-use crate::machine::Machine;
-use crate::overlay::Overlay;
-use crate::source::Source;
+use crate::error::GuestError;
+use crate::guest::machine::Machine;
+use crate::jobs::kernel_log::agree;
+use crate::jobs::source::Source;
 
 pub struct Trust<'a> {
     pub source: &'a Source,

@@ -8,12 +8,12 @@
 use std::collections::HashMap;
 
 use postcrash_core::explore::Explorer;
-use postcrash_core::view::Space;
+use postcrash_core::space::Space;
 use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::pattern::{segments, TAGS};
 use serde_json::{json, Value};
 
-use crate::overlay::Overlay;
+use crate::disk::overlay::Overlay;
 
 /// The agent's `report` with the contents of its files, which lie in `space` and, over it, in `overlay`. What they depend
 /// on in a way that no choice can tell is decided.
@@ -25,7 +25,7 @@ pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer
         match (Resolver { space, overlay, chosen }).resolve(&mut resolved) {
             Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
             Err(Entangled(component)) => {
-                explorer.choose(component, &|| space.component(component).options());
+                explorer.choose(component, &|| space.options(component));
             }
         };
     }
@@ -150,7 +150,7 @@ impl Resolver<'_> {
     ) -> Result<(), Entangled> {
         let mut bytes = vec![0; sectors as usize * SECTOR_BYTES];
         let mut contents: Vec<Vec<u8>> = Vec::new();
-        for version in 0..self.space.component(component).versions.len() as u32 {
+        for version in 0..self.space.options(component).weights.len() as u32 {
             let chosen = |c: u32| if c == component { Some(version) } else { self.chosen.get(&c).copied() };
             if (sector..sector + sectors).any(|s| self.space.open(s, &chosen).is_some()) {
                 return Err(Entangled(component));

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use postcrash_core::device::{self, DeviceModel};
+use postcrash_core::ground::{Base, Ground};
 use postcrash_core::mapped::release_pages;
 use postcrash_core::recording::Recording;
-use postcrash_core::view::{Base, Ground};
 
-use crate::guest::GuestError;
+use crate::error::GuestError;
 
 pub struct Source {
     pub recording: Recording,

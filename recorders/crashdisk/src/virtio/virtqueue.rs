@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicU16, Ordering};
 
-use crate::memory::{invalid, GuestMemory};
+use crate::virtio::memory::{invalid, GuestMemory};
 
 const SIZE_MAX: u32 = 1024;
 const DESC_NEXT: u16 = 1;
@@ -227,7 +227,7 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::fake::{memory, GUEST, USER};
+    use crate::virtio::memory::fake::{memory, GUEST, USER};
 
     const SIZE: u16 = 8;
     const DESC: u64 = 0x1000;
@@ -350,7 +350,7 @@ mod tests {
         let mut guest = Guest::new();
         guest.describe(0, 0, 0, 0, 0);
         guest.offer(0);
-        let end = USER + crate::memory::fake::BYTES;
+        let end = USER + crate::virtio::memory::fake::BYTES;
         for addresses in [
             RingAddresses { desc: end - 16, ..RINGS },
             RingAddresses { used: end - 16, ..RINGS },

@@ -10,7 +10,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::block::{Kind, Request};
+use crate::virtio::block::{Kind, Request};
 
 #[derive(Default)]
 pub struct HeldReads {

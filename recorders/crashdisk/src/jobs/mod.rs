@@ -1,0 +1,9 @@
+//! What the crash disk is asked to do: record a run, record a recovery, explore, execute.
+
+mod budget;
+pub mod explore;
+mod kernel_log;
+pub mod record;
+pub mod recovery;
+pub mod source;
+pub mod trust;
