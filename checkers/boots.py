@@ -6,7 +6,7 @@ it left, systemd enters its emergency mode and sysvinit a shell for the administ
 the program.
 """
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.model import History, Observation
 
@@ -20,6 +20,11 @@ class Boots:
     name = "boots"
     statement = "The program that distributions run before they mount exits with a status below 4: the boot goes on."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ("repair", "walk")
+    needs: Stage = "anything"
+    in_shell = InShell(
+        "boot", "the repair before the mount goes well", "it asks for a person", (f'[ "$status" -ge {STOPS} ]',)
+    )
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """A status of 4 and more. Raises `CannotTellError` where the program did not get to the end.

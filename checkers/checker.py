@@ -1,7 +1,7 @@
 """What a checker is: one general expectation of every crash state, whatever the workload was for."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from postcrash.model import History, Observation
 
@@ -18,6 +18,37 @@ class Finding:
     checker: str
     message: str
     path: str = ""
+
+
+Stage = Literal["anything", "boot", "mount", "tree"]
+"""How far a recovery got: anywhere; past a repair that a boot goes on after; to a mounted file system; to its tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class InShell:
+    """How a shell script sees what a checker objects to.
+
+    kind      `tree`: by the names that were found, which needs no more words; `mount`: the mount fails; `fsck`: fsck
+              objects; `boot`: `tests` are true of the `status` of the repair before the mount
+    expected  in words
+    found     in words
+    tests     commands of the shell, all of which are true
+    """
+
+    kind: Literal["tree", "mount", "fsck", "boot"]
+    expected: str = ""
+    found: str = ""
+    tests: tuple[str, ...] = ()
+
+
+TREE_IN_SHELL = InShell("tree")
+
+
+@dataclass(frozen=True, slots=True)
+class NotInShell:
+    """A shell script cannot see what the checker objects to, because of `reason`."""
+
+    reason: str
 
 
 class CannotTellError(Exception):
@@ -43,6 +74,21 @@ class Checker(Protocol):
     @property
     def depends_on(self) -> tuple[str, ...]:
         """What of a history its answers depend on besides the workload: names of fields of `History`."""
+        ...
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        """What a recovery must do for the checker to be asked: of `walk`, `fsck`, `use_after`, `repair`."""
+        ...
+
+    @property
+    def needs(self) -> Stage:
+        """How far a recovery must have come. Of one that did not, the checker cannot tell."""
+        ...
+
+    @property
+    def in_shell(self) -> InShell | NotInShell:
+        """How the script of a report sees what is wrong."""
         ...
 
     def check(self, history: History, observation: Observation) -> Finding | None:

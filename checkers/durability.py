@@ -51,7 +51,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.names import Broken, Names
 from postcrash.checkers.promises import Contents
 from postcrash.model import History, Observation, Tree
@@ -63,6 +63,9 @@ class Durability:
     name = "durability"
     statement = "What a returned fsync, fdatasync, msync, sync, syncfs, O_SYNC or O_DSYNC write promised is there."
     depends_on: tuple[str, ...] = ("started", "returned")
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""

@@ -9,7 +9,7 @@ Not checked: bytes that cannot be read, which are for `mounts`, and names that n
 
 from itertools import pairwise
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation, all_from
 from postcrash.model.segments import ZERO
@@ -23,6 +23,9 @@ class ForeignBytes:
     name = "foreign-bytes"
     statement = "Every byte in a file is zero, or was written to that file at that place."
     depends_on: tuple[str, ...] = ("started",)
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first file with a byte that was never written to it there, from free space or wherever else."""

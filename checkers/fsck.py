@@ -6,7 +6,7 @@ not mount, and where its status says that it did not get to the end.
 
 import re
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
 from postcrash.checkers.exit_status import shortened, why_not_looked
 from postcrash.model import History, Observation
 
@@ -27,6 +27,9 @@ class Fsck:
     name = "fsck"
     statement = "After recovery, the file system's checker exits with status 0 (clean)."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ("fsck",)
+    needs: Stage = "mount"
+    in_shell = InShell("fsck", "nothing that fsck objects to after recovery", "fsck objects")
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """Any status but 0. Raises `CannotTellError` where fsck did not get to look at the file system."""

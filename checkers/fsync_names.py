@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.links import Link, chain, link_of
 from postcrash.model import EntryType, History, Observation
 
@@ -27,6 +27,9 @@ class FsyncNames:
     name = "fsync-names"
     statement = "A file is found under each name that it had when an fsync of it returned."
     depends_on: tuple[str, ...] = ("started", "returned")
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first name, of the first fsync, that is missing or stands for something else than a file."""

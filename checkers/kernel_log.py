@@ -10,7 +10,7 @@ that matter.
 import re
 from dataclasses import dataclass
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Finding, NotInShell, Stage
 from postcrash.model import History, Observation
 
 LEVEL_WARNING = 4
@@ -94,6 +94,9 @@ class KernelLog:
     name = "kernel-log"
     statement = "The kernel logs no warning or worse while it mounts, reads and unmounts the file system."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ()
+    needs: Stage = "boot"
+    in_shell = NotInShell("what it found is in the kernel's log")
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first lines that are neither below warning nor allowed. Raises `CannotTellError` if lines may be lost."""

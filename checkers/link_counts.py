@@ -9,7 +9,7 @@ left out of trees (`lost+found`) or hidden by the file system (reiserfs keeps on
 
 from collections import Counter
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Finding, Stage
 from postcrash.checkers.links import parent
 from postcrash.model import Entry, History, Observation
 from postcrash.model.tree import ROOT_PATH
@@ -21,6 +21,9 @@ class LinkCounts:
     name = "link-counts"
     statement = "Every file has as many links as names, and every directory as many as its subdirectories ask for."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first entry whose number of links is not the number of its names.

@@ -6,7 +6,7 @@ That it can be written to afterwards is for `usable`.
 import errno
 import os
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
 from postcrash.model import History, Observation
 from postcrash.model.tree import ROOT_PATH, Unread
 
@@ -17,6 +17,9 @@ class Mounts:
     name = "mounts"
     statement = "The file system mounts without help, and every name and every byte in it can be read."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "boot"
+    in_shell = InShell("mount", "it mounts", "it does not")
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """What the mount, a directory, an inode or a file's data failed with.

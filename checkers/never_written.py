@@ -8,7 +8,7 @@ Not checked: bytes, which `foreign-bytes` looks at; permission bits, which vfat 
 users (SELinux sets its own); entries that cannot be read, which are for `mounts`; what mkfs makes.
 """
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation
 from postcrash.model.simulate import DEVICES
@@ -24,6 +24,9 @@ class NeverWritten:
     name = "never-written"
     statement = "Every name, type, size, target and attribute in the tree is one that an operation made."
     depends_on: tuple[str, ...] = ("started",)
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first name that nothing made, or that is what it never was."""

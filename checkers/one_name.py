@@ -13,7 +13,7 @@ read, which are for `mounts`.
 from collections import Counter
 from functools import lru_cache
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.lives import lives
 from postcrash.model import History, Observation, Workload
 from postcrash.model.tree import ROOT_PATH
@@ -26,6 +26,9 @@ class OneName:
     name = "one-name"
     statement = "What was renamed is not found under its old and its new name at once."
     depends_on: tuple[str, ...] = ("started",)
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first rename of which both names stand for one inode."""

@@ -9,7 +9,7 @@ Not checked: a full disk, before everything has been deleted; what fsck says of 
 import errno
 import os
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Finding, NotInShell, Stage
 from postcrash.model import History, Observation
 
 
@@ -19,6 +19,9 @@ class Usable:
     name = "usable"
     statement = "After recovery every file and directory can be changed and deleted, and new ones are kept."
     depends_on: tuple[str, ...] = ()
+    looks_at: tuple[str, ...] = ("use_after",)
+    needs: Stage = "mount"
+    in_shell = NotInShell("it changes and removes everything after recovery")
 
     def check(self, history: History, observation: Observation) -> Finding | None:
         """The first step that failed. Raises `CannotTellError` where the file system was not used."""

@@ -118,19 +118,6 @@ def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
     return Opinion(Verdict.UNDECIDED, opinion.relevant, f"in a crash state {shown_unread(unread)}")
 
 
-_LOOKS_AT = {
-    "fsck": ("fsck",),
-    "boots": ("repair", "walk"),
-    "usable": ("use_after",),
-    **dict.fromkeys(("mounts", "durability", "never-written", "foreign-bytes", "link-counts"), ("walk",)),
-    **dict.fromkeys((checker.name for checker in PRACTICE), ("walk",)),
-}
-"""What recoveries must do for a checker to be asked; one that is not named is asked always."""
-_SEE_ONLY_WHAT_MOUNTS = frozenset(_LOOKS_AT) - {"mounts", "boots"}
-_SEE_ONLY_WHAT_BOOTS = {"mounts", "kernel-log"}
-_SEE_TREES = frozenset(name for name, looks_at in _LOOKS_AT.items() if looks_at == ("walk",)) - {"mounts"}
-
-
 @dataclass(frozen=True, slots=True)
 class CheckerJudge:
     """A general checker."""
@@ -145,7 +132,7 @@ class CheckerJudge:
 
     def wants(self, recover: dict[str, Any]) -> bool:
         """See `Judge`."""
-        return all(recover.get(part) for part in _LOOKS_AT.get(self.name, ()))
+        return all(recover.get(part) for part in self.checker.looks_at)
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -164,15 +151,19 @@ class CheckerJudge:
         if finding is not None:
             return Opinion(Verdict.VIOLATED, relevant, finding.message)
         opinion = Opinion(Verdict.HOLDS, relevant, "")
-        return unless_unread(opinion, observation) if self.name in _SEE_TREES else opinion
+        return unless_unread(opinion, observation) if self.checker.needs == "tree" else opinion
 
     def _not_seen(self, observation: Observation) -> str:
         """Why the observation does not show what the checker looks at; empty if it does."""
-        if self.name in _SEE_TREES:
-            return _no_tree(observation)
-        if self.name in _SEE_ONLY_WHAT_BOOTS:
-            return why_no_boot(observation)
-        return _not_mounted(observation) if self.name in _SEE_ONLY_WHAT_MOUNTS else ""
+        match self.checker.needs:
+            case "tree":
+                return _no_tree(observation)
+            case "mount":
+                return _not_mounted(observation)
+            case "boot":
+                return why_no_boot(observation)
+            case "anything":
+                return ""
 
 
 def recoveries_for(

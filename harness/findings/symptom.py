@@ -7,19 +7,15 @@ workload they are from.
 import shlex
 from collections.abc import Iterator
 
-from postcrash.checkers.boots import STOPS
+from postcrash.checkers import UnknownCheckerError, checker_named
+from postcrash.checkers.checker import TREE_IN_SHELL, InShell, NotInShell
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.judges import Judge, judges_named
 from postcrash.model import Entry, History, Observation, Tree, Verdict
 from postcrash.model.tree import ROOT_PATH
 from postcrash.reports.explanation.comparison import MADE_BY_MKFS, entry_lines
 from postcrash.reports.script.shell_operations import NoCommandError, byte_of, quoted
 from postcrash.reports.script.shell_script import Symptom
-
-_NOT_LOOKED_FOR = {
-    "kernel-log": "what it found is in the kernel's log",
-    "usable": "it changes and removes everything after recovery",
-    "guest": "recovery takes the kernel with it",
-}
 
 SPECIAL = {"fifo": "fifo", "socket": "socket", "char": "character special file", "block": "block special file"}
 """What stat(1) calls special files."""
@@ -30,23 +26,28 @@ def symptom(checker: str, history: History, observation: Observation | None, *, 
 
     With `repaired`, the target's repair is run before the mount.
     """
-    if checker in _NOT_LOOKED_FOR or observation is None:
-        raise NoCommandError(
-            f"a script cannot look for what {checker} found: {_NOT_LOOKED_FOR.get(checker, 'no tree')}"
-        )
-    if checker == "mounts":
-        return Symptom("mount", (), ("expected: it mounts", "found: it does not"), repaired)
-    if checker == "fsck":
-        objects_to = ("expected: nothing that fsck objects to after recovery", "found: fsck objects")
-        return Symptom("fsck", (), objects_to, repaired)
-    if checker == "boots":
-        asks = ("expected: the repair before the mount goes well", "found: it asks for a person")
-        return Symptom("boot", (f'[ "$status" -ge {STOPS} ]',), asks, repaired)
+    shown = _in_shell(checker)
+    if isinstance(shown, NotInShell) or observation is None:
+        reason = shown.reason if isinstance(shown, NotInShell) else "no tree"
+        raise NoCommandError(f"a script cannot look for what {checker} found: {reason}")
+    if shown.kind != "tree":
+        in_words = (f"expected: {shown.expected}", f"found: {shown.found}")
+        return Symptom(shown.kind, shown.tests, in_words, repaired)
     judge, found = _judge(checker), observation.tree
     paths = _needed(judge, history, found)
     tests = tuple(test for path in paths for test in shell_tests(path, found, history))
     claims = tuple(line for path in paths for line in _claim(path, found, history))
     return Symptom("tree", tests, claims, repaired)
+
+
+def _in_shell(checker: str) -> InShell | NotInShell:
+    """How a script sees what a judge of that name objects to. Properties are about trees."""
+    if checker == CASUALTY_JUDGE:
+        return NotInShell("recovery takes the kernel with it")
+    try:
+        return checker_named(checker).in_shell
+    except UnknownCheckerError:
+        return TREE_IN_SHELL
 
 
 def objects(checker: str, history: History, observation: Observation) -> bool:
