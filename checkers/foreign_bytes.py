@@ -1,6 +1,6 @@
 """No file shows what was not written to it: what free space held, or what another file holds.
 
-The bytes of every write are its own, and free space is filled before the file system is made (docs/ARCHITECTURE.md,
+The bytes of every write are its own, and free space is filled before the file system is made (docs/formats.md,
 "Bytes"), so it can be told where a byte comes from. Zeros are no one's. Bytes of unknown origin, such as metadata that
 was there before, are as foreign as any.
 

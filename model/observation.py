@@ -91,7 +91,7 @@ class Observation:
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
-        """Check and take over a report (decoded JSON); docs/ARCHITECTURE.md, "Observation, as reported by the agent".
+        """Check and take over a report (decoded JSON); docs/formats.md, "Observation, as reported by the agent".
 
         Adjacent segments of one source are merged. Of entries with `error`, only `path` and `type` must be there.
         Raises `ObservationError`.

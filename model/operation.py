@@ -200,7 +200,7 @@ class Operation:
                 yield argument, value
 
     def to_wire(self) -> dict[str, str | int]:
-        """The object that the agent gets; docs/ARCHITECTURE.md, "Workload, as sent to the agent"."""
+        """The object that the agent gets; docs/formats.md, "Workload, as sent to the agent"."""
         wire: dict[str, str | int] = {"op": self.word}
         wire.update((argument.field, value) for argument, value in self.arguments)
         if self.tag is not None:

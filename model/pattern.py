@@ -1,4 +1,4 @@
-"""The bytes that writes leave behind and that fill free space; docs/ARCHITECTURE.md, "Bytes"."""
+"""The bytes that writes leave behind and that fill free space; docs/formats.md, "Bytes"."""
 
 import string
 

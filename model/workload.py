@@ -61,7 +61,7 @@ class Workload:
         raise KeyError(tag)
 
     def to_wire(self) -> dict[str, list[dict[str, str | int]]]:
-        """The object that the agent gets; docs/ARCHITECTURE.md, "Workload, as sent to the agent"."""
+        """The object that the agent gets; docs/formats.md, "Workload, as sent to the agent"."""
         return {
             "setup": [operation.to_wire() for operation in self.setup],
             "ops": [operation.to_wire() for operation in self.ops],

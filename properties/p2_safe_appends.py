@@ -1,6 +1,6 @@
 """P2, safe appends, and its null-bytes variation.
 
-Bytes are told apart by the write that they come from (docs/ARCHITECTURE.md, "Bytes"); no write's byte is zero. Free
+Bytes are told apart by the write that they come from (docs/formats.md, "Bytes"); no write's byte is zero. Free
 space of the base image holds filler, so a block that was allocated and never written shows as stale, not as nulls.
 """
 

@@ -27,8 +27,8 @@ use crate::piece::{Piece, Source};
 use crate::recording::{Event, Recording};
 use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
-/// Building components touches pages of recording and base image; after so many it is looked whether too many are
-/// resident. One access may map a whole folio of the page cache, of a megabyte and more.
+/// Check the resident memory after this many components: building them touches pages of recording and base image, and one
+/// access may map a whole folio of the page cache, of a megabyte and more.
 const COMPONENTS_BETWEEN_LOOKS: usize = 64;
 const UNWRITTEN: [Source; BLOCK_SECTORS as usize] = [Source::BASE; BLOCK_SECTORS as usize];
 

@@ -27,7 +27,7 @@ const XATTR_BYTES_SMALL: usize = 4096;
 /// XATTR_LIST_MAX and XATTR_SIZE_MAX of include/uapi/linux/limits.h.
 const XATTR_BYTES_MAX: usize = 65536;
 
-/// One name of the tree, as docs/ARCHITECTURE.md describes it.
+/// One name of the tree, as docs/formats.md describes it.
 #[derive(Serialize)]
 pub struct Entry {
     path: String,

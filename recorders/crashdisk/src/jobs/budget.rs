@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use crate::control::Explore;
 
-/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run are spent too, and first
-/// runs that nobody judges are not: what is covered with a budget does not depend on what is remembered.
+/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run count too, and
+/// warm-up runs, which nobody judges, do not. So what a budget covers does not depend on what is remembered.
 pub struct Budget {
     recoveries_max: Option<u64>,
     seconds_max: Option<f64>,

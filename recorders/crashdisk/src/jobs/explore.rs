@@ -279,7 +279,7 @@ impl Campaign<'_> {
 
     /// Run a state, or remember the recovery of one with which it agrees on all that is read.
     ///
-    /// The first state of a crash interval that is run, is run twice: the first time shows which reads nobody waits for.
+    /// The first state of a crash interval that is run, is run twice: the warm-up shows which reads nobody waits for.
     fn run(
         &mut self,
         explorer: &mut dyn Explorer,
@@ -299,7 +299,8 @@ impl Campaign<'_> {
             return Ok((Ok(bytes), None));
         }
         if std::mem::take(cold) {
-            // What it reads that nobody waits for would have later ones decide too much: it is not remembered.
+            // The warm-up run also answers read-ahead. If it were remembered, later runs would decide components that
+            // nobody waits for.
             self.budget.count_unjudged();
             let mut all_kept = Fixed::new(Vec::new(), |_, _| 0);
             let _unjudged = run_state(self.machine, &mut self.trust, space, &mut all_kept, Keep::Nothing)?;
