@@ -115,8 +115,22 @@ def write_state(
 def device_models() -> list[str]:
     """Names of the device models, without those of other atomic units (such as cache:16384)."""
 
-def check_device_model(name: str) -> str:
-    """The shortest name of a device model (`torn` for cache:512); ValueError where there is none of that name."""
+class DeviceModel:
+    """A drive, by one of its names; ValueError where there is none of that name."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str:
+        """The shortest one: `torn` for cache:512."""
+    @property
+    def tears_blocks(self) -> bool:
+        """Whether a crash may keep a part of a block (4096 B)."""
+    @property
+    def honours_flush(self) -> bool:
+        """Whether a completed flush makes anything stable."""
+    @property
+    def prose(self) -> str:
+        """What the drive does, in words."""
 
 def write_recording(path: str | PathLike[str], disk_sectors: int, metadata: str, events: Iterable[Event]) -> None:
     """Write a recording of `events`, one by one, where a write is ("write", id, sector, data, fua, preflush)."""

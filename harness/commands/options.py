@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from postcrash._core import check_device_model, device_models
+from postcrash._core import DeviceModel, device_models
 from postcrash.harness.budget import Budget, BudgetError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
@@ -102,7 +102,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: object) -> 
 
 def _device_model(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
     try:
-        return check_device_model(name)
+        return DeviceModel(name).name
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

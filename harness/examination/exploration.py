@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from postcrash.harness.budget import Budget
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.repair import Recovery
-from postcrash.properties.selection import BLOCK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,3 @@ class Exploration:
     held: int | None = None
     recorder: str = AUTO
     recovery: Recovery = "mount"
-
-
-def tears_blocks(model: str) -> bool:
-    """Whether the device's atomic unit is smaller than a block; `model` is the shortest name of a device model."""
-    name, _, unit_bytes = model.partition(":")
-    return name == "torn" or (unit_bytes != "" and int(unit_bytes) < BLOCK_BYTES)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.exploration import tears_blocks
 from postcrash.harness.examination.judges import CheckerJudge, Judge, PropertyJudge
 from postcrash.harness.expectations.contract import Contract
 from postcrash.model import Verdict
@@ -102,7 +102,7 @@ def _documented(target: Target, model: str) -> tuple[Property, ...]:
     are a question on a device that tears them.
     """
     promised = (each for each in PROPERTIES if said_of(target, model, each.name).promise)
-    torn = () if tears_blocks(model) else TORN_BLOCKS
+    torn = () if DeviceModel(model).tears_blocks else TORN_BLOCKS
     return tuple(each for each in promised if not _is_for_durability(each) and each.name not in torn)
 
 

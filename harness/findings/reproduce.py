@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from postcrash._core import Interval, Recording
+from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.harness.examination.repair import is_repaired
 from postcrash.harness.findings.symptom import objects, symptom
 from postcrash.harness.guests.script_guest import Ran
@@ -13,9 +13,6 @@ from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, Flakey, Logged, script
 from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
-
-_NO_FLUSH = "lying"
-"""The device model of drives that ignore flushes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Reproducer:
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
     """The scripts that may show the finding, simplest first. Raises NoCommandError where there can be none."""
-    if finding.model.partition(":")[0] == _NO_FLUSH:
+    if not DeviceModel(finding.model).honours_flush:
         raise NoCommandError(f"on a disk of the model {finding.model} flushes do nothing: no script shows that")
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from postcrash._core import DeviceModel
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
-from postcrash.harness.examination.exploration import Exploration, tears_blocks
+from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
@@ -121,7 +122,7 @@ def _cell(
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not tears_blocks(model):
+    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not DeviceModel(model).tears_blocks:
         verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
     witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
     witness = min(witnesses, key=_order, default=None)

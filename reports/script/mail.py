@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from postcrash._core import DeviceModel
 from postcrash.properties.promises import Said, said_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
 from postcrash.reports.explanation.explanation_text import NOTHING_LOST, UNSENT, place, when
@@ -14,13 +15,6 @@ from postcrash.targets import Target
 
 WIDTH = 72
 SUBJECT_WIDTH = 75
-_DISKS = {
-    "cache": "a volatile write cache; flush and FUA are honoured, 4096-byte blocks are never torn",
-    "torn": "a volatile write cache; flush and FUA are honoured, 512-byte sectors are never torn",
-    "ordered": "writes become durable in the order in which they were sent",
-    "prefix": "writes become durable in the order in which they were completed",
-    "lying": "a volatile write cache; flushes are ignored",
-}
 _STATUS = {"set-up": "", "returned": "", "in progress": "in progress at the power cut", "not started": "not started"}
 
 
@@ -105,7 +99,7 @@ def _where(finding: Finding, target: Target) -> str:
         "Kernel": finding.kernel,
         "mkfs": " ".join(target.mkfs),
         "Mount": f"-t {target.fstype}" + (f" -o {target.options}" if target.options else ""),
-        "Disk": f"{target.size_mib} MiB; {_DISKS.get(finding.model, f'device model {finding.model}')}",
+        "Disk": f"{target.size_mib} MiB; {DeviceModel(finding.model).prose}",
         "Found by": f"postcrash, finding {finding.id}, crash state {finding.state}",
     }
     return "\n".join(_wrapped(fact, f"{name + ':':10}", " " * 10) for name, fact in facts.items())

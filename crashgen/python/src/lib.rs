@@ -281,10 +281,36 @@ fn device_models() -> Vec<&'static str> {
     device::names().collect()
 }
 
-/// The shortest name of a device model.
-#[pyfunction]
-fn check_device_model(name: &str) -> PyResult<String> {
-    find_model(name).map(DeviceModel::name)
+/// What Python sees of a device model.
+#[pyclass(frozen, name = "DeviceModel")]
+struct PyDeviceModel(&'static dyn DeviceModel);
+
+#[pymethods]
+impl PyDeviceModel {
+    #[new]
+    fn new(name: &str) -> PyResult<Self> {
+        find_model(name).map(PyDeviceModel)
+    }
+
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    #[getter]
+    fn tears_blocks(&self) -> bool {
+        self.0.tears_blocks()
+    }
+
+    #[getter]
+    fn honours_flush(&self) -> bool {
+        self.0.honours_flush()
+    }
+
+    #[getter]
+    fn prose(&self) -> String {
+        device::prose(self.0)
+    }
 }
 
 /// Write a recording made of the tuples that `Recording.events` gives, with a write's data in place of its length.
@@ -337,7 +363,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(state_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(write_state, module)?)?;
     module.add_function(wrap_pyfunction!(device_models, module)?)?;
-    module.add_function(wrap_pyfunction!(check_device_model, module)?)?;
+    module.add_class::<PyDeviceModel>()?;
     module.add_function(wrap_pyfunction!(write_recording, module)?)?;
     dm_log_writes::register(module)?;
     Ok(())

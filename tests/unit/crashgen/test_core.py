@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from postcrash._core import (
+    DeviceModel,
     Interval,
     Recording,
-    check_device_model,
     device_models,
     intervals,
     state_bytes,
@@ -196,7 +196,7 @@ def test_the_device_models() -> None:
     ("name", "shortest"), [("cache:4096", "cache"), ("cache:512", "torn"), ("ordered:16384", "ordered:16384")]
 )
 def test_a_device_model_has_one_shortest_name(name: str, shortest: str) -> None:
-    assert check_device_model(name) == shortest
+    assert DeviceModel(name).name == shortest
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_device_model_has_one_shortest_name(name: str, shortest: str) -> None:
 )
 def test_what_is_no_device_model_is_a_value_error(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_device_model(name)
+        DeviceModel(name)
 
 
 def test_a_file_that_cannot_be_read_is_an_os_error(tmp_path: Path, base: Path) -> None:

@@ -62,7 +62,63 @@ pub trait DeviceModel: Send + Sync {
     fn honours_fua(&self) -> bool {
         true
     }
+    /// Whether a crash may keep a part of a block (4096 B).
+    fn tears_blocks(&self) -> bool {
+        self.atomic_unit_sectors() < BLOCK_SECTORS
+    }
 }
+
+/// Which atomic units a family of models can have.
+enum Unit {
+    /// One of so many sectors, unless the name says otherwise.
+    Usually(u64),
+    /// No other than this.
+    Always(u64),
+}
+
+/// Models that differ in their atomic unit only.
+struct Family {
+    name: &'static str,
+    unit: Unit,
+    /// The model with an atomic unit of so many sectors.
+    make: fn(u64) -> Box<dyn DeviceModel>,
+    /// What the drive does, in words that follow "a disk:".
+    prose: &'static str,
+}
+
+/// All models. A new one is a file with a [`DeviceModel`], and an entry here.
+static FAMILIES: [Family; 5] = [
+    Family {
+        name: "cache",
+        unit: Unit::Usually(BLOCK_SECTORS),
+        make: |unit_sectors| Box::new(Cache { unit_sectors }),
+        prose: "a volatile write cache; flush and FUA are honoured",
+    },
+    Family {
+        name: "torn",
+        unit: Unit::Always(1),
+        make: |unit_sectors| Box::new(Cache { unit_sectors }),
+        prose: "a volatile write cache; flush and FUA are honoured",
+    },
+    Family {
+        name: "ordered",
+        unit: Unit::Usually(BLOCK_SECTORS),
+        make: |unit_sectors| Box::new(Ordered { unit_sectors }),
+        prose: "writes become durable in the order in which they were sent",
+    },
+    Family {
+        name: "lying",
+        unit: Unit::Usually(BLOCK_SECTORS),
+        make: |unit_sectors| Box::new(Lying { unit_sectors }),
+        prose: "a volatile write cache; flushes are ignored",
+    },
+    Family {
+        name: "prefix",
+        unit: Unit::Always(u64::MAX),
+        make: |_| Box::new(Prefix),
+        prose: "writes become durable in the order in which they were completed",
+    },
+];
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ModelError {
@@ -76,12 +132,16 @@ pub enum ModelError {
 
 fn known() -> String {
     let names: Vec<&str> = names().collect();
-    format!("{}; cache, ordered and lying take an atomic unit in bytes, as in cache:16384", names.join(", "))
+    let free = FAMILIES.iter().filter(|family| matches!(family.unit, Unit::Usually(_))).map(|family| family.name);
+    let free: Vec<&str> = free.collect();
+    let (last, others) = free.split_last().expect("some have a unit");
+    let takers = format!("{} and {last}", others.join(", "));
+    format!("{}; {takers} take an atomic unit in bytes, as in cache:16384", names.join(", "))
 }
 
 /// Names of all models, with their usual atomic unit.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ["cache", "torn", "ordered", "lying", "prefix"].into_iter()
+    FAMILIES.iter().map(|family| family.name)
 }
 
 /// The model of that name.
@@ -102,25 +162,32 @@ fn make(name: &str) -> Result<Box<dyn DeviceModel>, ModelError> {
         Some((family, unit)) => (family, Some(unit)),
         None => (name, None),
     };
-    if !names().any(|known| known == family) {
+    let Some(family) = FAMILIES.iter().find(|known| known.name == family) else {
         return Err(ModelError::Unknown(name.to_owned()));
-    }
-    if unit.is_some() && ["torn", "prefix"].contains(&family) {
-        return Err(ModelError::NoUnit { name: name.to_owned(), family: family.to_owned() });
-    }
-    let unit_sectors = match unit {
-        None => BLOCK_SECTORS,
-        Some(unit) => {
+    };
+    let unit_sectors = match (&family.unit, unit) {
+        (Unit::Usually(sectors) | Unit::Always(sectors), None) => *sectors,
+        (Unit::Always(_), Some(_)) => {
+            return Err(ModelError::NoUnit { name: name.to_owned(), family: family.name.to_owned() })
+        }
+        (Unit::Usually(_), Some(unit)) => {
             unit_sectors(unit).ok_or_else(|| ModelError::Unit { name: name.to_owned(), unit: unit.to_owned() })?
         }
     };
-    Ok(match family {
-        "cache" => Box::new(Cache { unit_sectors }),
-        "torn" => Box::new(Cache { unit_sectors: 1 }),
-        "ordered" => Box::new(Ordered { unit_sectors }),
-        "lying" => Box::new(Lying { unit_sectors }),
-        _ => Box::new(Prefix),
-    })
+    Ok((family.make)(unit_sectors))
+}
+
+/// What the drive of a model does, in words.
+pub fn prose(model: &dyn DeviceModel) -> String {
+    let name = model.name();
+    let family = name.split(':').next().unwrap_or_default();
+    let words = FAMILIES.iter().find(|known| known.name == family).map_or("", |family| family.prose);
+    match model.order() {
+        Order::Free => {
+            format!("{words}; units of {} bytes are never torn", model.atomic_unit_sectors() * SECTOR_BYTES as u64)
+        }
+        _ => words.to_owned(),
+    }
 }
 
 /// Sectors of a unit in bytes.
@@ -159,6 +226,17 @@ mod tests {
         for (name, shortest) in names {
             assert_eq!(find(name).map(|model| model.name()), Ok(shortest.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_model_says_what_it_does() {
+        let said = |name: &str| prose(find(name).expect("a model"));
+        assert!(names().all(|name| !said(name).is_empty()));
+        assert!(said("cache").ends_with("units of 4096 bytes are never torn"));
+        assert!(said("lying:16384").ends_with("flushes are ignored; units of 16384 bytes are never torn"));
+        assert!(said("prefix").ends_with("completed"));
+        let tears = |name: &str| find(name).expect("a model").tears_blocks();
+        assert_eq!(["torn", "cache:1024", "cache", "prefix"].map(tears), [true, true, false, false]);
     }
 
     #[test]
