@@ -13,7 +13,7 @@ from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
-from postcrash.harness.examination.recording import CRASH_DISK, DEVICES
+from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Uml
@@ -124,7 +124,7 @@ class Session:
         settings = self._settings(kernel)
         if not settings.log_disk and kernel.label not in self._without_log_writes:
             self._without_log_writes.add(kernel.label)
-            text = f"postcrash: {kernel.label} has no dm-log-writes: {DEVICES[CRASH_DISK]} (docs/recorders.md)"
+            text = f"postcrash: {kernel.label} has no dm-log-writes: {CrashDisk.device} (docs/recorders.md)"
             click.echo(text, err=True)
         return Crew(settings, guests or len(os.sched_getaffinity(0)))
 

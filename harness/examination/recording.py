@@ -4,10 +4,9 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
@@ -19,23 +18,111 @@ from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import behind_set_up
 
-AUTO = "auto"
-CRASH_DISK, DM_LOG_WRITES = crash_disk.NAME, dm_log_writes.NAME
-DEVICES = {
-    CRASH_DISK: "crash disk over virtio-blk (no FUA: FUA is write + flush; bios joined and cut)",
-    DM_LOG_WRITES: "crash disk over virtio-blk, with the requests and the FUA that dm-log-writes saw above it",
-}
-"""Recorders, and what a recording of theirs says of the path that it was made on."""
-RECORDERS = (AUTO, *DEVICES)
-"""What can be asked for. `auto` is dm-log-writes where the kernel has it: it alone sees bios and their FUA."""
 _DISAGREEMENTS_SHOWN = 3
 _RUNS_MAX = 3
 """A workload is run so many times until what two recorders saw agrees."""
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A workload to run on a base image that `mount` says how to mount; `held` seeds the held-back completions."""
+
+    base: Path
+    mount: dict[str, Any]
+    workload: Workload
+    held: int | None
+
+
+class Recorder(Protocol):
+    """What sees the requests of a run."""
+
+    @property
+    def name(self) -> str:
+        """As `--recorder` takes it."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """What a recording of it says of the path that it was made on."""
+        ...
+
+    def settings(self, settings: MachineSettings) -> MachineSettings:
+        """Guests on which it can record."""
+        ...
+
+    def can_record(self, machine: Machine) -> bool:
+        """Whether the machine's guests are such."""
+        ...
+
+    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+        """Run the job and write the recording to `out`. See `record`."""
+        ...
+
+
+class CrashDisk:
+    """The crash disk alone."""
+
+    name = crash_disk.NAME
+    device = "crash disk over virtio-blk (no FUA: FUA is write + flush; bios joined and cut)"
+
+    def settings(self, settings: MachineSettings) -> MachineSettings:
+        """Any guest."""
+        return settings
+
+    def can_record(self, machine: Machine) -> bool:
+        """On every machine."""
+        return True
+
+    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+        """See `Recorder`."""
+        machine.record(job.base, job.mount, job.workload, out, metadata, job.held)
+
+
+class DmLogWrites:
+    """dm-log-writes in the guest, which alone sees bios and their FUA, at the times when the crash disk saw them."""
+
+    name = dm_log_writes.NAME
+    device = "crash disk over virtio-blk, with the requests and the FUA that dm-log-writes saw above it"
+
+    def settings(self, settings: MachineSettings) -> MachineSettings:
+        """Guests with a disk for the log."""
+        return replace(settings, log_disk=True)
+
+    def can_record(self, machine: Machine) -> bool:
+        """Where there is a disk for the log."""
+        return machine.has_log_disk
+
+    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+        """See `Recorder`.
+
+        Raises RecordersDisagreeError if what it saw and what the crash disk saw is never of one run.
+        """
+        for runs_left in reversed(range(_RUNS_MAX)):
+            try:
+                _record_both(machine, job, out, metadata)
+                return
+            except RecordersDisagreeError:
+                if not runs_left:
+                    raise
+
+
+_BEST_FIRST: tuple[Recorder, ...] = (DmLogWrites(), CrashDisk())
+AUTO = "auto"
+CRASH_DISK, DM_LOG_WRITES = CrashDisk.name, DmLogWrites.name
+RECORDERS = (AUTO, *sorted(recorder.name for recorder in _BEST_FIRST))
+"""What can be asked for. `auto` is the best one that the kernel has."""
+
+
+def recorder_named(name: str) -> Recorder:
+    """The recorder of that name, one of RECORDERS but `auto`."""
+    return next(recorder for recorder in _BEST_FIRST if recorder.name == name)
+
+
 def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) -> MachineSettings:
     """Guests on which each of `recorders` can record."""
-    return replace(settings, log_disk=settings.log_disk or DM_LOG_WRITES in set(recorders))
+    for name in recorders:
+        settings = settings if name == AUTO else recorder_named(name).settings(settings)
+    return settings
 
 
 def record(
@@ -49,51 +136,36 @@ def record(
     held: int | None,
     recorder: str,
 ) -> None:
-    """Run `workload` on `base` and write the recording to `out`. Errors as of `Machine.record`.
+    """Run `workload` on `base` and write the recording to `out`. Errors as of `Machine.record` and `Recorder.record`.
 
     After GuestLostError, `out` has what the crash disk saw until then.
 
     The recording's metadata name the recorder that `auto` stands for on this machine.
-    With dm-log-writes: RecordersDisagreeError where what it saw and what the crash disk saw cannot be of one run.
     """
-    asked = recorder
     if recorder == AUTO:
-        recorder = DM_LOG_WRITES if machine.has_log_disk else CRASH_DISK
-    metadata = {**metadata, "recorder": recorder, "asked": asked, "device": DEVICES[recorder], "held": held}
-    if recorder == CRASH_DISK:
-        machine.record(base, mount, workload, out, metadata, held)
-        return
-    for _ in range(_RUNS_MAX - 1):
-        with suppress(RecordersDisagreeError):
-            _record_both(machine, base, mount, workload, out, metadata, held)
-            return
-    _record_both(machine, base, mount, workload, out, metadata, held)
+        chosen = next(known for known in _BEST_FIRST if known.can_record(machine))
+    else:
+        chosen = recorder_named(recorder)
+    metadata = {**metadata, "recorder": chosen.name, "asked": recorder, "device": chosen.device, "held": held}
+    chosen.record(machine, Job(base, mount, workload, held), out, metadata)
 
 
-def _record_both(
-    machine: Machine,
-    base: Path,
-    mount: dict[str, Any],
-    workload: Workload,
-    out: Path,
-    metadata: dict[str, Any],
-    held: int | None,
-) -> None:
+def _record_both(machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
         for log_set_up in (False, True):
             try:
-                machine.record(base, mount, workload, below, metadata, held, log=log, log_set_up=log_set_up)
+                machine.record(
+                    *(job.base, job.mount, job.workload, below, metadata, job.held), log=log, log_set_up=log_set_up
+                )
             except GuestLostError:
                 shutil.copyfile(below, out)
                 raise
-            if _merge(below, log, out, metadata, workload, mount["fstype"], log_set_up=log_set_up):
+            if _merge(below, log, out, metadata, job, log_set_up=log_set_up):
                 return
 
 
-def _merge(
-    below: Path, log: Path, out: Path, metadata: dict[str, Any], workload: Workload, fstype: str, *, log_set_up: bool
-) -> bool:
+def _merge(below: Path, log: Path, out: Path, metadata: dict[str, Any], job: Job, *, log_set_up: bool) -> bool:
     """Write the recording of one run; False if the log would have to have the set-up too."""
     seen = Recording(below)
     try:
@@ -101,12 +173,12 @@ def _merge(
         rest = behind_set_up(disk, above)
         if rest is None and not log_set_up:
             return False
-        agreement = compare(*(rest or (disk, above)), is_stable=fstype not in UNSTABLE)
-        _refuse(workload, agreement.disagreements)
+        agreement = compare(*(rest or (disk, above)), is_stable=job.mount["fstype"] not in UNSTABLE)
+        _refuse(job.workload, agreement.disagreements)
         events = events_with_fua(seen, agreement, (rest and disk.durable) or 0)
         write_recording(out, seen.disk_sectors, json.dumps(metadata), events)
     except (OSError, ValueError) as error:
-        raise InfrastructureError(f"{workload.name}: {error}") from error
+        raise InfrastructureError(f"{job.workload.name}: {error}") from error
     return True
 
 

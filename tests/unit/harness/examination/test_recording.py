@@ -8,7 +8,7 @@ import pytest
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import RecordersDisagreeError
-from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DEVICES, DM_LOG_WRITES, record
+from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, record, recorder_named
 from postcrash.model import parse_workload
 
 WORKLOAD = parse_workload("creat a\n", "w")
@@ -57,7 +57,7 @@ def test_the_recording_has_fua_and_says_so(tmp_path: Path) -> None:
     events = [("started", 0), ("write", 0, 0, 8, True, False), ("complete", 0), ("returned", 0, 0)]
     assert recording.events() == events
     metadata = json.loads(recording.metadata)
-    assert (metadata["recorder"], metadata["device"]) == (DM_LOG_WRITES, DEVICES[DM_LOG_WRITES])
+    assert (metadata["recorder"], metadata["device"]) == (DM_LOG_WRITES, recorder_named(DM_LOG_WRITES).device)
 
 
 @pytest.mark.parametrize(("has_log_disk", "wanted"), [(True, DM_LOG_WRITES), (False, CRASH_DISK)])
@@ -65,7 +65,7 @@ def test_by_default_dm_log_writes_records_where_it_is_there(tmp_path: Path, has_
     out, machine = tmp_path / "run.pcr", FakeMachine(fua=True, has_log_disk=has_log_disk)
     record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
     metadata = json.loads(Recording(out).metadata)
-    assert (metadata["recorder"], metadata["device"]) == (wanted, DEVICES[wanted])
+    assert (metadata["recorder"], metadata["device"]) == (wanted, recorder_named(wanted).device)
 
 
 def test_what_does_not_agree_is_refused(tmp_path: Path) -> None:
