@@ -18,12 +18,52 @@ pub struct Mount {
     pub helper: Vec<String>,
 }
 
+/// The words of the `.ops` language (model/operation.py). What matches on it names each, so that none is forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    Mkdir,
+    Rmdir,
+    Creat,
+    Mknod,
+    Open,
+    Tmpfile,
+    Close,
+    Write,
+    Append,
+    Dwrite,
+    Mmapwrite,
+    Truncate,
+    Fallocate,
+    Reflink,
+    Dedupe,
+    Link,
+    Symlink,
+    Unlink,
+    Rename,
+    Exchange,
+    Setxattr,
+    Removexattr,
+    Fsync,
+    Fdatasync,
+    Msync,
+    Sync,
+    Syncfs,
+    WriteOsync,
+    WriteOdsync,
+    DwriteOsync,
+    Writeback,
+    Commit,
+    Checkpoint,
+    DropCaches,
+    Sleep,
+}
+
 /// One operation of a workload. Fields that the operation does not have are absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// The word of the `.ops` language.
-    pub op: String,
+    pub op: Word,
     #[serde(default)]
     pub path: String,
     /// Second path of link, rename, exchange, reflink and dedupe; the target text of symlink.

@@ -9,5 +9,5 @@ pub mod frame;
 pub mod message;
 pub mod pattern;
 
-pub use command::{Command, Mount, Operation, Recover, Run, Spin};
+pub use command::{Command, Mount, Operation, Recover, Run, Spin, Word};
 pub use message::Message;

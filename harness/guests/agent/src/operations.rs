@@ -1,15 +1,18 @@
 //! The operations of the workload language, as system calls.
+//!
+//! SAFETY of these calls: they get C strings that live through the call, a slice with its length, or plain numbers.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use postcrash_wire::{pattern, Operation};
+use libc::c_char;
+use postcrash_wire::{pattern, Operation, Word};
 
 use crate::checkpoint::checkpoint;
 use crate::commit::commit;
 use crate::held::{Held, HANDLE};
-use crate::share::share;
+use crate::share::{dedupe, reflink};
 use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 
 /// msync(2) wants a page's start.
@@ -17,63 +20,107 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Do one operation. `commit` and `checkpoint` depend on the type of file system.
 pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
-    match op.op.as_str() {
-        "open" => held.open(&op.path),
-        "tmpfile" => held.open_unnamed(&op.path),
-        "close" => held.close(&op.path),
-        "write" | "append" | "dwrite" | "write-osync" | "write-odsync" | "dwrite-osync" => write(op, held),
-        "mmapwrite" => mmapwrite(op, held),
-        "fsync" | "fdatasync" | "msync" | "writeback" | "sync" | "syncfs" => persist(op, held),
-        "reflink" | "dedupe" => share(op, held),
-        "drop-caches" => std::fs::write("/proc/sys/vm/drop_caches", "3"),
-        "commit" => commit(fstype),
-        "checkpoint" => checkpoint(fstype),
-        "sleep" => {
+    match op.op {
+        Word::Mkdir => with_name(op, held, |path| unsafe { libc::mkdir(path, 0o755) }),
+        Word::Rmdir => with_name(op, held, |path| unsafe { libc::rmdir(path) }),
+        Word::Unlink => with_name(op, held, |path| unsafe { libc::unlink(path) }),
+        Word::Creat => open(&held.path(&op.path)?, libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map(drop),
+        Word::Mknod => mknod(op, held),
+        Word::Open => held.open(&op.path),
+        Word::Tmpfile => held.open_unnamed(&op.path),
+        Word::Close => held.close(&op.path),
+        Word::Link => link(op, held),
+        Word::Symlink => {
+            let text = cstr(&op.to)?;
+            with_name(op, held, |path| unsafe { libc::symlink(text.as_ptr(), path) })
+        }
+        Word::Rename => with_names(op, held, |path, to| unsafe { libc::rename(path, to) }),
+        Word::Exchange => with_names(op, held, exchange),
+        Word::Write => write_at(op, held, 0),
+        Word::Append => append(op, held),
+        Word::Dwrite => write_at(op, held, libc::O_DIRECT),
+        Word::WriteOsync => write_at(op, held, libc::O_SYNC),
+        Word::WriteOdsync => write_at(op, held, libc::O_DSYNC),
+        Word::DwriteOsync => write_at(op, held, libc::O_DIRECT | libc::O_SYNC),
+        Word::Mmapwrite => mmapwrite(op, held),
+        Word::Truncate => {
+            let (_, length) = range(op)?;
+            with_file(op, held, libc::O_WRONLY, |fd| unsafe { libc::ftruncate(fd, length as i64) })
+        }
+        Word::Fallocate => fallocate(op, held),
+        Word::Reflink => reflink(op, held),
+        Word::Dedupe => dedupe(op, held),
+        Word::Setxattr => {
+            let (name, value) = (cstr(&op.name)?, op.value.as_bytes());
+            let (name, bytes, length) = (name.as_ptr(), value.as_ptr().cast(), value.len());
+            with_name(op, held, |path| unsafe { libc::setxattr(path, name, bytes, length, 0) })
+        }
+        Word::Removexattr => {
+            let name = cstr(&op.name)?;
+            with_name(op, held, |path| unsafe { libc::removexattr(path, name.as_ptr()) })
+        }
+        Word::Fsync => with_file(op, held, libc::O_RDONLY, |fd| unsafe { libc::fsync(fd) }),
+        Word::Fdatasync => with_file(op, held, libc::O_RDONLY, |fd| unsafe { libc::fdatasync(fd) }),
+        Word::Msync => msync(op, &held.descriptor(&op.path, libc::O_RDWR)?),
+        Word::Sync => {
+            unsafe { libc::sync() };
+            Ok(())
+        }
+        Word::Syncfs => {
+            let root = held.descriptor(".", libc::O_RDONLY)?;
+            check(unsafe { libc::syncfs(root.as_raw_fd()) }).map(drop)
+        }
+        Word::Writeback => writeback(op, held),
+        Word::Commit => commit(fstype),
+        Word::Checkpoint => checkpoint(fstype),
+        Word::DropCaches => std::fs::write("/proc/sys/vm/drop_caches", "3"),
+        Word::Sleep => {
             std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
             Ok(())
         }
-        "truncate" | "fallocate" => resize(op, held),
-        "setxattr" | "removexattr" => xattr(op, held),
-        _ => name(op, held),
     }
 }
 
-fn name(op: &Operation, held: &Held) -> io::Result<()> {
-    let file = held.path(&op.path)?;
-    let to = if op.op == "symlink" { cstr(&op.to)? } else { cstr(&held.path(&op.to)?)? };
-    let path = cstr(&file)?;
-    let (path, to) = (path.as_ptr(), to.as_ptr());
+/// A system call that takes the operation's path.
+fn with_name(op: &Operation, held: &Held, call: impl FnOnce(*const c_char) -> i32) -> io::Result<()> {
+    let path = cstr(&held.path(&op.path)?)?;
+    check(call(path.as_ptr())).map(drop)
+}
+
+/// A system call that takes both paths.
+fn with_names(op: &Operation, held: &Held, call: impl FnOnce(*const c_char, *const c_char) -> i32) -> io::Result<()> {
+    let (path, to) = (cstr(&held.path(&op.path)?)?, cstr(&held.path(&op.to)?)?);
+    check(call(path.as_ptr(), to.as_ptr())).map(drop)
+}
+
+/// A system call that takes the open file.
+fn with_file(op: &Operation, held: &Held, flags: i32, call: impl FnOnce(RawFd) -> i32) -> io::Result<()> {
+    let file = held.descriptor(&op.path, flags)?;
+    check(call(file.as_raw_fd())).map(drop)
+}
+
+/// What follows a handle's path is the open file; a symbolic link is linked itself.
+fn link(op: &Operation, held: &Held) -> io::Result<()> {
+    let flags = if op.path.starts_with(HANDLE) { libc::AT_SYMLINK_FOLLOW } else { 0 };
     let here = libc::AT_FDCWD;
-    // SAFETY: all pointers are C strings that live through the call.
-    let result = unsafe {
-        match op.op.as_str() {
-            "mkdir" => libc::mkdir(path, 0o755),
-            "rmdir" => libc::rmdir(path),
-            "creat" => return open(&file, libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map(|_| ()),
-            "mknod" => mknod(path, &op.mode)?,
-            // What follows a handle's path is the open file; a symbolic link is linked itself.
-            "link" if op.path.starts_with(HANDLE) => libc::linkat(here, path, here, to, libc::AT_SYMLINK_FOLLOW),
-            "link" => libc::link(path, to),
-            "symlink" => libc::symlink(to, path),
-            "unlink" => libc::unlink(path),
-            "rename" => libc::rename(path, to),
-            "exchange" => libc::syscall(libc::SYS_renameat2, here, path, here, to, libc::RENAME_EXCHANGE) as i32,
-            _ => return Err(unsupported()),
-        }
-    };
-    check(result).map(|_| ())
+    with_names(op, held, |path, to| unsafe { libc::linkat(here, path, here, to, flags) })
+}
+
+fn exchange(path: *const c_char, to: *const c_char) -> i32 {
+    let here = libc::AT_FDCWD;
+    unsafe { libc::syscall(libc::SYS_renameat2, here, path, here, to, libc::RENAME_EXCHANGE) as i32 }
 }
 
 /// Devices have the numbers of the simulation (model/simulate.py).
-unsafe fn mknod(path: *const libc::c_char, kind: &str) -> io::Result<i32> {
-    let (kind, device) = match kind {
+fn mknod(op: &Operation, held: &Held) -> io::Result<()> {
+    let (kind, device) = match op.mode.as_str() {
         "fifo" => (libc::S_IFIFO, 0),
         "socket" => (libc::S_IFSOCK, 0),
         "char" => (libc::S_IFCHR, libc::makedev(1, 3)),
         "block" => (libc::S_IFBLK, libc::makedev(7, 0)),
         _ => return Err(unsupported()),
     };
-    Ok(libc::mknod(path, kind | 0o644, device))
+    with_name(op, held, |path| unsafe { libc::mknod(path, kind | 0o644, device) })
 }
 
 fn size(file: &OwnedFd) -> io::Result<u64> {
@@ -81,17 +128,18 @@ fn size(file: &OwnedFd) -> io::Result<u64> {
     check(unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_END) }).map(|size| size as u64)
 }
 
-fn write(op: &Operation, held: &Held) -> io::Result<()> {
-    let flags = match op.op.as_str() {
-        "dwrite" => libc::O_WRONLY | libc::O_DIRECT,
-        "write-osync" => libc::O_WRONLY | libc::O_SYNC,
-        "write-odsync" => libc::O_WRONLY | libc::O_DSYNC,
-        "dwrite-osync" => libc::O_WRONLY | libc::O_DIRECT | libc::O_SYNC,
-        _ => libc::O_WRONLY,
-    };
-    let file = held.descriptor(&op.path, flags)?;
+fn write_at(op: &Operation, held: &Held, flags: i32) -> io::Result<()> {
     let (offset, length) = range(op)?;
-    let offset = if op.op == "append" { size(&file)? } else { offset };
+    write(op, &held.descriptor(&op.path, libc::O_WRONLY | flags)?, offset, length)
+}
+
+fn append(op: &Operation, held: &Held) -> io::Result<()> {
+    let file = held.descriptor(&op.path, libc::O_WRONLY)?;
+    let (_, length) = range(op)?;
+    write(op, &file, size(&file)?, length)
+}
+
+fn write(op: &Operation, file: &OwnedFd, offset: u64, length: usize) -> io::Result<()> {
     let mut buffer = AlignedBuffer::new(length);
     pattern::fill(op.tag.ok_or_else(unsupported)?, offset, buffer.bytes_mut());
     let mut done = 0;
@@ -137,32 +185,10 @@ fn mmapwrite(op: &Operation, held: &Held) -> io::Result<()> {
     })
 }
 
-fn persist(op: &Operation, held: &Held) -> io::Result<()> {
-    if op.op == "sync" {
-        // SAFETY: takes nothing.
-        unsafe { libc::sync() };
-        return Ok(());
-    }
-    let path = if op.op == "syncfs" { "." } else { &op.path };
-    let writable = matches!(op.op.as_str(), "msync");
-    let file = held.descriptor(path, if writable { libc::O_RDWR } else { libc::O_RDONLY })?;
-    let fd = file.as_raw_fd();
-    // SAFETY: plain numbers, and a mapping of the file's whole length.
-    let result = unsafe {
-        match op.op.as_str() {
-            "fsync" => libc::fsync(fd),
-            "fdatasync" => libc::fdatasync(fd),
-            "syncfs" => libc::syncfs(fd),
-            "writeback" => {
-                let all =
-                    libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-                let (offset, length) = (op.offset.unwrap_or(0), op.length.unwrap_or(0));
-                libc::sync_file_range(fd, offset as i64, length as i64, all)
-            }
-            _ => return msync(op, &file),
-        }
-    };
-    check(result).map(|_| ())
+fn writeback(op: &Operation, held: &Held) -> io::Result<()> {
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let (offset, length) = (op.offset.unwrap_or(0) as i64, op.length.unwrap_or(0) as i64);
+    with_file(op, held, libc::O_RDONLY, |fd| unsafe { libc::sync_file_range(fd, offset, length, all) })
 }
 
 /// Of the whole file, or of the pages of a range, as far as the file reaches.
@@ -179,13 +205,8 @@ fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
     })
 }
 
-fn resize(op: &Operation, held: &Held) -> io::Result<()> {
-    let file = held.descriptor(&op.path, libc::O_WRONLY)?;
+fn fallocate(op: &Operation, held: &Held) -> io::Result<()> {
     let (offset, length) = range(op)?;
-    if op.op == "truncate" {
-        // SAFETY: plain numbers.
-        return check(unsafe { libc::ftruncate(file.as_raw_fd(), length as i64) }).map(|_| ());
-    }
     let mode = match op.mode.as_str() {
         "none" => 0,
         "keep-size" => libc::FALLOC_FL_KEEP_SIZE,
@@ -196,18 +217,5 @@ fn resize(op: &Operation, held: &Held) -> io::Result<()> {
         "insert-range" => libc::FALLOC_FL_INSERT_RANGE,
         _ => return Err(unsupported()),
     };
-    // SAFETY: plain numbers.
-    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, length as i64) }).map(|_| ())
-}
-
-fn xattr(op: &Operation, held: &Held) -> io::Result<()> {
-    let (path, name, value) = (cstr(&held.path(&op.path)?)?, cstr(&op.name)?, op.value.as_bytes());
-    // SAFETY: C strings, and a value with its length.
-    let result = unsafe {
-        match op.op.as_str() {
-            "setxattr" => libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0),
-            _ => libc::removexattr(path.as_ptr(), name.as_ptr()),
-        }
-    };
-    check(result).map(|_| ())
+    with_file(op, held, libc::O_WRONLY, |fd| unsafe { libc::fallocate(fd, mode, offset as i64, length as i64) })
 }

@@ -1,7 +1,7 @@
 //! Bytes of one file that another one shares: reflink and dedupe. Source: Linux, include/uapi/linux/fs.h.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use postcrash_wire::Operation;
 
@@ -37,25 +37,29 @@ struct DedupeRange {
     reserved: u32,
 }
 
-pub fn share(op: &Operation, held: &Held) -> io::Result<()> {
-    let from = held.descriptor(&op.path, libc::O_RDONLY)?;
-    let to = held.descriptor(&op.to, libc::O_RDWR)?;
-    let (from_offset, length) = range(op)?;
+/// The two files of an operation, open.
+fn files(op: &Operation, held: &Held) -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok((held.descriptor(&op.path, libc::O_RDONLY)?, held.descriptor(&op.to, libc::O_RDWR)?))
+}
+
+pub fn reflink(op: &Operation, held: &Held) -> io::Result<()> {
+    let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
     let to_offset = op.to_offset.ok_or_else(unsupported)?;
-    let length = length as u64;
-    if op.op == "reflink" {
-        let clone = CloneRange { from: from.as_raw_fd().into(), from_offset, length, to_offset };
-        // SAFETY: the structure is the one that this call reads.
-        return check(unsafe { libc::ioctl(to.as_raw_fd(), FICLONERANGE, &clone) }).map(|_| ());
-    }
+    let clone = CloneRange { from: from.as_raw_fd().into(), from_offset, length: length as u64, to_offset };
+    // SAFETY: the structure is the one that this call reads.
+    check(unsafe { libc::ioctl(to.as_raw_fd(), FICLONERANGE, &clone) }).map(drop)
+}
+
+pub fn dedupe(op: &Operation, held: &Held) -> io::Result<()> {
+    let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
     let mut dedupe = DedupeRange {
         from_offset,
-        length,
+        length: length as u64,
         count: 1,
         reserved1: 0,
         reserved2: 0,
         to: to.as_raw_fd().into(),
-        to_offset,
+        to_offset: op.to_offset.ok_or_else(unsupported)?,
         bytes_deduped: 0,
         status: 0,
         reserved: 0,
