@@ -126,8 +126,8 @@ FAULTS = [
     Fault(
         "torn writes tear at blocks",
         "device/mod.rs",
-        '"torn" => Box::new(Cache { unit_sectors: 1 }),',
-        '"torn" => Box::new(Cache { unit_sectors }),',
+        "unit: Unit::Always(1),",
+        "unit: Unit::Always(BLOCK_SECTORS),",
     ),
     Fault(
         "the atomic unit of a model's name counts for nothing",
