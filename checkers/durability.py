@@ -53,7 +53,7 @@ from functools import lru_cache
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
 from postcrash.checkers.names import Broken, Names
-from postcrash.checkers.promises import Contents
+from postcrash.checkers.obligations import Contents
 from postcrash.model import History, Observation, Tree
 
 
@@ -71,15 +71,15 @@ class Durability:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""
         if observation.mount_errno:
             return None
-        broken = _promises(history).broken_by(observation.tree)
+        broken = _obligations(history).broken_by(observation.tree)
         return Finding(self.name, broken[2], broken[1]) if broken else None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Something was promised of names, or of what is behind a name that is there."""
-        return _promises(history).concern(observation.tree)
+        return _obligations(history).concern(observation.tree)
 
 
-class _Promises:
+class _Obligations:
     """All that was promised by the time of one history."""
 
     def __init__(self, history: History) -> None:
@@ -111,5 +111,5 @@ class _Promises:
 
 
 @lru_cache(maxsize=256)
-def _promises(history: History) -> _Promises:
-    return _Promises(history)
+def _obligations(history: History) -> _Obligations:
+    return _Obligations(history)

@@ -18,7 +18,7 @@ NOT_TOLD_APART = "What other recorded operations change too: a name, size or byt
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class PropertyBase:
     """The texts and the workloads of a property."""
 
     name: str
@@ -34,7 +34,7 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Atomic(Promise):
+class Atomic(PropertyBase):
     """After a crash, `selected` operations have either changed nothing or all that they change."""
 
     selected: Selection
@@ -80,7 +80,7 @@ def other_directory(workload: Workload, first: Group, later: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ordered(Promise):
+class Ordered(PropertyBase):
     """If an operation of `later` is visible, those of `selected` before it and in this `relation` to it are whole."""
 
     selected: Selection
@@ -111,7 +111,7 @@ class Ordered(Promise):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Durable(Promise):
+class Durable(PropertyBase):
     """Once an operation called one of `barriers` has returned, what it `covers` of `selected` operations is there.
 
     Without barriers, operations are their own. What a file holds is not asked where all its names are missing: names

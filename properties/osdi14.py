@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from postcrash.model import History, Tree
 from postcrash.properties.family import Row, endings, family
-from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, Promise, same_file
+from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, PropertyBase, same_file
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import Judgement
 from postcrash.properties.selection import (
@@ -101,7 +101,7 @@ _WRITES = (
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixAppend(Promise):
+class PrefixAppend(PropertyBase):
     """What an append leaves is a prefix of it. P2 says the same of what follows the old end."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from postcrash.model import History, Tree, Workload, all_from, any_from, source_at
 from postcrash.properties.family import endings, family
-from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, Promise
+from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import BLOCK_BYTES, BUFFERED, DIRECTORY, SECTOR_BYTES, Test, operations
@@ -23,7 +23,7 @@ _PUSHED = ("writeback a", "commit; writeback a", "fsync a")
 
 
 @dataclass(frozen=True, slots=True)
-class SafeAppend(Promise):
+class SafeAppend(PropertyBase):
     """The size grows after the data, never before. P2 says the same of what follows the old end."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
@@ -32,7 +32,7 @@ class SafeAppend(Promise):
 
 
 @dataclass(frozen=True, slots=True)
-class PowersafeOverwrite(Promise):
+class PowersafeOverwrite(PropertyBase):
     """A write changes no byte outside its range."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:

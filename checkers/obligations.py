@@ -1,7 +1,7 @@
-"""What a history promises of files after a crash: their contents, attributes and, for symbolic links, targets.
+"""What operations have made durable of files: their contents, attributes and, for symbolic links, targets.
 
-`durability.py` says in prose which operation promises what. Everything here is about an inode, by whatever name it is
-found.
+`durability.py` says in prose which operation makes what durable. Everything here is about an inode, by whatever name
+it is found.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,26 +19,26 @@ from postcrash.properties.wording import shown_bytes, shown_source
 
 _O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
 _PARTS = ("msync", *_O_SYNC)
-"""What promises a part of a file only."""
+"""What makes a part of a file durable only."""
 _ALL_OF_IT = ("fsync", "sync", "syncfs")
-"""What promises attributes, too."""
+"""What makes attributes durable, too."""
 BLOCK_BYTES = 4096
 """Blocks of the file systems under test: what is allocated, and may show stale bytes, as one."""
 
 
-class Promise(Protocol):
+class Obligation(Protocol):
     """Something that must be so of an inode after a crash."""
 
     def broken_by(self, entry: Entry) -> str:
-        """How `entry`, found to be the inode, breaks the promise; empty if it does not."""
+        """How `entry`, found to be the inode, breaks the obligation; empty if it does not."""
         ...
 
 
-# Which promises
+# Which obligations
 
 
 class Contents:
-    """The promises of one history about what files hold."""
+    """The obligations of one history about what files hold."""
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
@@ -49,12 +49,12 @@ class Contents:
     @property
     def is_any(self) -> bool:
         """Whether anything at all is promised about a file."""
-        return any(self._promises(inode) for inode in self._bindings.lives.links)
+        return any(self._obligations(inode) for inode in self._bindings.lives.links)
 
     def concern(self, path: str, entry: Entry) -> bool:
         """Whether something was promised of an inode that what is found at `path` can be."""
         candidates = self._bindings.inodes(path)
-        return any(self._terms.is_alike(inode, entry) and self._promises(inode) for inode in candidates)
+        return any(self._terms.is_alike(inode, entry) and self._obligations(inode) for inode in candidates)
 
     def broken(self, path: str, entry: Entry) -> tuple[int, str] | None:
         """How what is found at `path` is not as promised, whichever inode it is, and since how many operations."""
@@ -71,14 +71,14 @@ class Contents:
         return self._terms.is_alike(inode, entry) and self._first_broken(inode, entry) is None
 
     def _first_broken(self, inode: int, entry: Entry) -> tuple[int, str] | None:
-        """The first promise that is broken, in the order in which they were made."""
-        if not any(promise.broken_by(entry) for promise in self._promises(inode)):
+        """The first obligation that is broken, in the order in which they were made."""
+        if not any(obligation.broken_by(entry) for obligation in self._obligations(inode)):
             return None
         for barrier in self._barriers_of(inode):
-            for promise in self._terms.all_of(inode, barrier):
-                if message := promise.broken_by(entry):
+            for obligation in self._terms.all_of(inode, barrier):
+                if message := obligation.broken_by(entry):
                     return barrier.count, f"{self._bindings.said(barrier)}, but {message}"
-        raise AssertionError("a promise is broken that was never made")
+        raise AssertionError("an obligation is broken that was never made")
 
     def _barriers_of(self, inode: int) -> tuple[Barrier, ...]:
         """The barriers that say something of the inode, in order."""
@@ -88,9 +88,9 @@ class Contents:
             self._barriers[inode] = tuple(b for b in about if self._bindings.lives.has_name(inode, b.count, started))
         return self._barriers[inode]
 
-    def _promises(self, inode: int) -> list[Promise]:
-        """Promises from which all others about the inode follow."""
-        found: list[Promise] = []
+    def _obligations(self, inode: int) -> list[Obligation]:
+        """Obligations from which all others about the inode follow."""
+        found: list[Obligation] = []
         reach, is_whole = -1, False
         for barrier in reversed(self._barriers_of(inode)):
             content = self._terms.content(inode, barrier)
@@ -104,7 +104,7 @@ class Contents:
 
 
 class _Terms:
-    """What each barrier of a workload promises of each inode where so many operations had started.
+    """What each barrier of a workload makes durable of each inode where so many operations had started.
 
     It is the same in every history that has the barrier, however many operations had returned.
     """
@@ -113,19 +113,19 @@ class _Terms:
         self._workload, self._started = workload, started
         self._lives = lives(workload)
         self._contents: dict[tuple[int, int], Content | None] = {}
-        self._others: dict[tuple[int, int], tuple[Promise, ...]] = {}
+        self._others: dict[tuple[int, int], tuple[Obligation, ...]] = {}
 
     def is_alike(self, inode: int, entry: Entry) -> bool:
         """Whether the inode is of the entry's type."""
         return self._lives.type(inode) == entry.type
 
-    def all_of(self, inode: int, barrier: Barrier) -> tuple[Promise, ...]:
-        """All that the barrier promises of the inode."""
+    def all_of(self, inode: int, barrier: Barrier) -> tuple[Obligation, ...]:
+        """All that the barrier makes durable of the inode."""
         content = self.content(inode, barrier)
         return (*((content,) if content else ()), *self.others(inode, barrier))
 
     def content(self, inode: int, barrier: Barrier) -> "Content | None":
-        """What the barrier promises of a file's size and bytes; None if the inode is no file."""
+        """What the barrier makes durable of a file's size and bytes; None if the inode is no file."""
         key = inode, barrier.count
         if key not in self._contents:
             states = self._states(inode, barrier)
@@ -133,8 +133,8 @@ class _Terms:
             self._contents[key] = _content(self._workload, barrier, states) if is_file else None
         return self._contents[key]
 
-    def others(self, inode: int, barrier: Barrier) -> tuple[Promise, ...]:
-        """What the barrier promises of attributes and of a symbolic link's target."""
+    def others(self, inode: int, barrier: Barrier) -> tuple[Obligation, ...]:
+        """What the barrier makes durable of attributes and of a symbolic link's target."""
         key = inode, barrier.count
         if key not in self._others:
             states = self._states(inode, barrier)
@@ -274,7 +274,7 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
     """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture.
 
     A run that some later state changes may show any of its states. Where one of them is a hole or past the end, a block
-    may have been allocated and not been written, so zero and stale bytes are no broken promise; nor are they in zero
+    may have been allocated and not been written, so zero and stale bytes are no broken obligation; nor are they in zero
     bytes that share a block with a changed run. Where bytes are moved, extent by extent, a hole can be in between.
     """
     changed = _changed_blocks(entries)
