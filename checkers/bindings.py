@@ -96,6 +96,10 @@ class Bindings:
             self._inodes[path] = frozenset(inode for inode in found if inode is not None)
         return self._inodes[path]
 
+    def directories(self, path: str) -> list[int]:
+        """What `path` can stand for if a crash leaves a directory there, in the order of their numbers."""
+        return sorted(inode for inode in self.inodes(path) if self.lives.type(inode) == "dir")
+
     def certain(self, link: Link) -> Barrier | None:
         """The first barrier that promised that the entry is there, whatever it stands for; None if none did."""
         return self._since(link, lambda found: None not in found)
@@ -123,7 +127,7 @@ class Bindings:
     def _owed(self, path: str) -> Barrier | None:
         """The barrier that promised the name at the end of `path`, in every directory that its parent can be."""
         name = path.rpartition("/")[2]
-        found = [self.certain(Link(directory, name)) for directory in self.inodes(parent(path))]
+        found = [self.certain(Link(directory, name)) for directory in self.directories(parent(path))]
         promised = [barrier for barrier in found if barrier is not None]
         is_whole = bool(found) and len(promised) == len(found)
         return max(promised, key=lambda barrier: barrier.count) if is_whole else None

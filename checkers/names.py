@@ -51,7 +51,7 @@ class Names:
     def missing(self, tree: Tree) -> Iterator[Broken]:
         """Names that every directory that could be meant was promised to have, and what is behind them otherwise."""
         for directory, found in tree.items():
-            meant = sorted(self._directories(directory)) if found.type == "dir" else []
+            meant = self._bindings.directories(directory) if found.type == "dir" else []
             for name in self._certain_of(meant[0]) if meant else ():
                 if all(name in self._certain_of(other) for other in meant[1:]):
                     path = name if directory == ROOT_PATH else f"{directory}/{name}"
@@ -73,16 +73,13 @@ class Names:
             self._certain[directory] = {name: barrier for name, barrier in sorted(found.items()) if barrier}
         return self._certain[directory]
 
-    def _directories(self, path: str) -> list[int]:
-        return [inode for inode in self._bindings.inodes(path) if self._bindings.lives.type(inode) == "dir"]
-
     def back(self, tree: Tree) -> Iterator[Broken]:
         """Names that were taken away for good, and are there."""
         for path in tree:
             above = parent(path)
             if path == ROOT_PATH or path in MADE_BY_MKFS or self._bindings.inodes(path):
                 continue
-            links = [Link(directory, path.rpartition("/")[2]) for directory in sorted(self._directories(above))]
+            links = [Link(directory, path.rpartition("/")[2]) for directory in self._bindings.directories(above)]
             gone = [(link, barrier) for link in links if (barrier := self._bindings.gone(link))]
             for link, barrier in gone[:1]:
                 removal = self._removal(link, barrier.count)
