@@ -319,7 +319,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Serve the requests in the disk's ring; tells whether there were any.
+    /// Serve the requests in the disk's ring, with one interrupt for all that are answered; tells whether there were any.
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         let requests = take(&mut self.ports[Device::Test as usize])?;
         let found = !requests.is_empty();
@@ -340,33 +340,50 @@ impl Guest {
                 self.pending.add(request, id);
                 continue;
             }
-            self.answer(vec![request], disk)?;
+            self.fill_in(vec![request], disk)?;
             disk.completed(id)?;
+        }
+        if found {
+            self.notify();
         }
         Ok(found)
     }
 
-    /// Answer held reads of sectors that are about to change.
+    /// Answer held reads of sectors that are about to change; the guest is not told yet.
     fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<(), GuestError> {
         if self.held.is_empty() {
             return Ok(());
         }
         let requests = self.held.overlapping(sector, sectors);
-        self.answer(requests, disk)
+        self.fill_in(requests, disk)
     }
 
-    /// Do what the requests ask and complete them.
+    /// Do what the requests ask, complete them and tell the guest.
     fn answer(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
+        let any = !requests.is_empty();
+        self.fill_in(requests, disk)?;
+        if any {
+            self.notify();
+        }
+        Ok(())
+    }
+
+    /// Do what the requests ask and put them into the ring of those that are done.
+    fn fill_in(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
         for request in &requests {
             let (data, status) = execute(&request.kind, disk, self.config.disk_sectors);
             let written = request.answer(&connection.memory, &data, status)?;
             connection.queue.complete(request.head, written);
         }
-        if !requests.is_empty() {
+        Ok(())
+    }
+
+    /// Interrupt the guest for what its disk has done.
+    fn notify(&self) {
+        if let Some(connection) = self.ports[Device::Test as usize].connection.as_ref() {
             connection.queue.notify();
         }
-        Ok(())
     }
 
     /// What cannot be understood came from the guest: it has lost its mind.
