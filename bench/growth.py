@@ -23,11 +23,11 @@ from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets import base_image, target_named
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
 BLOCKS = (25, 50, 100, 200)
-BLOCK_BYTES = 4096
 
 
 def loose(blocks: int) -> Workload:

@@ -31,7 +31,6 @@ from postcrash.targets import Target, base_image, target_named
 TARGETS = ("ext4-current", "btrfs", "xfs")
 FILES = 10
 ROUNDS = 5
-SECTOR_BYTES = 512
 CHUNK_SECTORS = 8192
 
 

@@ -15,6 +15,7 @@ from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.lives import lives
 from postcrash.model import Entry, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped, write_of
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.wording import shown_bytes, shown_source
 
 _O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
@@ -22,8 +23,6 @@ _PARTS = ("msync", *_O_SYNC)
 """What makes a part of a file durable only."""
 _ALL_OF_IT = ("fsync", "sync", "syncfs")
 """What makes attributes durable, too."""
-BLOCK_BYTES = 4096
-"""Blocks of the file systems under test: what is allocated, and may show stale bytes, as one."""
 
 
 class Obligation(Protocol):

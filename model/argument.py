@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from postcrash.model.operation import HANDLE, Kind
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -17,9 +18,6 @@ COMPONENT_BYTES_MAX = 255
 OFFSET_MAX = 1024 * MIB
 LENGTH_MAX = 64 * MIB
 SECONDS_MAX = 3600
-SECTOR_BYTES = 512
-BLOCK_BYTES = 4096
-"""What is shared, taken out and put in comes in whole blocks; none of the file systems under test has larger ones."""
 XATTR_NAME_BYTES_MAX = 255
 """XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
 XATTR_VALUE_BYTES_MAX = 1024

@@ -4,8 +4,6 @@ import string
 
 TAG_MAX = 254
 WORD_BYTES = 8
-STALE_BLOCK_BYTES = 4096
-"""Block numbers of `stale` count blocks of this size."""
 
 _MASK = (1 << 64) - 1
 _DIGITS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/").encode()

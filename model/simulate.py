@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
-from postcrash.model.argument import BLOCK_BYTES, OFFSET_MAX, SECTOR_BYTES
+from postcrash.model.argument import OFFSET_MAX
 from postcrash.model.operation import HANDLE, Operation
 from postcrash.model.segments import (
     ZERO,
@@ -24,6 +24,7 @@ from postcrash.model.segments import (
     written,
 )
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.model.workload import Workload
 
 FILE_MODE = 0o644

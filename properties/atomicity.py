@@ -1,8 +1,9 @@
 """Atomicity beyond the tables of the papers: what each operation leaves behind is its old state or its new one."""
 
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.family import Row, endings, family
 from postcrash.properties.kinds import Atomic
-from postcrash.properties.selection import BLOCK_BYTES, Selection, both, is_overwrite, is_within, operations
+from postcrash.properties.selection import Selection, both, is_overwrite, is_within, operations
 
 SOURCE = "ours"
 

@@ -11,14 +11,13 @@ from dataclasses import replace
 from postcrash.model import Entry, History, Segment, Tree, Workload
 from postcrash.model.segments import ZERO
 from postcrash.model.tree import ROOT_PATH
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.property import Judgement, Property
 
 OPERATIONS_MAX = 8
 """Recorded operations of one workload: each more costs crash states."""
 BLOCKS_MAX = 3
 """Data blocks of one file that a recorded operation writes: each doubles the crash states."""
-
-_BLOCK_BYTES = 4096
 
 
 def check_property(checked: Property) -> None:
@@ -78,7 +77,7 @@ def _check_small(workload: Workload) -> None:
     assert count <= OPERATIONS_MAX, f"{workload.name} has {count} recorded operations, more than {OPERATIONS_MAX}"
     for operation in workload.ops:
         length = operation.length if operation.form.data else None
-        assert (length or 0) <= BLOCKS_MAX * _BLOCK_BYTES, f"{workload.name}: `{operation}` writes too much"
+        assert (length or 0) <= BLOCKS_MAX * BLOCK_BYTES, f"{workload.name}: `{operation}` writes too much"
 
 
 def _check_crash_free(checked: Property, workload: Workload) -> None:

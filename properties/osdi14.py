@@ -8,15 +8,14 @@ which follows it, both are before Z.
 from dataclasses import dataclass
 
 from postcrash.model import History, Tree
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties.family import Row, endings, family
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, PropertyBase, same_file
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import Judgement
 from postcrash.properties.selection import (
-    BLOCK_BYTES,
     BUFFERED,
     DIRECTORY,
-    SECTOR_BYTES,
     Selection,
     both,
     is_append,

@@ -11,9 +11,6 @@ Selection = Callable[[Workload], tuple[Group, ...]]
 Test = Callable[[Operation, Tree], bool]
 """Asked of an operation and the tree before it."""
 
-SECTOR_BYTES = 512
-BLOCK_BYTES = 4096
-
 MAKING = ("creat", "mkdir", "symlink", "mknod")
 DIRECTORY = (*MAKING, "unlink", "rmdir", "link", "rename")
 BUFFERED = ("write", "append", "write-osync", "write-odsync")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from postcrash.model import History, Tree, Workload, all_from, any_from, source_at
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties.family import endings, family
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import IRRELEVANT, Judgement
-from postcrash.properties.selection import BLOCK_BYTES, BUFFERED, DIRECTORY, SECTOR_BYTES, Test, operations
+from postcrash.properties.selection import BUFFERED, DIRECTORY, Test, operations
 from postcrash.properties.wording import shown_bytes
 
 SOURCE = "SQLite, SQLITE_IOCAP_{}"

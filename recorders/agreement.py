@@ -17,10 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders import blklogwrites
 from postcrash.recorders.trace import Request, Trace
 
-SECTOR_BYTES = 512
 RULES = {
     "split": "the kernel cut a write to the test disk's limit of one block: the disk saw several requests",
     "joined": "writes that come together, each followed by the next sectors, are joined: the disk saw one request",

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "blktrace"
 BYTES_MAX = 64 << 20
 EVENTS_MAX = 1_000_000
-SECTOR_BYTES = 512
 MESSAGE = "postcrash"
 """First word of the agent's messages, `postcrash started N` and `postcrash returned N`; others are passed over."""
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import read_dm_log_writes
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "dm-log-writes"
-SECTOR_BYTES = 512
 _MARK = re.compile(r"(started|returned):([0-9]{1,9})")
 """What the agent writes; every other mark but `_DURABLE` is left out."""
 _DURABLE = "durable"

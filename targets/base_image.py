@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.model.pattern import stale
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets.target import Target
 
-BLOCK_BYTES = 4096
 _MKFS_TIMEOUT_S = 120
 _CHUNK_BLOCKS = 4096
 _ID_DIGITS = 16

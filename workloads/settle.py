@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.workloads.grammar import ROOT, Call, Grammar, Setup, parent
 
 APPEND_BYTES = 32768
@@ -22,7 +23,6 @@ BEHIND_BYTES = 2000
 OVERLAP_BYTES = 8192
 HOLE_BYTES = 8192
 CUT_BYTES = 2500
-SECTOR_BYTES = 512
 MSYNC_BYTES = 8192
 LOGGED_BYTES = 4096
 BURST_FILES = 8

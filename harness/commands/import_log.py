@@ -17,12 +17,12 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.store.records import recording_id
 from postcrash.reports.store.store import Store
 from postcrash.targets import image_id
 
 MODEL = "cache"
-SECTOR_BYTES = 512
 _ZEROS = bytes(1 << 20)
 _COUNT_MAX = {"interval_pieces_max": 3_000_000, "interval_pieces": 20_000_000}
 """Counting crash states takes some 150 bytes for each piece in the largest interval and 2 µs for each piece in any: so

@@ -14,12 +14,13 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.pattern import pattern, stale
+from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets import BaseImage, Target, keep_image, known_image
 
 FOLDER = ".aged"
 """In the root; the agent does not list it."""
 _FILES, _ROUNDS, _REMOVED_EVERY = 48, 4, 6
-_BLOCK_BYTES, _HEAD_BYTES = 4096, 32
+_HEAD_BYTES = 32
 _MODEL = "cache"
 
 
@@ -35,7 +36,7 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
     if known is not None:
         return known
     assert target.aged_mib is not None
-    length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // _BLOCK_BYTES * _BLOCK_BYTES
+    length = (target.aged_mib << 20) // (_FILES * _ROUNDS) // BLOCK_BYTES * BLOCK_BYTES
     try:
         with tempfile.TemporaryDirectory(prefix=".aged-", dir=folder) as scratch, Machine(settings) as machine:
             recording, image = Path(scratch) / "recording", Path(scratch) / "image"
@@ -70,11 +71,11 @@ def _to_garbage(image: Path, length: int) -> None:
     written = {
         pattern(tag, round_ * length + offset, _HEAD_BYTES)
         for tag, round_ in enumerate(number for number in range(_ROUNDS) for _ in range(_FILES))
-        for offset in range(0, length, _BLOCK_BYTES)
+        for offset in range(0, length, BLOCK_BYTES)
     }
     with image.open("r+b") as file:
-        for number in range(image.stat().st_size // _BLOCK_BYTES):
-            file.seek(number * _BLOCK_BYTES)
+        for number in range(image.stat().st_size // BLOCK_BYTES):
+            file.seek(number * BLOCK_BYTES)
             if file.read(_HEAD_BYTES) in written:
-                file.seek(number * _BLOCK_BYTES)
-                file.write(stale(number, _BLOCK_BYTES))
+                file.seek(number * BLOCK_BYTES)
+                file.write(stale(number, BLOCK_BYTES))

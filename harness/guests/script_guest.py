@@ -19,6 +19,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import cached_root, module_files, packed, with_libraries
 from postcrash.harness.guests.kernel import Kernel
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
 from postcrash.reports.text import visible
 from postcrash.targets import TARGETS, Target
@@ -95,7 +96,7 @@ def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: 
                 with (work / name).open("wb") as disk:
                     disk.truncate(mib << 20)
             content = text.encode()
-            (work / "script").write_bytes(content + bytes(-len(content) % 512))
+            (work / "script").write_bytes(content + bytes(-len(content) % SECTOR_BYTES))
         except OSError as error:
             raise InfrastructureError(f"disks for a script in {work}: {error.strerror}") from error
         disks = [work / name for name in ("disk", "log", "script")]

@@ -7,7 +7,8 @@ from postcrash._core import Recording
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import Workload
-from postcrash.reports.explanation.block_content import SECTOR_BYTES, written_by
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
+from postcrash.reports.explanation.block_content import written_by
 from postcrash.reports.explanation.block_structure import structure
 
 REQUESTS_MAX = 8
@@ -64,5 +65,5 @@ def _shape(entry: dict[str, object]) -> str:
     sources = (str(segment[2]) if isinstance(segment, list) else LOOSE for segment in segments)
     kinds = [kind for kind, _ in groupby(source.partition(":")[0] for source in sources)]
     size = entry.get("size")
-    is_whole = isinstance(size, int) and size % 4096 == 0
+    is_whole = isinstance(size, int) and size % BLOCK_BYTES == 0
     return f"{entry['type']} {entry.get('nlink')} {is_whole} {' '.join(kinds[:REQUESTS_MAX])}"

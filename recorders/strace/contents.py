@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from postcrash.model.argument import OFFSET_MAX, SECTOR_BYTES
+from postcrash.model.argument import OFFSET_MAX
 from postcrash.model.quoting import shown
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders.strace.arguments import flags, number, string, vector
 from postcrash.recorders.strace.folder import Node, NotMappedError
 from postcrash.recorders.strace.state import Context, Description, Handler, ends_within

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from postcrash.model import Workload, pattern, simulate
 from postcrash.model.pattern import WORD_BYTES
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.reports.explanation.block_structure import METADATA, continues, structure
 
-BLOCK_BYTES = 4096
-SECTOR_BYTES = 512
 PARTS_MAX = 4
 """More parts than this in one write are only counted."""
 INDEXED_SECTORS_MAX = 1 << 14

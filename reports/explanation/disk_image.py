@@ -8,11 +8,10 @@ from types import TracebackType
 from typing import Self
 
 from postcrash._core import Recording
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 
-SECTOR_BYTES = 512
 IMAGE_BYTES_MAX = 4 << 30
 _CHUNK_BYTES = 1 << 20
-_BLOCK_BYTES = 4096
 
 
 class ImageTooLargeError(RuntimeError):
@@ -82,7 +81,7 @@ def _copy(source: int, target: int, size: int) -> None:
         except OSError:  # nothing but a hole
             return
         end = os.lseek(source, start, os.SEEK_HOLE)
-        for at in range(start, end, _BLOCK_BYTES):
-            block = os.pread(source, min(_BLOCK_BYTES, end - at), at)
+        for at in range(start, end, BLOCK_BYTES):
+            block = os.pread(source, min(BLOCK_BYTES, end - at), at)
             if not block.startswith(b"stale"):
                 os.pwrite(target, block, at)

@@ -11,7 +11,8 @@ from itertools import groupby
 
 from postcrash._core import Interval, Recording
 from postcrash.model import Workload
-from postcrash.reports.explanation.block_content import SECTOR_BYTES, describe, written_by
+from postcrash.model.units import SECTOR_BYTES
+from postcrash.reports.explanation.block_content import describe, written_by
 from postcrash.reports.store.explained import Epoch, ExplainedWrite, WriteStatus
 
 EPOCHS_MAX = 40

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import console_file
-from postcrash.reports.explanation.block_content import SECTOR_BYTES
 from postcrash.reports.explanation.block_names import Names, block_names
 from postcrash.reports.explanation.block_part import Written
 from postcrash.reports.explanation.comparison import compare, error_name

@@ -8,7 +8,7 @@ from postcrash.reports.explanation.block_part import Part, Written
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
-BLOCK_BYTES = 4096
+BTRFS_BLOCK_BYTES = 4096
 NODES_MAX = 2000
 """Tree blocks that are looked up."""
 _INSPECT = ("btrfs", "inspect-internal")
@@ -54,7 +54,7 @@ def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]
     generations = {int(start): generation for start, generation in _SUPERBLOCK.findall(superblocks)}
     copies = sorted(generations)
     stripes = _stripes(disk)
-    blocks = [(write.start + at, write.data[at : at + BLOCK_BYTES]) for write in written for at in _steps(write)]
+    blocks = [(write.start + at, write.data[at : at + BTRFS_BLOCK_BYTES]) for write in written for at in _steps(write)]
     unchanged = _unchanged(disk, blocks)
     nodes = _nodes(disk, {_node(start, stripes, node_bytes) for start in unchanged} - {None})
     disk.finish()
@@ -77,7 +77,7 @@ def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]
 
 
 def _steps(write: Written) -> range:
-    return range(0, len(write.data), BLOCK_BYTES)
+    return range(0, len(write.data), BTRFS_BLOCK_BYTES)
 
 
 def _unchanged(disk: DiskImage, blocks: Iterable[tuple[int, bytes]]) -> set[int]:
@@ -145,5 +145,5 @@ def _data(logical: int, extents: Iterable[_Extent], paths: dict[int, str]) -> Pa
     for extent in extents:
         if extent.logical <= logical < extent.logical + extent.length:
             at = extent.offset + logical - extent.logical
-            return Part(f"data of {paths.get(extent.inode) or f'inode {extent.inode}'}", at, at + BLOCK_BYTES)
+            return Part(f"data of {paths.get(extent.inode) or f'inode {extent.inode}'}", at, at + BTRFS_BLOCK_BYTES)
     return None

@@ -6,11 +6,11 @@ Not of all: what xfs_db knows of files it gets from metadata in place, and while
 import re
 from collections.abc import Sequence
 
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.explanation.block_part import Part, Written
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
-SECTOR_BYTES = 512
 GROUPS_MAX = 64
 """Allocation groups that are looked up."""
 INODES_SHOWN_MAX = 6

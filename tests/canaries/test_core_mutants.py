@@ -20,6 +20,8 @@ from .fault import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = Path("crashgen/core")
+# What the crate depends on of ours.
+WIRE = Path("model/wire")
 # Building and running one test program takes a few seconds; a fault may make it run for ever. The first time, all
 # that it depends on is built too.
 TIMEOUT_S = 90
@@ -31,7 +33,7 @@ RUNS_FOR_EVER = "the test program does not end"
 
 @dataclass(frozen=True)
 class Copy:
-    """A workspace of its own that holds nothing but a copy of the crate."""
+    """A workspace of its own that holds nothing but a copy of the crate and of what it depends on."""
 
     folder: Path
 
@@ -70,7 +72,8 @@ class Copy:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     folder = tmp_path_factory.mktemp("core")
-    shutil.copytree(ROOT / CRATE, folder / CRATE)
+    for crate in (CRATE, WIRE):
+        shutil.copytree(ROOT / crate, folder / crate)
     shutil.copy(ROOT / "Cargo.lock", folder)
     manifest = (ROOT / "Cargo.toml").read_text()
     members, count = re.subn(r"^members = .*$", f'members = ["{CRATE}"]', manifest, flags=re.MULTILINE)

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::recording::{Event, Recording};
-use crate::SECTOR_BYTES;
 
 /// Neighbouring sectors that were written, or zeroed.
 #[derive(Debug, PartialEq, Eq)]

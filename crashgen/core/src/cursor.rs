@@ -17,6 +17,7 @@ use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
+use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::component::{groups, Component};
 use crate::device::{DeviceModel, Order};
@@ -25,7 +26,6 @@ use crate::interval::{Instant, Interval};
 use crate::mapped::release_pages;
 use crate::piece::{Piece, Source};
 use crate::recording::{Event, Recording};
-use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
 /// Check the resident memory after this many components: building them touches pages of recording and base image, and one
 /// access may map a whole folio of the page cache, of a megabyte and more.

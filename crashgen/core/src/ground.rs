@@ -5,12 +5,12 @@ use std::path::Path;
 
 use num_bigint::BigUint;
 use num_traits::One;
+use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::choice::Options;
 use crate::mapped::Mapped;
 use crate::piece::Source;
 use crate::recording::RecordingError;
-use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 
 /// The disk before a recording.
 pub trait Ground {

@@ -22,10 +22,3 @@ pub mod recording;
 mod same_content;
 pub mod space;
 pub mod walk;
-
-/// Bytes of the smallest addressable unit.
-pub const SECTOR_BYTES: usize = 512;
-/// Sectors of a block, the unit that writes are cut at.
-pub const BLOCK_SECTORS: u64 = 8;
-/// Bytes of a block.
-pub const BLOCK_BYTES: usize = SECTOR_BYTES * BLOCK_SECTORS as usize;

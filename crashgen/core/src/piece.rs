@@ -1,6 +1,6 @@
 //! Pieces: the parts of writes that persist whole or not at all, and where the content of a sector comes from.
 
-use crate::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 
 /// Where the content of a sector comes from. Sources compare in submission order; the base image is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

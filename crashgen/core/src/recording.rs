@@ -10,12 +10,12 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use postcrash_wire::units::SECTOR_BYTES;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::mapped::{release_pages, Mapped};
-use crate::SECTOR_BYTES;
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
 const HEADER_BYTES: usize = 20;

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use num_bigint::BigUint;
+use postcrash_wire::units::SECTOR_BYTES;
 
 use crate::choice::{Options, BELOW};
 use crate::ground::{Content, Ground};
 use crate::interval::Interval;
 use crate::mapped::Mapped;
 use crate::piece::Source;
-use crate::SECTOR_BYTES;
 
 /// The disks that a crash may leave: a crash interval, with what lies under it.
 #[derive(Clone, Copy)]

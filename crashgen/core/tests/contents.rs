@@ -5,7 +5,7 @@ mod common;
 use common::{notation, parse, Recorded, Request, Step, SECTORS};
 use fastrand::Rng;
 use postcrash_core::contents::{contents, Extent};
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 
 const SEEDS: u64 = 2000;
 

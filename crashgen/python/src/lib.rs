@@ -13,7 +13,7 @@ use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::ground::Base;
 use postcrash_core::recording::{Event, Recording as CoreRecording, RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Bytes of the length field.
 pub const HEADER_BYTES: usize = 4;
 /// The mailbox is read and written in multiples of this.
-pub const BLOCK_BYTES: usize = 4096;
+pub const ALIGNMENT_BYTES: usize = 4096;
 /// Largest payload. A guest that announces more is broken.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// Where frames start on the device, in both directions; what lies before is left to the kernel's partition scan.
@@ -21,9 +21,9 @@ pub enum FrameError {
     Short,
 }
 
-/// The payload as a frame, padded with zeros to a multiple of [`BLOCK_BYTES`].
+/// The payload as a frame, padded with zeros to a multiple of [`ALIGNMENT_BYTES`].
 pub fn encode(payload: &[u8]) -> Vec<u8> {
-    let total = (HEADER_BYTES + payload.len()).next_multiple_of(BLOCK_BYTES);
+    let total = (HEADER_BYTES + payload.len()).next_multiple_of(ALIGNMENT_BYTES);
     let mut frame = Vec::with_capacity(total);
     frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     frame.extend_from_slice(payload);

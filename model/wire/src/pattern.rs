@@ -4,16 +4,15 @@
 //! splitmix64(`o div 8`). At one offset the bytes of any two tags differ, and none is zero. Free space of base
 //! images holds [`STALE`] words instead: five letters and three base-64 digits of the 4 KiB block's number.
 
+use crate::units::{BLOCK_BYTES, SECTOR_BYTES};
+
 /// Start of each 8-byte word in free space.
 pub const STALE: &[u8; 5] = b"stale";
 /// Shorter runs inside a file are chance.
 const STALE_RUN_BYTES_MIN: usize = 8;
-const SECTOR_BYTES: usize = 512;
 /// Bytes of a write that are not where it put them are known by so many in a row: one chance match in 10^12 searches.
 const MOVED_RUN_BYTES_MIN: usize = 8;
-/// What is moved goes by whole blocks of this size,
-const BLOCK_BYTES: u64 = 4096;
-/// and so many of a file, 64 MiB, are looked through for where its bytes were before.
+/// What is moved goes by whole blocks, and so many of a file, 64 MiB, are looked through for where its bytes were before.
 const BLOCKS_MAX: u64 = 1 << 14;
 /// In each sector: of foreign bytes, every one would be searched for.
 const SEARCHES_MAX: u32 = 4;
@@ -169,7 +168,7 @@ impl<'a> Decoder<'a> {
             return known;
         }
         self.searches -= 1;
-        let own = (self.first_word * 8 + at as u64) / BLOCK_BYTES;
+        let own = (self.first_word * 8 + at as u64) / BLOCK_BYTES as u64;
         let blocks = (0..BLOCKS_MAX).filter(|&block| block != own);
         let mut distances = blocks.map(|block| (own as i64 - block as i64) * BLOCK_BYTES as i64);
         let (found, distance) = distances.find_map(|distance| Some((self.moved_run(at, distance)?, distance)))?;

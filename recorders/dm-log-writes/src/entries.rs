@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 
 use crate::import::{legible, parts};
 use crate::reader::{Body, LogReader};

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use postcrash_core::recording::RecordingWriter;
-use postcrash_core::{BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::reader::{Body, LogReader};
 use crate::LogError;

@@ -35,7 +35,7 @@ pub use error::LogError;
 pub use export::{export, Exported};
 pub use import::{import, scan, Mark, Summary};
 
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 
 const MAGIC: u64 = 0x6a_7366_7773_6872;
 const VERSION: u64 = 1;

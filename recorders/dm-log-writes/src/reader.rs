@@ -5,8 +5,9 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::{flag, sectors_of, LogError, ENTRY_BYTES, LOG_SECTOR_BYTES_MAX, MAGIC, SUPER_BYTES, VERSION};
-use postcrash_core::SECTOR_BYTES;
 
 /// One entry of a log, checked: its data is in the log, its sectors (512 B) are on the disk.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 use tempfile::NamedTempFile;
 
 use crate::{flag, sectors_of, LogError, ENTRY_BYTES, MAGIC, VERSION};

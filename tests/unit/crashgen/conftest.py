@@ -12,10 +12,10 @@ import pytest
 from hypothesis import strategies as st
 
 from postcrash._core import Recording, intervals, state_bytes, write_recording
+from postcrash.model.units import SECTOR_BYTES
 
 Event = tuple[Any, ...]
 
-SECTOR_BYTES = 512
 DISK_SECTORS = 12
 PIECES_MAX = 6
 LETTERS = "ABC.0"

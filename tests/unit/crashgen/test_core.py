@@ -17,9 +17,9 @@ from postcrash._core import (
     state_bytes,
     write_recording,
 )
+from postcrash.model.units import SECTOR_BYTES
 
 Event = tuple[Any, ...]
-SECTOR_BYTES = 512
 DISK_SECTORS = 16
 BLOCK_SECTORS = 8
 

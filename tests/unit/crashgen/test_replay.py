@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from hypothesis import HealthCheck, given, settings
 
 from postcrash._core import export_dm_log_writes
+from postcrash.model.units import SECTOR_BYTES
 
-from .conftest import DISK_SECTORS, MODELS, SECTOR_BYTES, Log, Recorder, letters_of, random_logs
+from .conftest import DISK_SECTORS, MODELS, Log, Recorder, letters_of, random_logs
 
 ENTRY = struct.Struct("<QQQQ")
 DISCARD = 4

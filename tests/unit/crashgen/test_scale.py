@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from postcrash._core import write_recording
+from postcrash.model.units import SECTOR_BYTES
 
-SECTOR_BYTES = 512
 BASE_BYTES = 1 << 30
 WRITE_BYTES = 512
 WRITES = (10_000, 100_000)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from postcrash.model import Choice, Entry, Segment, all_from, any_from, every_answer, runs, source_at
 from postcrash.model.choices import UndecidedContentError
-
-BLOCK = 4096
+from postcrash.model.units import BLOCK_BYTES
 
 
 def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None) -> Entry:
@@ -17,13 +16,13 @@ def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None)
     numbers = components or tuple(range(len(versions)))
     segments, choices = [], []
     for i, (number, sources) in enumerate(zip(numbers, versions, strict=True)):
-        start, end = i * BLOCK, (i + 1) * BLOCK
+        start, end = i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES
         if len(sources) == 1:
             segments.append(Segment(start, end, sources[0]))
         else:
             shown = tuple((Segment(start, end, source),) for source in sources)
             choices.append(Choice(start, end, number, shown))
-    return Entry("a", "file", size=len(versions) * BLOCK, segments=tuple(segments), choices=tuple(choices))
+    return Entry("a", "file", size=len(versions) * BLOCK_BYTES, segments=tuple(segments), choices=tuple(choices))
 
 
 def settled(file: Entry, chosen: dict[int, int]) -> Entry:
@@ -95,7 +94,7 @@ def ask(file: Entry, number: int) -> bool | tuple[str, ...]:
         (lambda file: all_from(file, 0, file.size, {"write:1"}), 201),
         (lambda file: any_from(file, {"other"}), 1),
         (lambda file: any_from(file, {"stale"}), 201),
-        (lambda file: (source_at(file, 0), source_at(file, 7 * BLOCK)), 4),
+        (lambda file: (source_at(file, 0), source_at(file, 7 * BLOCK_BYTES)), 4),
     ],
 )
 def test_two_hundred_blocks_are_no_product(question, answers_max: int) -> None:
@@ -105,7 +104,7 @@ def test_two_hundred_blocks_are_no_product(question, answers_max: int) -> None:
 
 def test_a_component_in_two_places_has_one_version() -> None:
     file = entry(("write:1", "stale"), ("write:1", "stale"), components=(5, 5))
-    answers = {answer for answer, _ in every_answer(lambda: (source_at(file, 0), source_at(file, BLOCK)))}
+    answers = {answer for answer, _ in every_answer(lambda: (source_at(file, 0), source_at(file, BLOCK_BYTES)))}
     assert answers == {("write:1", "write:1"), ("stale", "stale")}
 
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import FORMS, Operation, Workload, WorkloadError, load_workload, parse_workload
-from postcrash.model.argument import MODES, NODES, SECTOR_BYTES
+from postcrash.model.argument import MODES, NODES
 from postcrash.model.operation import Kind
 from postcrash.model.quoting import quote
+from postcrash.model.units import SECTOR_BYTES
 
 COMPONENTS = st.text(st.characters(codec="utf-8").filter(str.isprintable), min_size=1, max_size=20).filter(
     lambda text: "/" not in text and not text.startswith("@") and text not in (".", "..", ".postcrash")

@@ -26,12 +26,12 @@ from postcrash._core import (
     state_bytes,
     write_recording,
 )
+from postcrash.model.units import SECTOR_BYTES
 
 Event = tuple[Any, ...]
 LOGS = Path(__file__).parent / "logs"
 MAGIC = 0x6A736677736872
 FLUSH, FUA, DISCARD, MARK, METADATA = (1 << bit for bit in range(5))
-SECTOR_BYTES = 512
 DISK_SECTORS = 128
 DURABLE: Event = ("durable",)
 

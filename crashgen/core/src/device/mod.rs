@@ -26,9 +26,9 @@ pub mod prefix;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 use thiserror::Error;
 
-use crate::{BLOCK_SECTORS, SECTOR_BYTES};
 use cache::Cache;
 use lying::Lying;
 use ordered::Ordered;

@@ -20,7 +20,7 @@ use postcrash_core::ground::{Base, Content};
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::{Recording, RecordingWriter};
 use postcrash_core::space::Space;
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 
 pub const SECTORS: usize = 16;
 const BLOCK: usize = 8;

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::sys::check;
 use crate::TEST_DISK;
 
@@ -25,7 +27,6 @@ const FLAGS: usize = 28;
 const SKIP_LOCKFS: u32 = 1 << 10;
 const DEVICE_NUMBER: usize = 40;
 const DEVICE_NAME: usize = 48;
-const SECTOR_BYTES: u64 = 512;
 
 pub struct Mapping {
     control: File,
@@ -77,7 +78,7 @@ impl Mapping {
 
 /// struct dm_target_spec and its parameters: the whole test disk.
 fn table(target: &str, parameters: &str) -> io::Result<Vec<u8>> {
-    let sectors = File::open(TEST_DISK)?.seek(SeekFrom::End(0))? / SECTOR_BYTES;
+    let sectors = File::open(TEST_DISK)?.seek(SeekFrom::End(0))? / SECTOR_BYTES as u64;
     let mut kind = target.as_bytes().to_vec();
     kind.resize(16, 0);
     let parameters = format!("{parameters}\0");

@@ -25,10 +25,10 @@ impl Mailbox {
 
     /// Wait for the next command.
     pub fn next_command(&mut self) -> io::Result<Command> {
-        let first = &mut self.buffer.bytes_mut()[..frame::BLOCK_BYTES];
+        let first = &mut self.buffer.bytes_mut()[..frame::ALIGNMENT_BYTES];
         self.device.read_exact_at(first, frame::START_BYTES)?;
         let length = frame::payload_length(first).map_err(io::Error::other)?;
-        let total = (frame::HEADER_BYTES + length).next_multiple_of(frame::BLOCK_BYTES);
+        let total = (frame::HEADER_BYTES + length).next_multiple_of(frame::ALIGNMENT_BYTES);
         let mut bytes = first.to_vec();
         while bytes.len() < total {
             let chunk = &mut self.buffer.bytes_mut()[..CHUNK_BYTES.min(total - bytes.len())];

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use postcrash_core::explore::Explorer;
 use postcrash_core::space::Space;
-use postcrash_core::SECTOR_BYTES;
 use postcrash_wire::pattern::{segments, TAGS};
+use postcrash_wire::units::SECTOR_BYTES;
 use serde_json::{json, Value};
 
 use crate::disk::overlay::Overlay;
@@ -109,7 +109,9 @@ impl Resolver<'_> {
                 extents.next();
             }
             let sector = match extents.peek() {
-                Some((logical, physical, _)) if *logical <= offset => Some((physical + offset - logical) / 512),
+                Some((logical, physical, _)) if *logical <= offset => {
+                    Some((physical + offset - logical) / SECTOR_BYTES as u64)
+                }
                 _ => None,
             };
             self.push(&mut runs, sector);

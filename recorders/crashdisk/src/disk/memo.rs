@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use postcrash_core::explore::Explorer;
 use postcrash_core::memo::{Digest, Disk, Memo, Place};
 use postcrash_core::space::Space;
-use postcrash_core::{BLOCK_BYTES, SECTOR_BYTES};
+use postcrash_wire::units::{BLOCK_BYTES, SECTOR_BYTES};
 use postcrash_wire::Recover;
 
 use crate::disk::contents::{looked_up, resolved};

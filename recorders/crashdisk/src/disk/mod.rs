@@ -12,7 +12,7 @@ use postcrash_core::ground::{Base, Ground};
 use postcrash_core::interval::Interval;
 use postcrash_core::recording::{RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
-use postcrash_core::SECTOR_BYTES;
+use postcrash_wire::units::SECTOR_BYTES;
 use postcrash_wire::Message;
 use serde::Deserialize;
 

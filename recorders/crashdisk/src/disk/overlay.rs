@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use postcrash_core::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
 #[derive(Clone)]
 struct Patch {

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use postcrash_wire::units::SECTOR_BYTES;
 use postcrash_wire::{frame, Command, Message};
 
 use crate::disk::Disk;
@@ -92,7 +93,7 @@ impl Guest {
     fn start(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
         std::fs::create_dir_all(&config.work)?;
         let log_disk = config.log_disk.as_deref().map(LogDisk::create).transpose()?;
-        let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / 512, log_disk::SECTORS];
+        let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / SECTOR_BYTES as u64, log_disk::SECTORS];
         let devices = [Device::Test, Device::Mailbox, Device::Log];
         let ports = config.sockets().zip(sizes).zip(devices).map(|((path, sectors), device)| {
             let _ = std::fs::remove_file(&path);
@@ -326,11 +327,11 @@ impl Guest {
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
             match request.kind {
-                Kind::Read { sector, bytes } if disk.undecided(sector, (bytes / 512) as u64) => {
+                Kind::Read { sector, bytes } if disk.undecided(sector, (bytes / SECTOR_BYTES) as u64) => {
                     self.held.hold(request);
                     continue;
                 }
-                Kind::Write { sector, ref data } => self.release(sector, (data.len() / 512) as u64, disk)?,
+                Kind::Write { sector, ref data } => self.release(sector, (data.len() / SECTOR_BYTES) as u64, disk)?,
                 Kind::Zero { sector, sectors, .. } => self.release(sector, sectors, disk)?,
                 _ => {}
             }

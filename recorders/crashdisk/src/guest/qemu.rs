@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command as Process};
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::guest::config::{GuestConfig, Qemu, KERNEL_ARGUMENTS};
 use crate::guest::process;
 use crate::guest::sleep::{Sleep, Syscall, Thread};
@@ -19,7 +21,6 @@ pub const KEYS: &str = "9wp";
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;
 const KVM_RUN: u64 = 0xae80;
-const SECTOR_BYTES: u64 = 512;
 
 impl Qemu {
     pub fn command(&self, config: &GuestConfig) -> Process {
@@ -57,8 +58,10 @@ impl Qemu {
                 .args(["-device", "virtio-blk-pci,drive=plain"]);
         }
         if let Some(log) = &self.blklogwrites {
-            let disk =
-                format!("file.driver=null-co,file.read-zeroes=on,file.size={}", config.disk_sectors * SECTOR_BYTES);
+            let disk = format!(
+                "file.driver=null-co,file.read-zeroes=on,file.size={}",
+                config.disk_sectors * SECTOR_BYTES as u64
+            );
             let log = format!("log.driver=file,log.filename={},log-super-update-interval=1", escaped(log));
             process
                 .args(["-blockdev", &format!("driver=blklogwrites,node-name=logged,discard=unmap,{disk},{log}")])

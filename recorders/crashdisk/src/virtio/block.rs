@@ -2,13 +2,14 @@
 
 use std::io;
 
+use postcrash_wire::units::{BLOCK_BYTES, SECTOR_BYTES};
+
 use crate::virtio::memory::{invalid, GuestMemory};
 use crate::virtio::virtqueue::{Buffer, Chain};
 
-const SECTOR_BYTES: usize = 512;
 const HEADER_BYTES: u32 = 16;
 /// Largest request of a volatile disk: a block, so that a read is about one choice. The kernel splits what is larger.
-pub const SPLIT_BYTES: usize = 4096;
+pub const SPLIT_BYTES: usize = BLOCK_BYTES;
 /// Largest request in bytes that the queue can describe.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 

@@ -5,12 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::virtio::block::{Kind, Request, Status};
 use crate::virtio::vhost::Connection;
 
-const SECTOR_BYTES: u64 = 512;
 /// Capacity. The file is as long as what was written to it.
-pub const SECTORS: u64 = (16 << 30) / SECTOR_BYTES;
+pub const SECTORS: u64 = (16 << 30) / SECTOR_BYTES as u64;
 
 pub struct LogDisk {
     file: File,
@@ -41,9 +42,9 @@ impl LogDisk {
             kind if !kind.fits(SECTORS) => return Ok((data, Status::Error)),
             Kind::Read { sector, bytes } => {
                 data.resize(*bytes, 0);
-                self.read(*sector * SECTOR_BYTES, &mut data)?;
+                self.read(*sector * SECTOR_BYTES as u64, &mut data)?;
             }
-            Kind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES)?,
+            Kind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES as u64)?,
             Kind::Flush => {}
             Kind::Identify => data.extend_from_slice(b"postcrash-log"),
             Kind::Zero { .. } | Kind::Unsupported => return Ok((data, Status::Unsupported)),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use postcrash_wire::units::SECTOR_BYTES;
 use postcrash_wire::{frame, Command, Message};
 
 use crate::virtio::block::{Kind, Request, Status};
@@ -9,7 +10,7 @@ use crate::virtio::memory::invalid;
 use crate::virtio::vhost::Connection;
 
 /// Sector where frames start.
-const START: u64 = frame::START_BYTES / 512;
+const START: u64 = frame::START_BYTES / SECTOR_BYTES as u64;
 
 #[derive(Default)]
 pub struct Mailbox {
@@ -62,7 +63,7 @@ impl Mailbox {
                 if *sector == START {
                     self.assembling.clear();
                 }
-                if START + (self.assembling.len() / 512) as u64 != *sector {
+                if START + (self.assembling.len() / SECTOR_BYTES) as u64 != *sector {
                     return Err(invalid(format!("the agent wrote the mailbox at sector {sector}, out of order")));
                 }
                 self.assembling.extend_from_slice(data);
@@ -97,7 +98,7 @@ impl Mailbox {
     }
 
     fn command_bytes(&self, sector: u64, bytes: usize) -> Vec<u8> {
-        let start = sector.checked_sub(START).map_or(usize::MAX, |s| (s as usize).saturating_mul(512));
+        let start = sector.checked_sub(START).map_or(usize::MAX, |s| (s as usize).saturating_mul(SECTOR_BYTES));
         let command = self.command.as_deref().unwrap_or_default();
         let rest = command.get(start..).unwrap_or_default();
         let mut data = rest[..rest.len().min(bytes)].to_vec();

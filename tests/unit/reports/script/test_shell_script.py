@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import parse_workload, simulate
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_parts import REPLAY
 from postcrash.reports.script.shell_script import Cut, Flakey, Logged, Symptom, script
@@ -17,7 +18,7 @@ from postcrash.targets import TARGETS, target_named
 TREE = Symptom("tree", ("[ -f A ]", "holds A 4096:141"), ("A after the operations: not there",))
 LOST = ExplainedWrite("metadata", "inode table `", 8, 16, "", 3, "lost")
 WORKLOAD = parse_workload("creat A\nappend A 4096\n---\ncreat B\nrename B A\ncommit\n", "small")
-SECTOR, DISK_SECTORS = 512, 64
+DISK_SECTORS = 64
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 
 Entry = tuple[int, int, int, bytes]
@@ -66,10 +67,10 @@ def function(text: str, name: str) -> str:
 
 
 def log_of(entries: list[Entry]) -> bytes:
-    log = struct.pack("<QQQL", 0x6A736677736872, 1, len(entries), SECTOR).ljust(SECTOR, b"\0")
+    log = struct.pack("<QQQL", 0x6A736677736872, 1, len(entries), SECTOR_BYTES).ljust(SECTOR_BYTES, b"\0")
     for sector, sectors, flags, data in entries:
         text = data if flags & MARK else b""
-        log += (struct.pack("<QQQQ", sector, sectors, flags, len(text)) + text).ljust(SECTOR, b"\0")
+        log += (struct.pack("<QQQQ", sector, sectors, flags, len(text)) + text).ljust(SECTOR_BYTES, b"\0")
         log += b"" if flags & (MARK | DISCARD) else data
     return log
 
@@ -81,13 +82,13 @@ def replayed_naively(entries: list[Entry], flushes: int, lost: list[tuple[int, i
     flushing = [start, *(i for i in range(start, end) if entries[i][2] & (FLUSH | FUA)), end]
     stable = flushing[min(flushes, len(flushing) - 1)] if flushes >= 0 else start
     last = flushing[min(flushes + 1, len(flushing) - 1)]
-    disk = bytearray(DISK_SECTORS * SECTOR)
+    disk = bytearray(DISK_SECTORS * SECTOR_BYTES)
     for index in range(last + 1):
         sector, sectors, flags, data = entries[index]
         for each in range(sectors) if not flags & (MARK | DISCARD) else ():
             if index <= stable or not any(first <= sector + each < first + count for first, count in lost):
-                disk[(sector + each) * SECTOR : (sector + each + 1) * SECTOR] = data[
-                    each * SECTOR : (each + 1) * SECTOR
+                disk[(sector + each) * SECTOR_BYTES : (sector + each + 1) * SECTOR_BYTES] = data[
+                    each * SECTOR_BYTES : (each + 1) * SECTOR_BYTES
                 ]
     return bytes(disk)
 
@@ -98,7 +99,7 @@ def random_entries(chance: random.Random) -> list[Entry]:
         sector, sectors = chance.randrange(DISK_SECTORS - 8), chance.randrange(1, 8)
         flags = chance.choice((0, 0, FUA, FLUSH, DISCARD))
         sectors = 0 if flags == FLUSH else sectors
-        entries.append((sector, sectors, flags, chance.randbytes(sectors * SECTOR)))
+        entries.append((sector, sectors, flags, chance.randbytes(sectors * SECTOR_BYTES)))
     marks = sorted(chance.sample(range(len(entries) + 1), 2))
     entries.insert(marks[1], (0, 0, MARK, b"end"))
     entries.insert(marks[0], (0, 0, MARK, b"cut"))
@@ -114,7 +115,7 @@ def test_replay_does_what_a_naive_reading_says(seed: int, tmp_path: Path) -> Non
     flushes = min(flushes, reached)
     lost = [] if flushes < 0 else [(chance.randrange(30), chance.randrange(1, 9)) for _ in range(chance.randrange(3))]
     (tmp_path / "log").write_bytes(log_of(entries))
-    (tmp_path / "disk").write_bytes(bytes(DISK_SECTORS * SECTOR))
+    (tmp_path / "disk").write_bytes(bytes(DISK_SECTORS * SECTOR_BYTES))
     body = "replay() {" + REPLAY.partition("replay() {")[2].partition("\nEOF\n")[0] + "\nEOF\n}\n"
     call = f"{body}LOG={tmp_path}/log DISK={tmp_path}/disk\nreplay {flushes} {' '.join(f'{a}+{n}' for a, n in lost)}\n"
     subprocess.run(["bash", "-euc", call], check=True)
