@@ -21,7 +21,7 @@ _PREFIX = re.compile(r"<([0-9]+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedLine:
     """A line that says nothing against the file system: what it looks like, why it is fine, and where it comes from."""
 
     pattern: re.Pattern[str]
@@ -30,57 +30,57 @@ class Allowed:
 
 
 ALLOWED = (
-    Allowed(
+    AllowedLine(
         re.compile(r"sched: RT throttling activated$"),
         "the host was busy while threads took turns in a recorded run; nothing to do with the file system",
         "Linux 6.1, kernel/sched/rt.c, sched_rt_runtime_exceeded; harness/guests/agent/src/steady.rs",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"EXT4-fs: Warning: mounting with data=journal disables delayed allocation"),
         "tells what the mount option means, once per boot",
         "Linux 6.1, fs/ext4/super.c",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"\w+ filesystem being (re)?mounted at .* supports timestamps until "),
         "small inodes hold no dates after 2038; nothing to do with the crash",
         "Linux 6.1, fs/namespace.c, mnt_warn_timestamp_expiry",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"EXT[24]-fs \(\S+\): warning: mounting unchecked fs, running e2fsck is recommended"),
         "without a journal, not having been unmounted is all that the kernel can tell of a crash",
         "Linux 6.1, fs/ext4/super.c, ext4_setup_super; fs/ext2/super.c, ext2_setup_super",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"XFS \(\S+\): Torn write \(CRC failure\) detected at log block "),
         "the log's head was being written when the power went; recovery goes back to the last whole record",
         "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_head",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"XFS \(\S+\): Tail block \(0x[0-9a-f]+\) overwrite detected\. Updated to "),
         "the log's head was being written over its old tail; recovery starts at the new tail",
         "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_tail",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"F2FS-fs \(\S+\): invalid crc(_offset: [0-9]+| value)$"),
         "one of the two checkpoint packs was being written; the other one is used",
         "Linux 6.1, fs/f2fs/checkpoint.c, get_checkpoint_version",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"(ex)?FAT-fs \(\S+\): Volume was not properly unmounted\. Some data may be corrupt\. "),
         "without a journal, not having been unmounted is all that the kernel can tell of a crash",
         "Linux 6.1, fs/fat/inode.c, fat_set_state; fs/exfat/super.c, __exfat_fill_super",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"NILFS \(\S+\): mounting unchecked fs$"),
         "the last checkpoint is looked for in the log; only after a clean unmount is its place known",
         "Linux 6.1, fs/nilfs2/the_nilfs.c, load_nilfs",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"REISERFS warning:\s+read_super_block: reiserfs filesystem is deprecated"),
         "the driver will go; nothing to do with the crash",
         "Linux 6.1, fs/reiserfs/super.c, read_super_block",
     ),
-    Allowed(
+    AllowedLine(
         re.compile(r"reiserfs: using flush barriers$"),
         "tells what the mount option means",
         "Linux 6.1, fs/reiserfs/super.c, reiserfs_fill_super",

@@ -20,7 +20,7 @@ Broken = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptInode:
     """An inode that must be found, whatever of the later operations a crash keeps.
 
     `path` is the name that it had when `barrier` made that durable.
@@ -108,20 +108,20 @@ class Names:
                 told = f"what was {kept.path} then is not there as {names}"
                 yield kept.barrier.count, kept.path, f"{self._bindings.said(kept.barrier)}, but {told}"
 
-    def _names_since(self, kept: Kept) -> list[str]:
+    def _names_since(self, kept: KeptInode) -> list[str]:
         """The names that it has had since it was durable, in their order."""
         trees = self._bindings.history.possible_trees(kept.barrier.count)
         return list(dict.fromkeys(name for tree in trees for name in tree.names(kept.inode)))
 
-    def _kept(self) -> Iterator[Kept]:
+    def _kept(self) -> Iterator[KeptInode]:
         """What may have moved: no entry stands for it alone, in a directory that is sure to be found."""
-        found: dict[int, Kept | None] = {ROOT_INODE: None}
+        found: dict[int, KeptInode | None] = {ROOT_INODE: None}
         for inode, links in sorted(self._bindings.lives.links.items()):
             if any(inode in self._bindings.standing(link) for link in links):
                 self._find(inode, found)
         yield from filter(None, found.values())
 
-    def _find(self, inode: int, found: dict[int, Kept | None]) -> bool:
+    def _find(self, inode: int, found: dict[int, KeptInode | None]) -> bool:
         """Whether the inode is sure to be found, with what that takes in `found`."""
         if inode in found:
             return True
@@ -130,7 +130,7 @@ class Names:
             found[inode] = None
             return True
         for barrier, path in self._anchors(inode):
-            found[inode] = Kept(inode, path, barrier)
+            found[inode] = KeptInode(inode, path, barrier)
             return True
         return False
 

@@ -19,7 +19,7 @@ from postcrash.properties.wording import shown_bytes
 Names = tuple[str, ...]
 
 
-class Shown(Enum):
+class ChangeState(Enum):
     """What a tree shows of a change."""
 
     OLD = "as before"
@@ -40,7 +40,7 @@ class Change(Protocol):
         """The file that it is about, as numbered in the history's trees."""
         ...
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """Where the file is missing, nothing of its change shows: OLD."""
         ...
 
@@ -66,15 +66,15 @@ class NameChange:
         """See `Change`."""
         return self.entry.inode
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """A new name of another type, or a symbolic link that points elsewhere, is neither old nor new."""
         found = tree.get(self.path)
         if found is None:
-            return Shown.OLD if self.is_there else Shown.NEW
+            return ChangeState.OLD if self.is_there else ChangeState.NEW
         if not self.is_there:
-            return Shown.OLD
+            return ChangeState.OLD
         is_right = not found.error and (found.type, found.target) == (self.entry.type, self.entry.target)
-        return Shown.NEW if is_right else Shown.OTHER
+        return ChangeState.NEW if is_right else ChangeState.OTHER
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
@@ -103,16 +103,16 @@ class FileChange:
         """See `Change`."""
         return self.new.inode
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """A missing name is neither. Of files that are still being written, old is what has a byte of the old one."""
         found = tree.get(self.path)
         if found is None or found.error:
-            return Shown.OTHER
+            return ChangeState.OTHER
         if not self.is_settled:
-            return Shown.OLD if any_from(found, written(self.old)) else Shown.NEW
+            return ChangeState.OLD if any_from(found, written(self.old)) else ChangeState.NEW
         if _is_like(found, self.new):
-            return Shown.NEW
-        return Shown.OLD if _is_like(found, self.old) else Shown.OTHER
+            return ChangeState.NEW
+        return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
@@ -146,16 +146,16 @@ class BytesChange(OfFile):
     old: str | None
     new: str | None
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """Bytes of a write are known wherever they are; others only under a name that can be no other file's."""
         if self.new is not None and self.new.startswith("write:"):
             holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
             if holders:
-                return Shown.NEW if any(self._all(entry, self.new) for entry in holders) else Shown.OTHER
+                return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
         entries = self.own_entries(tree)
         if all(self._all(entry, self.old) for entry in entries):
-            return Shown.OLD
-        return Shown.NEW if all(self._all(entry, self.new) for entry in entries) else Shown.OTHER
+            return ChangeState.OLD
+        return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
 
     def _all(self, entry: Entry, source: str | None) -> bool:
         if entry.type != "file" or entry.error:
@@ -178,7 +178,7 @@ class FieldChange(OfFile):
     old: int | None
     new: int | None
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
         return _of({getattr(entry, self.field) for entry in self.own_entries(tree)}, self.old, self.new)
 
@@ -196,7 +196,7 @@ class AttributeChange(OfFile):
     old: str | None
     new: str | None
 
-    def shown(self, tree: Tree) -> Shown:
+    def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
         return _of({dict(entry.xattrs).get(self.name) for entry in self.own_entries(tree)}, self.old, self.new)
 
@@ -206,10 +206,10 @@ class AttributeChange(OfFile):
         return f"{self.name} of {self.path} is {' and '.join(values) or 'not there'}"
 
 
-def _of(found: set[object], old: object, new: object) -> Shown:
+def _of(found: set[object], old: object, new: object) -> ChangeState:
     if found <= {old}:
-        return Shown.OLD
-    return Shown.NEW if found == {new} else Shown.OTHER
+        return ChangeState.OLD
+    return ChangeState.NEW if found == {new} else ChangeState.OTHER
 
 
 def _is_like(found: Entry, meant: Entry) -> bool:

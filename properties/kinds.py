@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from postcrash.model import History, Tree, Workload
-from postcrash.properties.changes import AttributeChange, BytesChange, Change, FieldChange, OfFile, Shown, changes
+from postcrash.properties.changes import AttributeChange, BytesChange, Change, ChangeState, FieldChange, OfFile, changes
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, Group, Selection, operations
 from postcrash.properties.wording import operation_at
@@ -44,10 +44,10 @@ class Atomic(PropertyBase):
         relevant = False
         for group in _started(self.selected, history):
             seen = {change: change.shown(tree) for change in changes(history, *group)}
-            if set(seen.values()) <= {Shown.OLD}:
+            if set(seen.values()) <= {ChangeState.OLD}:
                 continue
             relevant = True
-            if set(seen.values()) != {Shown.NEW}:
+            if set(seen.values()) != {ChangeState.NEW}:
                 return _broken(history, tree, f"{_named(history, group)} is there in part:", _undone(seen))
         return Judgement(True, True, "what is visible is whole") if relevant else IRRELEVANT
 
@@ -175,11 +175,11 @@ def _selected(selection: Selection, workload: Workload) -> tuple[Group, ...]:
 
 
 def _is_visible(history: History, index: int, tree: Tree) -> bool:
-    return any(change.shown(tree) is not Shown.OLD for change in changes(history, index))
+    return any(change.shown(tree) is not ChangeState.OLD for change in changes(history, index))
 
 
-def _undone(seen: dict[Change, Shown]) -> Change | None:
-    return next((change for change, shown in seen.items() if shown is not Shown.NEW), None)
+def _undone(seen: dict[Change, ChangeState]) -> Change | None:
+    return next((change for change, shown in seen.items() if shown is not ChangeState.NEW), None)
 
 
 def _named(history: History, group: Group) -> str:

@@ -19,7 +19,7 @@ from postcrash.model import Entry, History, Operation, Tree, runs
 Formula: TypeAlias = Any
 """A z3.BoolRef; z3 has no types. A `Number` is a z3.ArithRef."""
 Number: TypeAlias = Any
-Known = int | str | bool | None
+KnownValue = int | str | bool | None
 
 PAST_END = "past the end"
 MISSING = "missing"
@@ -41,7 +41,7 @@ class Thing:
 
     path: str
     inode: int
-    values: tuple[Known, ...]
+    values: tuple[KnownValue, ...]
     as_before: Formula
     as_after: Formula
     names: tuple[str, ...] = ()
@@ -63,8 +63,8 @@ class World:
         self.trees = history.trees[self.first : history.started + 1]
         self.paths = sorted({path for tree in self.trees for path in tree})
         self._edges = sorted({edge for tree in self.trees for entry in tree.values() for edge in _edges(entry)})
-        self._asked: dict[tuple[str, str, Known], Number] = {}
-        self._codes: dict[Known, int] = {}
+        self._asked: dict[tuple[str, str, KnownValue], Number] = {}
+        self._codes: dict[KnownValue, int] = {}
         self._things = [*self._names(), *self._meanings(), *self._contents()]
 
     # What the tree shows
@@ -85,15 +85,15 @@ class World:
         """The size of a file in bytes."""
         return self._constant("size", path, None)
 
-    def shows(self, aspect: str, path: str, detail: Known = None) -> Number:
+    def shows(self, aspect: str, path: str, detail: KnownValue = None) -> Number:
         """The code of what the tree shows."""
         return self._constant(aspect, path, detail)
 
-    def code(self, value: Known) -> Number:
+    def code(self, value: KnownValue) -> Number:
         """A number for a value that is no number."""
         return z3.IntVal(self._codes.setdefault(value, len(self._codes)))
 
-    def _constant(self, aspect: str, path: str, detail: Known) -> Number:
+    def _constant(self, aspect: str, path: str, detail: KnownValue) -> Number:
         return self._asked.setdefault((aspect, path, detail), z3.Int(f"{aspect} {path} {detail}"))
 
     def holds(self, formula: Formula, tree: Tree) -> bool:
@@ -131,7 +131,7 @@ class World:
         """One byte for each stretch from `start` up to `end` in which no history of a file has an edge."""
         return sorted({start, *(edge for edge in self._edges if start < edge < end)}) if start < end else []
 
-    def known_byte(self, tree: Tree, path: str, offset: int) -> Known:
+    def known_byte(self, tree: Tree, path: str, offset: int) -> KnownValue:
         """Where the byte at `offset` comes from in a tree of the history."""
         return _seen(tree.get(path), "byte", offset)
 
@@ -239,7 +239,7 @@ class World:
             found = exists(own, self.there)
             yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names))
 
-    def _own(self, own: list[str], aspect: str, detail: Known, value: Known) -> Formula:
+    def _own(self, own: list[str], aspect: str, detail: KnownValue, value: KnownValue) -> Formula:
         """Under every name that is the file's own and is there, the tree shows `value`."""
 
         def says(path: str) -> Formula:
@@ -253,7 +253,7 @@ def _edges(entry: Entry | None) -> set[int]:
     return {edge for run in entry.segments for edge in run[:2]} if entry else set()
 
 
-def _seen(entry: Entry | None, aspect: str, detail: Known) -> Known:
+def _seen(entry: Entry | None, aspect: str, detail: KnownValue) -> KnownValue:
     """What an entry, if there is one, shows."""
     if aspect == "type":
         return MISSING if entry is None else entry.type
@@ -264,5 +264,5 @@ def _seen(entry: Entry | None, aspect: str, detail: Known) -> Known:
         return next((run.source for run in runs(entry, detail, detail + 1)), PAST_END)
     if aspect == "xattr":
         return dict(entry.xattrs).get(str(detail))
-    known: Known = {"size": entry.size, "nlink": entry.nlink, "target": entry.target}[aspect]
+    known: KnownValue = {"size": entry.size, "nlink": entry.nlink, "target": entry.target}[aspect]
     return known

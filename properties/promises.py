@@ -52,7 +52,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Statements:
     """What documents say of one judge on one target: a promise, that there is none (`denial`), or nothing."""
 
     promise: Clause | None
@@ -67,7 +67,7 @@ class Said:
         return Standing.PROVIDED if verdict is Verdict.HOLDS else Standing.NOT_PROVIDED
 
 
-def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Said:
+def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Statements:
     """What `rules` and the target's own say of the property or checker `judge`, on a drive of the device `model`.
 
     A denial takes back whatever other rules promise; of several, the first is cited.
@@ -79,7 +79,7 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
     ]
     denial = next((clause for clause, rule in speaking if rule.denies), None)
     promise = next((clause for clause, rule in speaking if rule.promises), None)
-    return Said(None if denial else promise, denial)
+    return Statements(None if denial else promise, denial)
 
 
 def practice_of(target: Target, model: str, judge: str) -> Clause | None:
@@ -87,7 +87,7 @@ def practice_of(target: Target, model: str, judge: str) -> Clause | None:
     return said_of(target, model, judge, PRACTICE_RULES).promise
 
 
-def standing_text(about: Said, verdict: Verdict) -> str:
+def standing_text(about: Statements, verdict: Verdict) -> str:
     """In words, with the rule, and its source where the promise matters: `kept: sync`, `broken: sync (sync(2), NOTES)`.
 
     Without a rule `provided`, `not provided`; empty if it is undecided.
@@ -99,7 +99,7 @@ def standing_text(about: Said, verdict: Verdict) -> str:
     return f"{standing.value}: {clause.rule}{source}"
 
 
-def verdict_on_promises(judged: Iterable[tuple[Verdict, Said]]) -> Verdict:
+def verdict_on_promises(judged: Iterable[tuple[Verdict, Statements]]) -> Verdict:
     """The worst verdict on what was promised; UNDECIDED if nothing was, as then nothing was asked."""
     return worst([verdict for verdict, about in judged if about.promise] or [Verdict.UNDECIDED])
 

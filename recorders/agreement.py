@@ -37,7 +37,7 @@ UNSTABLE = frozenset({"exfat", "jfs", "vfat"})
 
 
 @dataclass(slots=True)
-class Placed:
+class MatchedRequest:
     """A request of the recorder above, and when the disk saw it: positions in the disk's trace.
 
     `parts` are the disk's requests over its sectors. A FUA write is completed when its flush is.
@@ -53,7 +53,7 @@ class Placed:
 class Agreement:
     """`placed` in the order of the trace above; `explained` counts uses of `RULES` by name."""
 
-    placed: list[Placed] = field(default_factory=list)
+    placed: list[MatchedRequest] = field(default_factory=list)
     explained: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ def whole_run(above: Trace, agreement: Agreement) -> Trace:
     return Trace(above.recorder, tuple(ordered), ())
 
 
-def _overlap(one: Placed, other: Placed) -> bool:
+def _overlap(one: MatchedRequest, other: MatchedRequest) -> bool:
     ends = (math.inf if each.completed is None else each.completed for each in (one, other))
     return all(start < end for start, end in zip((other.submitted, one.submitted), ends, strict=True))
 
@@ -123,9 +123,9 @@ class _Writes:
             for key in self._keys(request):
                 self._coming[key].append(request)
 
-    def place(self) -> dict[int, Placed]:
+    def place(self) -> dict[int, MatchedRequest]:
         """Each that is found, by its number in the trace above."""
-        placed: dict[int, Placed] = {}
+        placed: dict[int, MatchedRequest] = {}
         absent: list[int] = []
         for number, request in enumerate(self._above.requests):
             keys = self._keys(request)
@@ -146,7 +146,7 @@ class _Writes:
         if text not in self._result.disagreements[-1:]:
             self._result.disagreements.append(text)
 
-    def _found(self, request: Request, keys: list["_Key"]) -> Placed:
+    def _found(self, request: Request, keys: list["_Key"]) -> MatchedRequest:
         self._is_late = self._is_changed = False
         numbers = sorted({number for key in keys if (number := self._take(request, key)) is not None})
         parts = tuple(self._disk.requests[number] for number in numbers)
@@ -157,7 +157,7 @@ class _Writes:
             request = replace(request, data=self._data(request, parts))
         ends = [part.completed for part in parts]
         completed = None if None in ends else max(end for end in ends if end is not None)
-        return Placed(request, min(_submitted(part) for part in parts), completed, parts)
+        return MatchedRequest(request, min(_submitted(part) for part in parts), completed, parts)
 
     def _take(self, request: Request, key: "_Key") -> int | None:
         """The disk's request for one unit of `request`."""
@@ -190,7 +190,7 @@ class _Writes:
             return False
         return all(byte in known for byte, *known in zip(found, *filter(None, versions), strict=True))
 
-    def _absent(self, absent: list[int], placed: dict[int, Placed]) -> None:
+    def _absent(self, absent: list[int], placed: dict[int, MatchedRequest]) -> None:
         """What the disk did not see must come behind all that it saw."""
         last = max((number for number, found in placed.items() if not found.request.fua), default=-1)
         last_mark = max((mark.position for mark in self._above.marks), default=math.inf)
@@ -219,7 +219,7 @@ class _Writes:
         pieces = {key: self._content(part, key) for part in parts for key in self._keys(part)}
         return b"".join(pieces.get(key) or self._content(request, key) or b"" for key in self._keys(request))
 
-    def _count_joined(self, placed: Iterable[Placed]) -> None:
+    def _count_joined(self, placed: Iterable[MatchedRequest]) -> None:
         users = Counter(part.submitted for found in placed for part in found.parts)
         self._result.explained["joined"] += sum(count > 1 for count in users.values())
 
@@ -227,7 +227,7 @@ class _Writes:
 class _Flushes:
     """Finds for each flush of the trace above the disk's, and for each FUA write the flush that it became."""
 
-    def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, Placed]) -> None:
+    def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, MatchedRequest]) -> None:
         self._disk, self._above, self._result, self._writes = disk, above, result, writes
         self._flushes = [request for request in disk.requests if request.kind == "flush"]
         self._submissions = [_submitted(flush) for flush in self._flushes]
@@ -285,9 +285,9 @@ class _Flushes:
             self._of_flushes.add(self._next - 1)
             self._result.explained["two flushes"] += 1
         if not request.sectors:
-            self._result.placed.append(Placed(request, _submitted(first), last.completed))
+            self._result.placed.append(MatchedRequest(request, _submitted(first), last.completed))
 
-    def _write(self, found: Placed, span: "_Span") -> None:
+    def _write(self, found: MatchedRequest, span: "_Span") -> None:
         self._result.placed.append(found)
         if found.request.completed is not None and self._close(found):
             self._is_dirty = True
@@ -296,7 +296,7 @@ class _Flushes:
         if found.completed is not None:
             self._completed = max(self._completed, found.completed)
 
-    def _fua(self, found: Placed, written: int, span: "_Span") -> None:
+    def _fua(self, found: MatchedRequest, written: int, span: "_Span") -> None:
         """The first flush that was submitted after the write was completed: several FUA writes may share it."""
         place = bisect_right(self._submissions, written)
         found.completed = None
@@ -319,7 +319,7 @@ class _Flushes:
             self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
         return flush
 
-    def _close(self, found: Placed) -> bool:
+    def _close(self, found: MatchedRequest) -> bool:
         """In QEMU's log, a flush that was completed before this write was submitted stands before it.
 
         That of a FUA write may stand behind it, as both are under way together at one disk and not at the other: then

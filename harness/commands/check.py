@@ -31,7 +31,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
 from postcrash.properties import HOTDEP13
-from postcrash.properties.promises import Said, said_of, verdict_on_promises
+from postcrash.properties.promises import Statements, said_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.store.records import standing_json
 from postcrash.targets import Target
@@ -159,7 +159,7 @@ def _word(ruling: Ruling) -> str:
     return ruling.verdict.name.lower() if ruling.is_tested else "untested"
 
 
-def _to_json(result: Examination, about: dict[str, Said]) -> dict[str, object]:
+def _to_json(result: Examination, about: dict[str, Statements]) -> dict[str, object]:
     rulings = {
         name: {
             **{"verdict": _word(ruling), "relevant": ruling.relevant, "reason": ruling.reason},

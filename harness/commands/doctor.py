@@ -20,7 +20,7 @@ from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import Kernel, find_kernel, is_static
-from postcrash.harness.guests.kernels import Stock, Stocked, missing_in
+from postcrash.harness.guests.kernels import Stock, StockedKernel, missing_in
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
@@ -128,7 +128,7 @@ def _kernels() -> list[Check]:
     return [_try(f"kernel {kernel.name}", partial(_stocked, kernel), needed=False) for kernel in stock]
 
 
-def _stocked(kernel: Stocked) -> str:
+def _stocked(kernel: StockedKernel) -> str:
     missing = missing_in(kernel)
     if missing:
         raise InfrastructureError(f"its configuration lacks {', '.join(missing)}")

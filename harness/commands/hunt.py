@@ -26,10 +26,10 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
-from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
+from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import Story, stories
-from postcrash.harness.hunting.hunt import Hunted, Selection
+from postcrash.harness.hunting.hunt import HuntResult, Selection
 from postcrash.harness.hunting.hunt import hunt as run
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.outline import outline
@@ -192,7 +192,7 @@ def _explored(
     guests: int | None,
     fresh: bool,
     until: float | None,
-) -> Hunted:
+) -> HuntResult:
     with TerminalProgress(selection.count, rates=True) as progress:
         asked = (plan, session.crew(guests), session.store, progress)
         if isinstance(selection, RandomSelection):
@@ -238,10 +238,10 @@ def _kept_for_minimizing(seconds_max: float, minimize: bool) -> float:
     return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS) if minimize else 0.0
 
 
-def _minimized(session: Session, plan: Plan, hunted: Hunted, fresh: bool, until: float) -> list[Story]:
+def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[Story]:
     """The stories of groups, each made small as long as there is time and the user does not interrupt."""
 
-    def least(finding: Finding) -> Minimized:
+    def least(finding: Finding) -> MinimalFinding:
         if not hunted.interrupted:
             try:
                 return minimized_on(machine, session, finding, plan.how.budget.recoveries, fresh, progress)

@@ -9,18 +9,18 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.hunting.groups import Story, kinds_lost
-from postcrash.harness.hunting.hunt import Hunted, Selection
+from postcrash.harness.hunting.hunt import HuntResult, Selection
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.output import count_text
 from postcrash.model import Verdict, parse_workload
-from postcrash.properties.promises import Said, said_of
+from postcrash.properties.promises import Statements, said_of
 from postcrash.reports.store.records import standing_json
 from postcrash.workloads.random import CALLS_MAX, CALLS_MIN
 
 NOTES_MAX = 5
 
 
-def verdict_on_promises(plan: Plan, hunted: Hunted) -> Verdict:
+def verdict_on_promises(plan: Plan, hunted: HuntResult) -> Verdict:
     """The hunt's verdict, counting only the groups that break a promise; UNDECIDED if no promise was tested."""
     if not any(hunted.tested[judge.name] and _said(plan, judge.name).promise for judge in plan.judges):
         return Verdict.UNDECIDED
@@ -28,12 +28,12 @@ def verdict_on_promises(plan: Plan, hunted: Hunted) -> Verdict:
     return replace(hunted, groups=groups).verdict
 
 
-def _said(plan: Plan, checker: str) -> Said:
+def _said(plan: Plan, checker: str) -> Statements:
     return said_of(plan.target, plan.how.model, checker)
 
 
 def to_json(
-    selection: Selection | RandomSelection, plan: Plan, hunted: Hunted, told: list[Story], seconds: float
+    selection: Selection | RandomSelection, plan: Plan, hunted: HuntResult, told: list[Story], seconds: float
 ) -> dict[str, object]:
     """What `--json` gives; the hunt explored for so many seconds."""
     counts = hunted.counts
@@ -113,7 +113,7 @@ def print_hunted(
     selection: Selection | RandomSelection,
     plan: Plan,
     expected: Expectation,
-    hunted: Hunted,
+    hunted: HuntResult,
     told: list[Story],
     seconds: float,
 ) -> None:
@@ -154,7 +154,7 @@ def print_hunted(
     console.print(_came_to(selection, plan, hunted, seconds))
 
 
-def _tested(plan: Plan, hunted: Hunted) -> str:
+def _tested(plan: Plan, hunted: HuntResult) -> str:
     """In how many workloads each judge's premise was true; what a judge passes without it says nothing."""
     counts = [(name, hunted.tested[name]) for name in _judges(plan)]
     never = ", ".join(name for name, count in counts if not count)
@@ -162,7 +162,7 @@ def _tested(plan: Plan, hunted: Hunted) -> str:
     return f"put to the test, of {hunted.run} workloads: {some or 'nothing'}" + (f"; never: {never}" if never else "")
 
 
-def _asked(selection: Selection | RandomSelection, hunted: Hunted) -> str:
+def _asked(selection: Selection | RandomSelection, hunted: HuntResult) -> str:
     """Which workloads were run, and which were not."""
     if isinstance(selection, RandomSelection):
         lengths = f"{CALLS_MIN} to {CALLS_MAX} operations"
@@ -183,7 +183,7 @@ def _asked(selection: Selection | RandomSelection, hunted: Hunted) -> str:
     return "; ".join(parts)
 
 
-def _came_to(selection: Selection | RandomSelection, plan: Plan, hunted: Hunted, seconds: float) -> str:
+def _came_to(selection: Selection | RandomSelection, plan: Plan, hunted: HuntResult, seconds: float) -> str:
     counts = hunted.counts
     within = ""
     if plan.how.depth > 1:

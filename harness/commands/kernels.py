@@ -9,7 +9,7 @@ from rich.table import Table
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.guests.debian import IMAGE, Suite
-from postcrash.harness.guests.kernels import Parts, Stock, Stocked, missing_in, version_of
+from postcrash.harness.guests.kernels import Parts, Stock, StockedKernel, missing_in, version_of
 from postcrash.harness.guests.programs import fetch_e2fsck
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
@@ -116,6 +116,6 @@ def _default_name(parts: Parts) -> str:
     return version if parts.is_image else f"uml-{version}"
 
 
-def _described(kernel: Stocked) -> dict[str, object]:
+def _described(kernel: StockedKernel) -> dict[str, object]:
     about = {"name": kernel.name, "version": kernel.version, "engine": kernel.engine, "origin": kernel.origin}
     return {**about, "missing_options": missing_in(kernel)}

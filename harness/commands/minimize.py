@@ -10,7 +10,7 @@ from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
-from postcrash.harness.findings.minimize import Minimized, plan_of, recorded_how
+from postcrash.harness.findings.minimize import MinimalFinding, plan_of, recorded_how
 from postcrash.harness.findings.minimize import minimize as run
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.output import write_json, write_text
@@ -56,7 +56,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     return ExitCode.VIOLATED
 
 
-def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> Minimized:
+def minimized(session: Session, finding: Finding, recoveries: int | None, fresh: bool) -> MinimalFinding:
     """Minimize `finding` with progress on the terminal."""
     settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
     with Spare(settings) as machine, TerminalProgress(None) as progress:
@@ -65,7 +65,7 @@ def minimized(session: Session, finding: Finding, recoveries: int | None, fresh:
 
 def minimized_on(
     machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
-) -> Minimized:
+) -> MinimalFinding:
     """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
     target = session.target(finding.target)
     base, kernel = session.base(target), session.kernel.label
@@ -75,7 +75,7 @@ def minimized_on(
         return run(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)
 
 
-def to_json(finding: Finding, found: Minimized) -> dict[str, object]:
+def to_json(finding: Finding, found: MinimalFinding) -> dict[str, object]:
     """What `--json` gives."""
     return {
         "id": finding.id,
@@ -89,7 +89,7 @@ def to_json(finding: Finding, found: Minimized) -> dict[str, object]:
     }
 
 
-def print_minimized(finding: Finding, found: Minimized) -> None:
+def print_minimized(finding: Finding, found: MinimalFinding) -> None:
     """The minimal workload, and what it breaks."""
     console = Console(soft_wrap=True, highlight=False)
     before = len(parse_workload(finding.workload_text, finding.workload_name).without_tail().operations)

@@ -16,7 +16,7 @@ from postcrash.harness.output import write_json
 from postcrash.model import ExitCode
 from postcrash.recorders.strace import (
     COMMAND,
-    Imported,
+    ImportedTrace,
     NotMapped,
     Run,
     StraceError,
@@ -106,7 +106,7 @@ def _prepared(root: Path, before: Path | None) -> Run:
         raise UsageError(f"{error.filename or root}: {error.strerror}") from error
 
 
-def _imported(file: Path, run: Run, out: Path, directory: str) -> Imported:
+def _imported(file: Path, run: Run, out: Path, directory: str) -> ImportedTrace:
     if not file.is_file():
         raise UsageError(f"{file}: it is no file")
     try:
@@ -117,7 +117,7 @@ def _imported(file: Path, run: Run, out: Path, directory: str) -> Imported:
         raise UsageError(str(error)) from error
 
 
-def _finish(imported: Imported, root: Path, out: Path, json_file: str | None) -> None:
+def _finish(imported: ImportedTrace, root: Path, out: Path, json_file: str | None) -> None:
     differs = _differs(imported)
     left_out = _shown(imported.not_mapped)
     about = [f"What a program did to {os.fspath(root)!r}, by its system calls.", *differs, *left_out]
@@ -136,7 +136,7 @@ def _finish(imported: Imported, root: Path, out: Path, json_file: str | None) ->
         console.print(line, markup=False)
 
 
-def _differs(imported: Imported) -> list[str]:
+def _differs(imported: ImportedTrace) -> list[str]:
     """How the workload differs from the program, whatever it did; one sentence each."""
     sentences = [
         "differs: bytes are the guest's own, so that each one found names its write",
@@ -158,7 +158,7 @@ def _shown(not_mapped: Sequence[NotMapped]) -> list[str]:
     return [f"not mapped: {item}" for item in not_mapped[:SHOWN_MAX]] + rest
 
 
-def _to_json(imported: Imported, differs: list[str]) -> dict[str, Any]:
+def _to_json(imported: ImportedTrace, differs: list[str]) -> dict[str, Any]:
     """`written` is how many bytes the trace has of a write; null where it has not all, or nothing was written."""
     pairs = zip(imported.workload.ops, imported.sources, strict=True)
     return {

@@ -107,7 +107,7 @@ def run_plan(
     if examination is None:
         recording = store.scratch()
         examination = _examine(plan, machine(), recording, progress)
-        done = Done(0, plan, recording, examination)
+        done = FinishedPlan(0, plan, recording, examination)
         try:
             keep(done, store)
         finally:
@@ -130,7 +130,7 @@ def examination_in(run: Json, store: Store) -> Examination:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedPlan:
     """A plan that is done, by its number, with its recording; or the operation of it that failed, and no recording."""
 
     number: int
@@ -145,7 +145,7 @@ class Done:
             path.unlink(missing_ok=True)
 
 
-def keep(done: Done, store: Store) -> None:
+def keep(done: FinishedPlan, store: Store) -> None:
     """Put a plan with all that was found into the store. What could not be recorded is tried again another time."""
     assert not isinstance(done.result, OperationFailedError)
     if not done.result.recording:
@@ -155,7 +155,7 @@ def keep(done: Done, store: Store) -> None:
     store.put_run(done.plan.key(tool_digest()), done.result.to_json(), done.result.findings)
 
 
-def keep_recordings(done: Done, store: Store) -> None:
+def keep_recordings(done: FinishedPlan, store: Store) -> None:
     """Put a plan's recordings and base image into the store."""
     assert not isinstance(done.result, OperationFailedError)
     store.keep_base(done.plan.base.path, done.plan.base.id)
@@ -163,7 +163,7 @@ def keep_recordings(done: Done, store: Store) -> None:
         store.adopt_recording(path, id)
 
 
-def keep_consoles(done: Done, store: Store) -> None:
+def keep_consoles(done: FinishedPlan, store: Store) -> None:
     """Put the consoles of guests that were lost over a plan into the store: its notes name them."""
     assert not isinstance(done.result, OperationFailedError)
     for lost in done.result.casualties:
@@ -179,7 +179,7 @@ class _Desk:
     """What machines are to do (None: nothing more) and what they have done (None: one batch is finished)."""
 
     work: "queue.SimpleQueue[Batch | None]" = field(default_factory=queue.SimpleQueue)
-    done: "queue.SimpleQueue[Done | BaseException | None]" = field(default_factory=queue.SimpleQueue)
+    done: "queue.SimpleQueue[FinishedPlan | BaseException | None]" = field(default_factory=queue.SimpleQueue)
 
     def close(self, machines: int) -> None:
         """Let machines that wait for work end."""
@@ -193,7 +193,7 @@ def examine_all(
     scratch: Callable[[], Path],
     progress: Progress,
     until: float | None = None,
-) -> Iterator[Done]:
+) -> Iterator[FinishedPlan]:
     """Results as they come. `todo` is read as machines get free; for each of its first batches a machine is started.
 
     All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is
@@ -239,11 +239,11 @@ def _remove_unclaimed(desk: _Desk) -> None:
     """Recordings of results that nobody took, because something else ended the campaign."""
     while not desk.done.empty():
         result = desk.done.get()
-        if isinstance(result, Done):
+        if isinstance(result, FinishedPlan):
             result.remove()
 
 
-def _next(desk: _Desk, until: float | None) -> Done | BaseException | None:
+def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | None:
     """Wait in short steps, so that Ctrl-C is noticed. TimeoutError if there is nothing when the time is over."""
     while True:
         try:
@@ -304,7 +304,7 @@ def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progr
                     result = post.examine(plan, recording, progress)
                 except OperationFailedError as failed:
                     result = failed
-                desk.done.put(Done(number, plan, recording, result))
+                desk.done.put(FinishedPlan(number, plan, recording, result))
             desk.done.put(None)
     except Exception as error:  # for the thread that can report it
         desk.done.put(error)

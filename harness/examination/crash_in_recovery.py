@@ -54,17 +54,19 @@ class SameRecovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Crashed:
+class RecoveredState:
     """The state of a crash interval that was being recovered when the second crash came."""
 
     interval: int
     choices: Choices
 
     @staticmethod
-    def of(event: Event) -> "Crashed | None":
+    def of(event: Event) -> "RecoveredState | None":
         """The one that an `interval` event names."""
         within = event.get("within")
-        return None if within is None else Crashed(within["interval"], tuple((c, v) for c, v in within["choices"]))
+        if within is None:
+            return None
+        return RecoveredState(within["interval"], tuple((c, v) for c, v in within["choices"]))
 
     def settled(self, choices: Choices) -> list[tuple[int, int]]:
         """Its choices, and what those of a crash within its recovery add to them."""
@@ -100,7 +102,7 @@ def image_of(recording: Path) -> Path:
 def record_recovery(
     machine: Machine,
     source: Source,
-    crashed: Crashed,
+    crashed: RecoveredState,
     choices: Choices,
     out: Path,
     recover: dict[str, Any],

@@ -16,7 +16,7 @@ from postcrash.model.validation import first_objection
 from postcrash.reports.store.records import Cell
 
 
-class Held(pydantic.BaseModel):
+class HeldProperty(pydantic.BaseModel):
     """What the verdict of one property covers; `states` is decimal text, as it outgrows what JSON readers take."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -32,15 +32,15 @@ class Contract(pydantic.BaseModel):
     format: Literal["postcrash contract 1"] = "postcrash contract 1"
     kernel: str
     model: str
-    held: dict[str, dict[str, Held]]
+    held: dict[str, dict[str, HeldProperty]]
 
     @staticmethod
     def of(cells: Iterable[Cell], kernel: str, model: str) -> "Contract":
         """That of a table's cells: a property that was not decided, or violated, is no part of it."""
-        held: dict[str, dict[str, Held]] = {}
+        held: dict[str, dict[str, HeldProperty]] = {}
         for cell in cells:
             if cell.verdict is Verdict.HOLDS:
-                about = Held(states=str(cell.states), workloads=cell.workloads, recoveries=cell.recoveries)
+                about = HeldProperty(states=str(cell.states), workloads=cell.workloads, recoveries=cell.recoveries)
                 held.setdefault(cell.target, {})[cell.property] = about
         return Contract(kernel=kernel, model=model, held=held)
 
@@ -58,7 +58,7 @@ class Contract(pydantic.BaseModel):
         """As a file has it."""
         return self.model_dump_json(indent=2) + "\n"
 
-    def of_target(self, target: str, model: str, file: str) -> dict[str, Held]:
+    def of_target(self, target: str, model: str, file: str) -> dict[str, HeldProperty]:
         """What held of the target. Raises UsageError if the contract says nothing of it."""
         if model != self.model:
             raise UsageError(f"{file} is about device model {self.model}, not {model}")

@@ -50,7 +50,7 @@ def _nature(entry: Entry, first_name: str) -> _Nature:
     return (*own, entry.target, entry.xattrs)
 
 
-class Shown:
+class ReferenceOutcomes:
     """What a kernel has shown of one workload, by instant; `unknown` says why that may not be all."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def _told(nature: _Nature | None) -> str:
 class _Collector:
     """A judge that objects to nothing and remembers everything."""
 
-    shown: Shown
+    shown: ReferenceOutcomes
 
     name = "shown"
     version = ""
@@ -166,7 +166,7 @@ class DifferenceJudge:
         """See `Judge`."""
         if reason := why_no_boot(observation):
             return Opinion(Verdict.UNDECIDED, True, reason)
-        shown = Shown()
+        shown = ReferenceOutcomes()
         for shown in self._runs(history.workload):
             if shown.has(history, observation):
                 return Opinion(Verdict.HOLDS, True, "")
@@ -175,10 +175,10 @@ class DifferenceJudge:
         told = "; ".join(shown.differences(history, observation))
         return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
 
-    def _runs(self, workload: Workload) -> Iterator[Shown]:
+    def _runs(self, workload: Workload) -> Iterator[ReferenceOutcomes]:
         """What the reference has shown, after one run more each time; those of the last workload are remembered."""
         if getattr(self._own, "workload", None) != workload:
-            self._own.workload, self._own.shown, self._own.runs = workload, Shown(), 0
+            self._own.workload, self._own.shown, self._own.runs = workload, ReferenceOutcomes(), 0
         if self._own.runs:
             yield self._own.shown
         while self._own.runs < RUNS_MAX:
@@ -186,7 +186,7 @@ class DifferenceJudge:
             self._own.runs += 1
             yield self._own.shown
 
-    def _run(self, workload: Workload, shown: Shown) -> None:
+    def _run(self, workload: Workload, shown: ReferenceOutcomes) -> None:
         for held in dict.fromkeys((*DISKS, self.reference.plan.how.held)):
             how = replace(self.reference.plan.how, held=held)
             plan = replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))

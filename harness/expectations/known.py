@@ -31,7 +31,7 @@ FILE = "known.toml"
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
-class Known:
+class KnownObjections:
     """Objections that `page`, a path, tells of."""
 
     page: str
@@ -45,10 +45,10 @@ class Known:
         return is_there and any(fnmatch.fnmatchcase(finding.workload_name, pattern) for pattern in self.workloads)
 
 
-_schema = TypeAdapter(dict[str, Known])
+_schema = TypeAdapter(dict[str, KnownObjections])
 
 
-def load_known(folder: Path, seen_from: Path) -> tuple[Known, ...]:
+def load_known(folder: Path, seen_from: Path) -> tuple[KnownObjections, ...]:
     """What the folder's file says, with pages as paths from the folder `seen_from`; none if it has no such file.
 
     Raises UsageError.
@@ -65,6 +65,6 @@ def load_known(folder: Path, seen_from: Path) -> tuple[Known, ...]:
     return tuple(replace(known, page=os.path.relpath(folder / known.page, seen_from)) for known in given.values())
 
 
-def page_of(finding: Finding, known: Sequence[Known]) -> str:
+def page_of(finding: Finding, known: Sequence[KnownObjections]) -> str:
     """The page that tells of the finding; empty if none does."""
     return next((each.page for each in known if each.tells_of(finding)), "")

@@ -23,7 +23,7 @@ from postcrash.targets import BaseImage, Target
 
 
 @dataclass(frozen=True, slots=True)
-class Minimized:
+class MinimalFinding:
     """A finding of a workload that cannot be made smaller; where it `is_cut_short`, perhaps it can.
 
     workload      without the tail that every workload is given
@@ -90,7 +90,7 @@ def plan_of(
 
 def minimize(
     finding: Finding, plan: Plan, machine: Spare, store: Store, progress: Progress, *, fresh: bool = False
-) -> Minimized:
+) -> MinimalFinding:
     """Look for the smallest workload, with `plan` of `plan_of`; the store then has its finding, linked from `finding`.
 
     A workload breaks the judge if a crash state of it is VIOLATED and, recovered once more, is so again. Raises
@@ -113,7 +113,7 @@ def minimize(
     found = replace(found, minimal=found.id)
     for linked in (replace(finding, minimal=found.id), found):
         store.put_finding(linked)
-    return Minimized(found, smallest, search.tried, search.undecided, is_cut_short)
+    return MinimalFinding(found, smallest, search.tried, search.undecided, is_cut_short)
 
 
 class _Search:

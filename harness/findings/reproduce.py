@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from postcrash._core import DeviceModel, Interval, Recording
 from postcrash.harness.examination.repair import is_repaired
 from postcrash.harness.findings.symptom import objects, symptom
-from postcrash.harness.guests.script_guest import Ran
+from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
 from postcrash.reports.explanation.epochs import crash_event
 from postcrash.reports.script.shell_operations import NoCommandError
-from postcrash.reports.script.shell_script import Cut, Flakey, Logged, script
+from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, script
 from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
 
@@ -45,7 +45,7 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     return tuple(Reproducer(script(title, target, workload, list(history.trees), found, cut), cut) for cut in cuts)
 
 
-def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], Ran], times: int) -> Reproducer:
+def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], ScriptResult], times: int) -> Reproducer:
     """The first script that shows the violation, run `times` times; else the first one, run once."""
     first: Reproducer | None = None
     for candidate in scripts:
@@ -60,7 +60,7 @@ def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], Ran], times:
     return first
 
 
-def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[Flakey]:
+def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[FlakeyCut]:
     """Power cuts between operations after which the judge objects to the same observation."""
     for count in dict.fromkeys([finding.started, finding.returned]):
         is_recorded = count >= len(history.workload.setup)
@@ -69,21 +69,21 @@ def _flakey(finding: Finding, history: History, observation: Observation | None)
             and observation
             and objects(finding.checker, History(history.workload, count, count), observation)
         ):
-            yield Flakey(count)
+            yield FlakeyCut(count)
 
 
-def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[Logged]:
+def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[LogCut]:
     """Power cuts near the one of the finding: how a kernel cuts its writes into flushes depends on the device."""
     done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
     is_inside = finding.started > finding.returned
     near = [done, done - 1, done + 1] if is_inside else [done]
     near = [flushes for flushes in near if flushes >= -1]
     for flushes in near:
-        yield Logged(finding.started, flushes, (), is_inside)
+        yield LogCut(finding.started, flushes, (), is_inside)
     lost = finding.explanation.lost if finding.explanation and not finding.explanation.lost_omitted else ()
     for flushes in near if lost else ():
         if flushes >= 0:
-            yield Logged(finding.started, flushes, lost, is_inside)
+            yield LogCut(finding.started, flushes, lost, is_inside)
 
 
 def _flushes(recording: Recording, before: int) -> int:

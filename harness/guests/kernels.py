@@ -35,7 +35,7 @@ _HOST_MODULES = Path("/lib/modules")
 
 
 @dataclass(frozen=True, slots=True)
-class Stocked:
+class StockedKernel:
     """A kernel of the stock. `origin` says where it is from."""
 
     name: str
@@ -86,20 +86,20 @@ class Stock:
     def __init__(self, cache: Path) -> None:
         self._folder = cache / "kernels"
 
-    def all(self) -> list[Stocked]:
+    def all(self) -> list[StockedKernel]:
         """Every kernel, by version."""
         found = [self._read(file.parent) for file in self._folder.glob("*/kernel.json")]
         return sorted(found, key=lambda kernel: (_version_key(kernel.version), kernel.name))
 
-    def images(self) -> list[Stocked]:
+    def images(self) -> list[StockedKernel]:
         """Those for QEMU, by version."""
         return [kernel for kernel in self.all() if kernel.engine == "qemu"]
 
-    def named(self, name: str) -> Stocked | None:
+    def named(self, name: str) -> StockedKernel | None:
         """The kernel of that name."""
         return next((kernel for kernel in self.all() if kernel.name == name), None)
 
-    def add(self, name: str, parts: Parts) -> Stocked:
+    def add(self, name: str, parts: Parts) -> StockedKernel:
         """Copy a kernel into the stock. Raises UsageError if it cannot be one, or if the name is taken."""
         if not _NAME.fullmatch(name):
             raise UsageError(f"a kernel cannot be called {name!r}: letters, digits and . + _ - are allowed")
@@ -119,10 +119,10 @@ class Stock:
             raise InfrastructureError(f"kernel {name}: {error}") from error
         return self._read(self._folder / name)
 
-    def _read(self, folder: Path) -> Stocked:
+    def _read(self, folder: Path) -> StockedKernel:
         try:
             about = json.loads((folder / "kernel.json").read_text())
-            return Stocked(folder.name, str(about["version"]), str(about["origin"]), folder)
+            return StockedKernel(folder.name, str(about["version"]), str(about["origin"]), folder)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InfrastructureError(f"{folder} is damaged: remove it and fetch or add the kernel again") from error
 
@@ -212,7 +212,7 @@ def _is_series(name: str, cache: Path) -> bool:
     return bool(_SERIES.fullmatch(name)) and not Stock(cache).named(name) and not Path(name).is_file()
 
 
-def missing_in(kernel: Stocked) -> list[str] | None:
+def missing_in(kernel: StockedKernel) -> list[str] | None:
     """Options that its configuration lacks; None if that is not known."""
     config = kernel.config()
     return None if config is None else missing_options(config, kernel.engine)

@@ -77,14 +77,14 @@ perl -e 'syscall(169, 0xfee1dead, 0x28121969, 0x4321fedc)'  # reboot(2): RB_POWE
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ScriptResult:
     """How a script ended: its exit code (None: it did not end in time, or took the kernel along), what it printed."""
 
     code: int | None
     printed: str
 
 
-def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: int = 0) -> Ran:
+def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: int = 0) -> ScriptResult:
     """Run a script in a fresh guest with the `root` of `script_root`, and disks of the target's size and for a log.
 
     It may take `sleeps_s` more seconds than others. Raises InfrastructureError where no guest can be started here.
@@ -159,7 +159,7 @@ def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[
     ]
 
 
-def _run(command: list[str], timeout_s: float, environment: dict[str, str]) -> Ran:
+def _run(command: list[str], timeout_s: float, environment: dict[str, str]) -> ScriptResult:
     """Run a guest on one CPU to its end, or kill it with its whole process group."""
     with tempfile.TemporaryFile() as console:
         try:
@@ -184,5 +184,5 @@ def _run(command: list[str], timeout_s: float, environment: dict[str, str]) -> R
         text = console.read(_CONSOLE_BYTES_MAX).decode(errors="backslashreplace")
     ended = _ENDED.search(text)
     if ended is None:
-        return Ran(None, visible(text.replace("\r", "")))
-    return Ran(int(ended[2]), visible(ended[1].replace("\r", "")))
+        return ScriptResult(None, visible(text.replace("\r", "")))
+    return ScriptResult(int(ended[2]), visible(ended[1].replace("\r", "")))

@@ -10,7 +10,7 @@ from postcrash.harness.examination.judges import recoveries_for
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.expectations.known import Known, page_of
+from postcrash.harness.expectations.known import KnownObjections, page_of
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.harness.outline import outline
@@ -33,7 +33,7 @@ class Question:
     expected: Expectation
     kinds: frozenset[str]
     how: Exploration
-    known: Sequence[Known] = ()
+    known: Sequence[KnownObjections] = ()
 
     @property
     def pairs(self) -> Iterator[tuple[Workload, Target]]:
@@ -50,24 +50,24 @@ def _suits(workload: Workload, target: Target) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NamedKernels:
     """The kernels that stand for `name`, by type of file system; None where none of them has it."""
 
     name: str
     kernels: dict[str, Kernel | None]
 
 
-def ask(session: Session, name: str | None, question: Question) -> Asked:
+def ask(session: Session, name: str | None, question: Question) -> NamedKernels:
     """Find a kernel for each target. Raises HarnessError."""
     kernels = kernels_for(session, name, question.targets)
     for target in question.targets:
         if (kernel := kernels[target.fstype]) is not None:
             session.require_programs(target, kernel, _recoveries(target, question))
-    return Asked(name or session.kernel.label, kernels)
+    return NamedKernels(name or session.kernel.label, kernels)
 
 
 def answer(
-    session: Session, asked: Asked, question: Question, guests: int | None, progress: Progress, *, fresh: bool
+    session: Session, asked: NamedKernels, question: Question, guests: int | None, progress: Progress, *, fresh: bool
 ) -> Column:
     """The results on one kernel; where no kernel of its name has a file system, its results say so."""
     found: dict[tuple[str, str], Result] = {}

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.repair import is_repaired
-from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
+from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt import NAMES_MAX, Group
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
-Minimize = Callable[[Finding], Minimized]
+Minimize = Callable[[Finding], MinimalFinding]
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import (
     Batch,
     Crew,
-    Done,
+    FinishedPlan,
     Progress,
     examination_in,
     examine_all,
@@ -104,7 +104,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Hunted:
+class HuntResult:
     """What a hunt came to.
 
     run        workloads that were recorded and explored on all disks, now or before; `counts` are sums over disks
@@ -166,7 +166,7 @@ def hunt(
     *,
     fresh: bool = False,
     until: float | None = None,
-) -> Hunted:
+) -> HuntResult:
     """Run the selected workloads, each as `plan` says, but for its workload. Takes what the store has unless `fresh`.
 
     Interrupted, or when the monotonic clock says `until`, it ends with what was finished, which is in the store.
@@ -205,7 +205,7 @@ class Hunt(ABC, Generic[Selected]):
         self._selection, self._disks = selection, selection.disks
         self._plan, self._store, self._progress = plan, store, progress
         self._fresh, self._until = fresh, until
-        self._hunted = Hunted()
+        self._hunted = HuntResult()
         self._open: set[int] = set()
         """Workloads that are with machines, or that no machine has examined on all disks."""
         self._batch: dict[str, Json] = {}
@@ -227,7 +227,7 @@ class Hunt(ABC, Generic[Selected]):
     def _is_over(self) -> bool:
         return self._until is not None and time.monotonic() >= self._until
 
-    def run(self, crew: Crew) -> Hunted:
+    def run(self, crew: Crew) -> HuntResult:
         """Hunt, and say what it came to."""
         try:
             with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
@@ -282,11 +282,11 @@ class Hunt(ABC, Generic[Selected]):
         self._disk_done(number)
         return True
 
-    def _done(self, done: Done) -> None:
+    def _done(self, done: FinishedPlan) -> None:
         self._take(done)
         self._disk_done(done.number)
 
-    def _take(self, done: Done) -> None:
+    def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
             failed = {"operation": done.result.operation, "errno": done.result.errno}
             self._batch[_key(done.plan)] = {"refused": failed, "findings": [], "certificates": []}

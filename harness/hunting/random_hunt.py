@@ -13,9 +13,9 @@ from typing import Any
 
 from postcrash._core import Recording
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination.campaign import Crew, Done, tool_digest
+from postcrash.harness.examination.campaign import Crew, FinishedPlan, tool_digest
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.hunting.hunt import Hunt, Hunted, HuntProgress
+from postcrash.harness.hunting.hunt import Hunt, HuntProgress, HuntResult
 from postcrash.harness.hunting.novelty import features
 from postcrash.model import Workload
 from postcrash.reports.store.plain import Json
@@ -50,7 +50,7 @@ def random_hunt(
     *,
     fresh: bool = False,
     until: float | None = None,
-) -> Hunted:
+) -> HuntResult:
     """Hunt as `hunt` does, through random workloads, until the limit or the time is reached."""
     return _RandomHunt(selection, plan, store, progress, fresh, until).run(crew)
 
@@ -107,7 +107,7 @@ class _RandomHunt(Hunt[RandomSelection]):
     def _workload(self, number: int, draft: Draft) -> Workload:
         return draft.workload(f"random-{self._selection.seed}-{number}", self._selection.grammar)
 
-    def _done(self, done: Done) -> None:
+    def _done(self, done: FinishedPlan) -> None:
         new = set()
         if not isinstance(done.result, OperationFailedError) and done.result.recording:
             new = features(Recording(done.recording), done.plan.workload, done.result) - self._seen

@@ -15,7 +15,7 @@ from postcrash.targets import Target
 
 
 @dataclass(frozen=True)
-class Asked:
+class KernelQuestions:
     """The kernels that stand for `name`, each with the question that it answers; `preferred` is the best of all."""
 
     name: str | None
@@ -29,7 +29,7 @@ class Asked:
         return sum(len(make_plans(question)) for question in self.questions.values())
 
 
-def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> Asked:
+def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> KernelQuestions:
     """Find a kernel for each target. `question` says all but the targets and the kernel. Raises HarnessError."""
     kernels = kernels_for(session, name, targets)
     questions = {
@@ -45,7 +45,7 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
     for kernel, each in questions.items():
         for target, _ in each.targets:
             session.require_programs(target, kernel, tree_recoveries(target, question.how.recovery))
-    return Asked(name, tuple(targets), questions, next(session.kernels_called(name)))
+    return KernelQuestions(name, tuple(targets), questions, next(session.kernels_called(name)))
 
 
 def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[str, Kernel | None]:
@@ -58,7 +58,7 @@ def _kernel_with(session: Session, name: str | None, fstype: str) -> Kernel | No
 
 
 def answer(
-    session: Session, asked: Asked, question: Question, guests: int | None, progress: Progress, *, fresh: bool
+    session: Session, asked: KernelQuestions, question: Question, guests: int | None, progress: Progress, *, fresh: bool
 ) -> tuple[Column, list[Finding]]:
     """The column of the table, and its findings."""
     answers = [

@@ -5,14 +5,14 @@ the folder that is looked at), `state` (processes, descriptors, the workload so 
 before), `names`, `contents` and `descriptors` (what each call means), `importer` (all of it), and `program` (strace).
 """
 
-from postcrash.recorders.strace.importer import Imported, import_strace, prepare
+from postcrash.recorders.strace.importer import ImportedTrace, import_strace, prepare
 from postcrash.recorders.strace.program import COMMAND, StraceMissing, run_under_strace
 from postcrash.recorders.strace.reader import StraceError
 from postcrash.recorders.strace.state import NotMapped, Run, Source
 
 __all__ = [
     "COMMAND",
-    "Imported",
+    "ImportedTrace",
     "NotMapped",
     "Run",
     "Source",

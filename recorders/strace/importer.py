@@ -31,7 +31,7 @@ _RINGS = frozenset({"io_uring_setup", "io_setup"})
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedTrace:
     """A trace as a workload.
 
     workload    the set-up makes what stood in the folder before
@@ -65,7 +65,7 @@ def prepare(root: Path, before: Path | None = None) -> Run:
     return run
 
 
-def import_strace(file: Path, run: Run, name: str, directory: str = "") -> Imported:
+def import_strace(file: Path, run: Run, name: str, directory: str = "") -> ImportedTrace:
     """The calls in `file` that concern the folder of `run`, which can be used once, as a workload of that name.
 
     `directory` is the absolute path of the directory that the program was started in ("": not known).
@@ -79,7 +79,7 @@ def import_strace(file: Path, run: Run, name: str, directory: str = "") -> Impor
         left_out = f" ({run.not_mapped[0]})" if run.not_mapped else ""
         raise StraceError(f"{file}: no call in the folder {run.folder.absolute('')} can be mapped{left_out}")
     text = "".join(f"{line}\n" for line in [*run.setup, *([SEPARATOR] if run.setup else []), *run.ops])
-    return Imported(parse_workload(text, name), tuple(run.sources), tuple(run.not_mapped), reading.overlaps)
+    return ImportedTrace(parse_workload(text, name), tuple(run.sources), tuple(run.not_mapped), reading.overlaps)
 
 
 class _Reading:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from postcrash._core import Recording
 from postcrash.reports.explanation import names_btrfs, names_ext, names_xfs
-from postcrash.reports.explanation.block_part import Part, Written
+from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeError
 from postcrash.reports.explanation.programs import MissingProgramError
 
@@ -28,7 +28,7 @@ class Names(NamedTuple):
     problem: str = ""
 
 
-Namer = Callable[[DiskImage, Sequence[Written]], list[list[Part | None]]]
+Namer = Callable[[DiskImage, Sequence[DiskWrite]], list[list[Part | None]]]
 """Of each write its parts, None for blocks that the tools cannot tell of. Takes the disk to the recording's end."""
 
 _NAMERS: dict[str, tuple[str, Namer]] = {
@@ -39,7 +39,7 @@ _NAMERS: dict[str, tuple[str, Namer]] = {
 
 
 def block_names(
-    fstype: str, recording: Recording, base_path: str | PathLike[str], crash: int, written: Sequence[Written]
+    fstype: str, recording: Recording, base_path: str | PathLike[str], crash: int, written: Sequence[DiskWrite]
 ) -> Names:
     """The names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
 

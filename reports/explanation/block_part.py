@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Written(NamedTuple):
+class DiskWrite(NamedTuple):
     """What one write put where: the byte on the disk, and the data."""
 
     start: int

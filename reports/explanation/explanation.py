@@ -8,7 +8,7 @@ from postcrash.model import History, Observation, ObservationError, Workload, pa
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import console_file
 from postcrash.reports.explanation.block_names import Names, block_names
-from postcrash.reports.explanation.block_part import Written
+from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.comparison import compare, error_name
 from postcrash.reports.explanation.epochs import (
     Words,
@@ -75,7 +75,7 @@ def explain(
     interval = _interval(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
-    written = [Written(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
+    written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
     names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else Names(())
     words = Words(recording, workload, dict(zip(parts, names.names, strict=True)))
     epochs, epochs_omitted = shown_epochs(raw, words)

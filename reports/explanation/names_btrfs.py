@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from postcrash.reports.explanation.block_part import Part, Written
+from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -45,7 +45,7 @@ class _Extent(NamedTuple):
     offset: int
 
 
-def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
     """See `block_names.Namer`."""
     superblocks = output(*_INSPECT, "dump-super", "-a", disk.path)
     node_bytes = int((_NODE_BYTES.findall(superblocks) or [0])[0])
@@ -76,7 +76,7 @@ def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]
     return [[part(write.start + at) for at in _steps(write)] for write in written]
 
 
-def _steps(write: Written) -> range:
+def _steps(write: DiskWrite) -> range:
     return range(0, len(write.data), BTRFS_BLOCK_BYTES)
 
 

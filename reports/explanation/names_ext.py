@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from postcrash.reports.explanation.block_part import Part, Written
+from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -71,7 +71,7 @@ class _Layout:
         return range(0)
 
 
-def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
     """See `block_names.Namer`."""
     layout = _layout(output("dumpe2fs", disk.path))
     if layout is None:
@@ -162,7 +162,7 @@ def _owned(
     return Part(f"data of {path}", at * block_bytes, (at + 1) * block_bytes)
 
 
-def _unchanged(disk: DiskImage, written: Iterable[Written], block_bytes: int) -> set[int]:
+def _unchanged(disk: DiskImage, written: Iterable[DiskWrite], block_bytes: int) -> set[int]:
     """Blocks that hold what was written there."""
     same = set()
     for write in written:

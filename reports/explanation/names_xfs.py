@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.explanation.block_part import Part, Written
+from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
@@ -26,7 +26,7 @@ _INODE = re.compile(r"ino: 0x([0-9a-f]+).*\n\s+blkno: (\d+)\s+len: (\d+)")
 _ADDRESS = re.compile(r"byte offset (\d+), length (\d+)")
 
 
-def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]]:
+def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
     """See `block_names.Namer`."""
     geometry = _geometry(disk)
     if not geometry.get("agblocks"):
@@ -50,12 +50,12 @@ def names(disk: DiskImage, written: Sequence[Written]) -> list[list[Part | None]
     return [[part(sector) for sector in _sectors(write)] for write in written]
 
 
-def _sectors(write: Written) -> range:
+def _sectors(write: DiskWrite) -> range:
     start = write.start // SECTOR_BYTES
     return range(start, start + len(write.data) // SECTOR_BYTES)
 
 
-def _holds(disk: DiskImage, write: Written, sector: int) -> bool:
+def _holds(disk: DiskImage, write: DiskWrite, sector: int) -> bool:
     at = sector * SECTOR_BYTES - write.start
     return disk.read(sector * SECTOR_BYTES, SECTOR_BYTES) == write.data[at : at + SECTOR_BYTES]
 

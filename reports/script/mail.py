@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from postcrash._core import DeviceModel
-from postcrash.properties.promises import Said, said_of
+from postcrash.properties.promises import Statements, said_of
 from postcrash.reports.explanation.explanation import CONSOLE, last_lines
 from postcrash.reports.explanation.explanation_text import NOTHING_LOST, UNSENT, place, when
 from postcrash.reports.store.explained import ExplainedOperation, ExplainedWrite, Explanation, PathComparison
@@ -88,7 +88,7 @@ def _what(finding: Finding, target: Target, statement: str) -> str:
     return "\n\n".join(_wrapped(part, "  " if part is statement else "") for part in parts)
 
 
-def _promised(about: Said) -> str:
+def _promised(about: Statements) -> str:
     if about.promise:
         return f"It is promised: {about.promise.cited}."
     return f"The documentation does not promise it{f': {about.denial.cited}' if about.denial else ''}."

@@ -20,7 +20,7 @@ LOG_MIB = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Flakey:
+class FlakeyCut:
     """The power fails once `operations` operations (set-up included) have returned; all that was sent is kept."""
 
     operations: int
@@ -32,7 +32,7 @@ class Flakey:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LogCut:
     """The power fails during the last of `operations` operations, or after it.
 
     flushes    so many flushes of that operation are done; writes up to the next one are there, or for -1 those up to
@@ -53,7 +53,7 @@ class Logged:
         return f"a log of dm-log-writes is replayed up to it{without}"
 
 
-Cut = Flakey | Logged
+Cut = FlakeyCut | LogCut
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def script(title: str, target: Target, workload: Workload, trees: list[Tree], sy
 
 def _head(title: str, target: Target, symptom: Symptom, cut: Cut) -> str:
     options = f" -o {shlex.quote(target.options)}" if target.options else ""
-    disks = {"DISK": target.size_mib} | ({"LOG": LOG_MIB} if isinstance(cut, Logged) else {})
+    disks = {"DISK": target.size_mib} | ({"LOG": LOG_MIB} if isinstance(cut, LogCut) else {})
     sizes = ", ".join(f"{name} {size} MiB" for name, size in disks.items())
     devices = " ".join(f"{name}=/dev/sd{letter}" for name, letter in zip(disks, "XY", strict=False))
     given = "\n".join(f"{name}=${{{name}:?a disk that may be overwritten}}" for name in disks)
@@ -118,15 +118,15 @@ attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
 def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) -> str:
     setup = len(workload.setup)
     ran = workload.operations[: cut.operations]
-    last = len(ran) - 1 if isinstance(cut, Logged) and cut.is_inside else len(ran)
-    needs_other = isinstance(cut, Logged) or any(op.word in ("commit", "checkpoint") for op in ran)
+    last = len(ran) - 1 if isinstance(cut, LogCut) and cut.is_inside else len(ran)
+    needs_other = isinstance(cut, LogCut) or any(op.word in ("commit", "checkpoint") for op in ran)
     for part, name in ((ran[setup:last], "the set-up"), (ran[last:], "operations before the last")):
         _refuse_handles(part, name)
     bodies = {
         "setup": [*([f": >{OTHER_FILE}"] if needs_other else []), *_lines(ran[:setup], trees, target)],
         "operations": _lines(ran[setup:last], trees[setup:], target),
     }
-    if isinstance(cut, Logged):
+    if isinstance(cut, LogCut):
         bodies["last_operation"] = _lines(ran[last:], trees[last:], target)
     return "\n".join(_function(name, body) for name, body in bodies.items())
 
@@ -155,13 +155,13 @@ def _function(name: str, body: list[str]) -> str:
 
 
 def _cut(cut: Cut, symptom: Symptom) -> str:
-    if isinstance(cut, Logged):
+    if isinstance(cut, LogCut):
         return REPLAY + _replay(cut)
     is_stale_seen = any(f":{STALE_BYTE:03o}" in test for test in symptom.tests)
     return f"{FILL}\nfill\n{FLAKEY}" if is_stale_seen else FLAKEY
 
 
-def _replay(cut: Logged) -> str:
+def _replay(cut: LogCut) -> str:
     words = {f"{write.sector}+{write.sectors}": visible(write.words) for write in cut.lost}
     lost = "".join(f"    {place}  # {said}\n" for place, said in words.items())
     call = f'LOST=(\n{lost})\nreplay {cut.flushes} "${{LOST[@]}}"' if lost else f"replay {cut.flushes}"

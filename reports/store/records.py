@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from postcrash.model import Verdict
-from postcrash.properties.promises import Said
+from postcrash.properties.promises import Statements
 from postcrash.reports.store.explained import Explanation
 from postcrash.reports.store.plain import Json, PlainError, from_plain, shown, to_plain
 
@@ -52,7 +52,7 @@ class Cell:
     reason: str
     kernel: str
     model: str
-    said: Said
+    said: Statements
 
     def to_json(self) -> Json:
         """As decoded JSON; `states` is decimal text, as it outgrows what JSON readers take."""
@@ -77,7 +77,7 @@ class Cell:
         return cell
 
 
-def standing_json(said: Said, verdict: Verdict) -> Json:
+def standing_json(said: Statements, verdict: Verdict) -> Json:
     """As decoded JSON: the rule that promises, the one that gives the promise up, and what the verdict means then."""
     return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
 

@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .mutant import Mutant
-from .stages import Found, Outcome
+from .stages import MutantFinding, Outcome
 
 SOON_S = 10.0
 COMMAND = "make mutants"
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurements:
     """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one.
 
     key  digest of all that the result depends on: the kernel, the tool, the stages
@@ -24,7 +24,7 @@ class Measured:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> MutantFinding | None:
         """What told the kernel from the stock kernel."""
         return self.outcomes[-1].found if self.outcomes else None
 
@@ -50,7 +50,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, name: str, key: str) -> Measured | None:
+    def get(self, name: str, key: str) -> Measurements | None:
         """What is known under `name`, if it was measured with the same key."""
         try:
             read = json.loads(self._place(name).read_text())
@@ -59,12 +59,18 @@ class Results:
         if read["key"] != key:
             return None
         outcomes = tuple(
-            Outcome(**{**row, "found": Found(**row["found"]) if row["found"] else None, "groups": tuple(row["groups"])})
+            Outcome(
+                **{
+                    **row,
+                    "found": MutantFinding(**row["found"]) if row["found"] else None,
+                    "groups": tuple(row["groups"]),
+                }
+            )
             for row in read["outcomes"]
         )
-        return Measured(read["key"], read["target"], outcomes)
+        return Measurements(read["key"], read["target"], outcomes)
 
-    def put(self, name: str, measured: Measured) -> None:
+    def put(self, name: str, measured: Measurements) -> None:
         """Keep it in place of what was known."""
         self._folder.mkdir(parents=True, exist_ok=True)
         made = self._place(name).with_suffix(".new")
@@ -80,7 +86,7 @@ class Row:
     """One mutant of the table, with what is measured of it so far."""
 
     mutant: Mutant
-    measured: Measured
+    measured: Measurements
 
 
 def summary(rows: Sequence[Row], stages: int) -> str:
@@ -99,7 +105,7 @@ def _is_missed(row: Row, stages: int) -> bool:
     return not row.measured.found and len(row.measured.outcomes) == stages
 
 
-def markdown(rows: Sequence[Row], stock: Mapping[str, Measured], kernel: str, stages: Sequence[str]) -> str:
+def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
     """docs/mutants.md. `stock` is by target."""
     parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
     parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
@@ -156,7 +162,7 @@ def _missed(rows: Iterable[Row], stages: int) -> str:
     return "\n".join(lines) or "None."
 
 
-def _stock_table(stock: Mapping[str, Measured]) -> str:
+def _stock_table(stock: Mapping[str, Measurements]) -> str:
     lines = ["| target | stage | workloads | s | verdict | found |", "| --- | --- | ---: | ---: | --- | --- |"]
     for target, measured in stock.items():
         for outcome in measured.outcomes:

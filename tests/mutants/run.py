@@ -22,7 +22,7 @@ from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import StoreError
 
 from .mutant import Mutant, MutantError, chosen, load_mutants, numbered
-from .results import Measured, Results, Row, markdown, summary
+from .results import Measurements, Results, Row, markdown, summary
 from .source import Source, require_packages
 from .stages import STAGES, StockKernel, run_stage
 
@@ -31,7 +31,7 @@ TABLE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
 
 
 @dataclass(frozen=True)
-class Hunted:
+class HuntedKernel:
     """A kernel and the target on which it is hunted: a mutant, or the stock kernel, whose number is 0."""
 
     name: str
@@ -49,16 +49,16 @@ class Run:
         self._digest = digest
         self._guests = guests
 
-    def known(self, hunted: Hunted) -> Measured:
+    def known(self, hunted: HuntedKernel) -> Measurements:
         """What was measured before, perhaps nothing."""
         key = self._key(hunted)
-        return self._results.get(hunted.name, key) or Measured(key, hunted.target, ())
+        return self._results.get(hunted.name, key) or Measurements(key, hunted.target, ())
 
-    def forget(self, hunted: Hunted) -> None:
+    def forget(self, hunted: HuntedKernel) -> None:
         """Measure anew."""
-        self._results.put(hunted.name, Measured(self._key(hunted), hunted.target, ()))
+        self._results.put(hunted.name, Measurements(self._key(hunted), hunted.target, ()))
 
-    def step(self, hunted: Hunted, index: int, kernel: Path, stock: StockKernel) -> Measured | None:
+    def step(self, hunted: HuntedKernel, index: int, kernel: Path, stock: StockKernel) -> Measurements | None:
         """Run this stage, unless it was run or is not needed. None if it was not run now."""
         known = self.known(hunted)
         if known.found or len(known.outcomes) != index:
@@ -74,7 +74,7 @@ class Run:
         self._results.put(hunted.name, measured)
         return measured
 
-    def _key(self, hunted: Hunted) -> str:
+    def _key(self, hunted: HuntedKernel) -> str:
         """Digest of all that a result depends on."""
         parts = (self._digest, hunted.change, tool_digest(), hunted.target, repr(STAGES))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -157,13 +157,13 @@ def _hunt(
         raise InfrastructureError(f"not measured: {', '.join(failed)}; the same command tries again")
 
 
-def _mutant(every: Sequence[Mutant], index: int) -> Hunted:
+def _mutant(every: Sequence[Mutant], index: int) -> HuntedKernel:
     mutant = every[index]
-    return Hunted(mutant.name, index + 1, mutant.digest(), mutant.target)
+    return HuntedKernel(mutant.name, index + 1, mutant.digest(), mutant.target)
 
 
-def _stock(target: str) -> Hunted:
-    return Hunted(f"{STOCK}-{target}", 0, "", target)
+def _stock(target: str) -> HuntedKernel:
+    return HuntedKernel(f"{STOCK}-{target}", 0, "", target)
 
 
 def _put(place: Path, program: bytes) -> None:
@@ -172,7 +172,7 @@ def _put(place: Path, program: bytes) -> None:
     place.chmod(0o755)
 
 
-def _told(hunted: Hunted, measured: Measured) -> str:
+def _told(hunted: HuntedKernel, measured: Measurements) -> str:
     last = measured.outcomes[-1]
     after = f"{hunted.name}, {hunted.target}, {last.stage}: {last.workloads} workloads, {last.seconds:.1f} s"
     if last.found:

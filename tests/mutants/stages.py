@@ -39,7 +39,7 @@ DISKS: tuple[tuple[str, ...], ...] = ((), ("--held", "1"))
 
 
 @dataclass(frozen=True)
-class Found:
+class MutantFinding:
     """What tells a mutant from the stock kernel."""
 
     checker: str
@@ -52,7 +52,7 @@ class Outcome:
     """What a stage came to: the first finding that counts, and what was run until then. `groups`: causes in words."""
 
     stage: str
-    found: Found | None
+    found: MutantFinding | None
     workloads: int
     seconds: float
     verdict: str
@@ -96,7 +96,7 @@ def run_stage(kernel: Path, target: str, stage: Stage, folder: Path, guests: int
                 for finding in new:
                     seen.add(finding.id)
                     if counts(finding):
-                        shown = Found(finding.checker, finding.message, _text(finding))
+                        shown = MutantFinding(finding.checker, finding.message, _text(finding))
                         return Outcome(stage.name, shown, workloads, seconds, "violated")
                 if ended:
                     break

@@ -33,7 +33,7 @@ OVERWRITE = overwriting().write("A", 8192, 4096).append("A", 8192).fsync("A").sy
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedWorkload:
     """A workload recorded on a target."""
 
     target: Target
@@ -96,24 +96,24 @@ def with_all_recorders(settings: MachineSettings, log: Path) -> MachineSettings:
     return replace(settings, log_disk=True, engine=replace(settings.engine, blklogwrites=log))
 
 
-Record = Callable[..., Recorded]
+Record = Callable[..., RecordedWorkload]
 
 
 @pytest.fixture
 def record(machine: Machine, tmp_path: Path) -> Record:
     """Records a workload on the target of that name."""
 
-    def run(on: str | Target, workload: Workload, model: str = "cache", held: int | None = None) -> Recorded:
+    def run(on: str | Target, workload: Workload, model: str = "cache", held: int | None = None) -> RecordedWorkload:
         target = target_named(on) if isinstance(on, str) else on
         base = base_image(target, cache_folder() / "bases")
         out = tmp_path / f"{target.name}-{workload.name}.pcr"
         machine.record(base.path, target.mount_wire(), workload, out, {}, held)
-        return Recorded(target, workload, Source(out, base.path, model))
+        return RecordedWorkload(target, workload, Source(out, base.path, model))
 
     return run
 
 
-def explored(machine: Machine, recorded: Recorded, **options: Any) -> list[Event]:
+def explored(machine: Machine, recorded: RecordedWorkload, **options: Any) -> list[Event]:
     """All events of an exploration that must be deterministic and lose no guest."""
     recover = options.pop("recover", recorded.recover())
     budget = options.pop("budget", Budget(20_000, 300))

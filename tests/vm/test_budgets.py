@@ -12,7 +12,7 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import WorkloadBuilder
 
-from .conftest import OVERWRITE, Record, Recorded, explored, intervals_of, judged
+from .conftest import OVERWRITE, Record, RecordedWorkload, explored, intervals_of, judged
 from .test_cli import EXAMPLE, postcrash
 
 BLOCKS_MAX = 10
@@ -83,11 +83,11 @@ def test_what_a_limit_covers_is_what_brute_force_finds(machine: Machine, record:
     assert any(report["left_out"] is not None for report in limited)
 
 
-def chain(record: Record) -> Recorded:
+def chain(record: Record) -> RecordedWorkload:
     return record("ext4-current", CHAIN.build("chain"), model="lying")
 
 
-def at_the_end(machine: Machine, recorded: Recorded, **options: Any) -> Event:
+def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> Event:
     """The report of the last crash interval, which has everything in flight, explored alone."""
     source = recorded.source
     last = intervals(Recording(source.recording), source.base, source.model)[-1].index

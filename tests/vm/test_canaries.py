@@ -10,12 +10,12 @@ from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import Observation, WorkloadBuilder
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import Record, RecordedWorkload, explored, intervals_of
 
 FSYNCED = WorkloadBuilder().creat("A").begin().write("A", 0, 8192).fsync("A").creat("B").sync().build("fsynced")
 
 
-def messages(machine: Machine, recorded: Recorded, checker: Checker) -> list[str]:
+def messages(machine: Machine, recorded: RecordedWorkload, checker: Checker) -> list[str]:
     """What the checker objects to in the crash states of a recording."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.examination.crash_in_recovery import (
-    Crashed,
+    RecoveredState,
     SameRecovery,
     judge_again,
     record_recovery,
@@ -25,7 +25,7 @@ from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
 from postcrash.targets import Target, base_image, target_named
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import Record, RecordedWorkload, explored, intervals_of
 from .test_cli import postcrash
 
 REPLACE = (
@@ -88,12 +88,12 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
         by_state.setdefault(json.dumps([report["within"]["interval"], report["within"]["choices"]]), []).append(report)
     assert len(by_state) >= 4
     for number, reports in enumerate(list(by_state.values())[:6]):
-        crashed = Crashed.of(reports[0])
+        crashed = RecoveredState.of(reports[0])
         assert crashed is not None
         history = instants_of(reports[0], recorded.workload)[-1]
         out = tmp_path / f"{number}.pcr"
         source = record_recovery(machine, recorded.source, crashed, (), out, recorded.recover(), history)
-        again = intervals_of(explored(machine, Recorded(recorded.target, recorded.workload, source)))
+        again = intervals_of(explored(machine, RecordedWorkload(recorded.target, recorded.workload, source)))
         assert [r["pieces"] for r in again] == [r["pieces"] for r in reports]
         assert {(h.started, h.returned) for r in again for h in instants_of(r, recorded.workload)} == {
             (history.started, history.returned)

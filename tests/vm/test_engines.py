@@ -22,7 +22,7 @@ from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 
-from .conftest import Recorded, explored, intervals_of, trees_of
+from .conftest import RecordedWorkload, explored, intervals_of, trees_of
 from .test_cli import ROOT, one_line, postcrash
 from .test_lost_guests import guest_of
 
@@ -65,12 +65,12 @@ def virtual(image: Kernel) -> Iterator[Machine]:
         yield booted
 
 
-def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Path) -> Recorded:
+def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Path) -> RecordedWorkload:
     """A recording made on `machine`."""
     target = target_named(target_name)
     base = base_image(target, cache_folder() / "bases")
     machine.record(base.path, target.mount_wire(), workload, out, {})
-    return Recorded(target, workload, Source(out, base.path, "cache"))
+    return RecordedWorkload(target, workload, Source(out, base.path, "cache"))
 
 
 def all_outcomes(intervals: list[Event]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, Workload, every_answer, parse_workload
 from postcrash.targets import base_image, target_named
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import Record, RecordedWorkload, explored, intervals_of
 from .mutant_kernel import RETURN_SUCCESS, mutant
 
 LATER = ("", "rename a b", "rename a D/b", "rename c a", "unlink a", "link a b", "exchange a c")
@@ -32,7 +32,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         yield machine
 
 
-def objections(machine: Machine, recorded: Recorded, returned: int) -> list[str]:
+def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> list[str]:
     """What durability says of instants at which at least so many operations had returned."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
@@ -59,7 +59,7 @@ def test_an_fsync_that_does_nothing(forgetful: Machine, tmp_path: Path, later: s
     base = base_image(target, cache_folder() / "bases")
     out = tmp_path / "recording.pcr"
     forgetful.record(base.path, target.mount_wire(), workload, out, {}, None)
-    found = objections(forgetful, Recorded(target, workload, Source(out, base.path, "cache")), count)
+    found = objections(forgetful, RecordedWorkload(target, workload, Source(out, base.path, "cache")), count)
     assert found
     assert all(message.startswith("fsync a (operation 7) had returned, but ") for message in found)
 

@@ -8,7 +8,7 @@ import pytest
 from postcrash._core import Recording, intervals
 from postcrash.model import WorkloadBuilder
 
-from .conftest import Record, Recorded
+from .conftest import Record, RecordedWorkload
 from .test_cli import EXAMPLE, postcrash
 
 SEED = 1
@@ -29,7 +29,7 @@ REPLACE = (
 )
 
 
-def intervals_with_data(recorded: Recorded) -> int:
+def intervals_with_data(recorded: RecordedWorkload) -> int:
     """How many crash intervals have the new file's blocks in flight."""
     source = recorded.source
     found = intervals(Recording(source.recording), source.base, source.model)

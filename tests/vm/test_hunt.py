@@ -18,11 +18,11 @@ from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.findings.minimize import Minimized, minimize
+from postcrash.harness.findings.minimize import MinimalFinding, minimize
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import stories
-from postcrash.harness.hunting.hunt import Hunted, Selection, hunt
+from postcrash.harness.hunting.hunt import HuntResult, Selection, hunt
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
@@ -112,7 +112,7 @@ def test_an_interrupted_hunt_goes_on(tmp_path: Path) -> None:
     assert whole == {**report(postcrash(tmp_path, *arguments), 0), "seconds": whole["seconds"]}
 
 
-Hunt = Callable[..., Hunted]
+Hunt = Callable[..., HuntResult]
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def plan() -> Plan:
 def hunted(store: Store, settings: MachineSettings) -> Hunt:
     """Hunts through the workloads of one operation, by default of `NAMES`."""
 
-    def run(plan: Plan, grammar: Grammar = NAMES) -> Hunted:
+    def run(plan: Plan, grammar: Grammar = NAMES) -> HuntResult:
         with TerminalProgress(None) as progress:
             return hunt(Selection(Space(grammar, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
 
@@ -155,15 +155,15 @@ def test_a_lying_drive_is_found(hunted: Hunt, plan: Plan, store: Store) -> None:
     assert any("sync" in story.shown.message and story.shown.lost for story in told)
 
 
-Smallest = Callable[[Hunted, Plan], set[str]]
+Smallest = Callable[[HuntResult, Plan], set[str]]
 
 
 @pytest.fixture
 def smallest(store: Store, settings: MachineSettings) -> Smallest:
     """The workloads of a hunt's groups, each minimized, with nothing left open."""
 
-    def run(found: Hunted, plan: Plan) -> set[str]:
-        def least(finding: Finding) -> Minimized:
+    def run(found: HuntResult, plan: Plan) -> set[str]:
+        def least(finding: Finding) -> MinimalFinding:
             workload = parse_workload(finding.workload_text, finding.workload_name)
             with Spare(settings) as machine, TerminalProgress(None) as progress:
                 return minimize(finding, replace(plan, workload=workload), machine, store, progress, fresh=True)

@@ -17,7 +17,7 @@ from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, target_named
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import Record, RecordedWorkload, explored, intervals_of
 from .mutant_kernel import RETURN_SUCCESS, mutant
 from .test_cli import postcrash
 
@@ -40,7 +40,7 @@ def in_flight_across_operations() -> Workload:
     return builder.fsync("B").build("across")
 
 
-def cut_short(recorded: Recorded, folder: Path) -> Iterator[tuple[int, Operations, Recorded]]:
+def cut_short(recorded: RecordedWorkload, folder: Path) -> Iterator[tuple[int, Operations, RecordedWorkload]]:
     """The recording up to each of its events, from the set-up on: that event, and what the operations had come to."""
     whole = Recording(recorded.source.recording)
     events = [
@@ -61,7 +61,7 @@ def shown(interval: Event) -> dict[str, int]:
 
 
 @dataclass
-class Found:
+class ShownOutcomes:
     """Outcomes by what the operations had come to; with their crash states, by the event that a crash comes before."""
 
     outcomes: dict[Operations, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -73,9 +73,9 @@ class Found:
         self.counts[event] = sorted([*self.counts[event], sorted(shown(interval).items())])
 
 
-def by_exploring(machine: Machine, recorded: Recorded) -> Found:
+def by_exploring(machine: Machine, recorded: RecordedWorkload) -> ShownOutcomes:
     """What the explorer finds."""
-    found = Found()
+    found = ShownOutcomes()
     for interval in intervals_of(explored(machine, recorded)):
         assert interval["left_out"] is None
         for instant in interval["instants"]:
@@ -83,9 +83,9 @@ def by_exploring(machine: Machine, recorded: Recorded) -> Found:
     return found
 
 
-def by_brute_force(machine: Machine, recorded: Recorded, folder: Path) -> tuple[Found, set[Operations]]:
+def by_brute_force(machine: Machine, recorded: RecordedWorkload, folder: Path) -> tuple[ShownOutcomes, set[Operations]]:
     """What a crash at each single instant can leave; where there are too many contents, the operations are named."""
-    found, too_many = Found(), set()
+    found, too_many = ShownOutcomes(), set()
     for end, operations, cut in cut_short(recorded, folder):
         known = intervals(Recording(cut.source.recording), cut.source.base, cut.source.model)
         last = [interval for interval in known if interval.before_event == end]

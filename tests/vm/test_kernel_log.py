@@ -7,7 +7,7 @@ from postcrash.harness.examination.judges import Judge, judges_named
 from postcrash.harness.guests.machine import Event, Machine
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 
-from .conftest import Record, Recorded, explored, intervals_of
+from .conftest import Record, RecordedWorkload, explored, intervals_of
 
 WORKLOAD = WorkloadBuilder().begin().creat("a").write("a", 0, 12_288).fsync("a").build("w").with_tail()
 HISTORY = History(WORKLOAD, 0, 0)
@@ -22,12 +22,12 @@ def verdict(judge: Judge, wire: object) -> Verdict:
 
 
 @pytest.fixture
-def lying(record: Record) -> Recorded:
+def lying(record: Record) -> RecordedWorkload:
     """btrfs on a drive that ignores flushes: many crash states do not mount, and it says so, 100 times in 5 s."""
     return record("btrfs", WORKLOAD, "lying")
 
 
-def refused(machine: Machine, recorded: Recorded) -> tuple[int, list[Event]]:
+def refused(machine: Machine, recorded: RecordedWorkload) -> tuple[int, list[Event]]:
     """The outcomes that do not mount, of hundreds of crash states that one guest recovers within seconds."""
     events = explored(machine, recorded, memo=False, recheck_share=0.1, budget=Budget(400, 60))
     *_, interval = intervals_of(events)
@@ -35,7 +35,7 @@ def refused(machine: Machine, recorded: Recorded) -> tuple[int, list[Event]]:
     return interval["index"], [each for each in interval["outcomes"] if each["observation"]["mount_errno"]]
 
 
-def test_lines_that_a_limit_hides_are_not_taken_for_silence(machine: Machine, lying: Recorded) -> None:
+def test_lines_that_a_limit_hides_are_not_taken_for_silence(machine: Machine, lying: RecordedWorkload) -> None:
     _, outcomes = refused(machine, lying)
     silent = [each for each in outcomes if not each["observation"]["klog"]]
     assert silent, "no limit was reached"
@@ -44,7 +44,9 @@ def test_lines_that_a_limit_hides_are_not_taken_for_silence(machine: Machine, ly
     assert {verdict(KERNEL_LOG, each["observation"]) for each in said} == {Verdict.VIOLATED}
 
 
-def test_a_single_state_shows_its_lines_whatever_was_recovered_before(machine: Machine, lying: Recorded) -> None:
+def test_a_single_state_shows_its_lines_whatever_was_recovered_before(
+    machine: Machine, lying: RecordedWorkload
+) -> None:
     index, outcomes = refused(machine, lying)
     silent = next(each for each in outcomes if not each["observation"]["klog"])
     again = machine.execute(lying.source, index, silent["choices"], lying.recover())["observation"]
@@ -52,7 +54,7 @@ def test_a_single_state_shows_its_lines_whatever_was_recovered_before(machine: M
     assert verdict(KERNEL_LOG, again) is Verdict.VIOLATED
 
 
-def test_fsck_says_nothing_of_a_state_that_does_not_mount(machine: Machine, lying: Recorded) -> None:
+def test_fsck_says_nothing_of_a_state_that_does_not_mount(machine: Machine, lying: RecordedWorkload) -> None:
     index, outcomes = refused(machine, lying)
     recover = lying.target.recover_wire(walk=False, fsck=True)
     observation = machine.execute(lying.source, index, outcomes[0]["choices"], recover)["observation"]

@@ -15,7 +15,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.machine import Event, Machine, MachineSettings
 from postcrash.model import WorkloadBuilder
 
-from .conftest import Record, Recorded, intervals_of
+from .conftest import Record, RecordedWorkload, intervals_of
 
 TIMEOUT_S = 3.0
 WORKLOAD = WorkloadBuilder().begin().creat("A").write("A", 0, 12288).fsync("A").build("victim")
@@ -35,12 +35,12 @@ def fragile(settings: MachineSettings) -> Iterator[Machine]:
         yield machine
 
 
-def explore(machine: Machine, recorded: Recorded) -> Iterator[Event]:
+def explore(machine: Machine, recorded: RecordedWorkload) -> Iterator[Event]:
     """Brute force, for hundreds of recoveries."""
     return machine.explore(recorded.source, recorded.recover(), Budget(400), recheck_share=0.0, brute_force=True)
 
 
-def explore_while(machine: Machine, recorded: Recorded, disturb: int) -> list[Event]:
+def explore_while(machine: Machine, recorded: RecordedWorkload, disturb: int) -> list[Event]:
     """Explore, and send the guest the signal `disturb` once recoveries are under way."""
     events: list[Event] = []
     disturbed = False
@@ -85,7 +85,7 @@ def test_closing_a_machine_ends_a_request_in_progress(fragile: Machine, record: 
     assert not running(guest)
 
 
-def explore_for_ever(machine: Machine, recorded: Recorded) -> None:
+def explore_for_ever(machine: Machine, recorded: RecordedWorkload) -> None:
     """Until something breaks."""
     while True:
         list(machine.explore(recorded.source, recorded.recover(), Budget()))

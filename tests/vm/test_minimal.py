@@ -14,7 +14,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.findings.minimize import Minimized, minimize, plan_of
+from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
 from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
@@ -69,7 +69,7 @@ def examined(plan: Plan, settings: MachineSettings, store: Store) -> Examination
     return result
 
 
-def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: bool = False) -> Minimized:
+def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: bool = False) -> MinimalFinding:
     target = target_named(finding.target)
     plan = plan_of(
         finding,

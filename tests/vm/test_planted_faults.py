@@ -17,7 +17,7 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Event, Machine, MachineSettings
 
-from .conftest import Record, Recorded, intervals_of, overwriting
+from .conftest import Record, RecordedWorkload, intervals_of, overwriting
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
@@ -130,7 +130,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     shutil.rmtree(folder)
 
 
-def outcomes(machine: Machine, recorded: Recorded, brute_force: bool) -> list[Counter[str]]:
+def outcomes(machine: Machine, recorded: RecordedWorkload, brute_force: bool) -> list[Counter[str]]:
     """Crash states by observation, for each crash interval, every file read by the kernel."""
     events = machine.explore(recorded.source, recorded.recover(), Budget(20_000, 300), brute_force=brute_force)
     return [
@@ -139,7 +139,7 @@ def outcomes(machine: Machine, recorded: Recorded, brute_force: bool) -> list[Co
     ]
 
 
-def objection(program: Path, settings: MachineSettings, recorded: Recorded, truth: list[Counter[str]]) -> str:
+def objection(program: Path, settings: MachineSettings, recorded: RecordedWorkload, truth: list[Counter[str]]) -> str:
     """What speaks against a crash disk; empty if nothing does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postcrash.harness.guests.machine.find_binary", lambda _: program)

@@ -56,7 +56,7 @@ BTRFS_SUPER_SECTOR, BTRFS_COPY_SECTOR, BTRFS_MAGIC_AT, BTRFS_MAGIC = 128, 131072
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedGuest:
     """A guest on which every recorder of its engine can watch, its kernel, and where QEMU logs."""
 
     machine: Machine
@@ -96,21 +96,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def watched(engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+def watched(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WatchedGuest]:
     """A guest of that engine, or with that kernel of the stock."""
     if engine == "qemu":
         image = request.getfixturevalue("image")
-        yield Watched(request.getfixturevalue("qemu"), image, request.getfixturevalue("qemu_log"))
+        yield WatchedGuest(request.getfixturevalue("qemu"), image, request.getfixturevalue("qemu_log"))
         return
     kernel = find_kernel() if engine == "uml" else choose_kernel("auto", engine, cache_folder())
     settings = settings_for(kernel, guest_root(kernel, cache_folder()))
     log = tmp_path_factory.mktemp("qemu") / "log" if isinstance(settings.engine, Qemu) else None
     settings = with_all_recorders(settings, log) if log else settings_for_recorders(settings, [DM_LOG_WRITES])
     with Machine(settings, 0) as booted:
-        yield Watched(booted, kernel, log)
+        yield WatchedGuest(booted, kernel, log)
 
 
-def run(watched: Watched, target_name: str, workload: Workload, folder: Path) -> Run:
+def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> Run:
     """Run a workload once, with all recorders."""
     target = target_named(target_name)
     base = base_image(target, cache_folder() / "bases")
@@ -128,7 +130,7 @@ def run(watched: Watched, target_name: str, workload: Workload, folder: Path) ->
     return Run(below, above, read_blktrace(content, "queued"))
 
 
-def is_refused(watched: Watched, target_name: str, workload: Workload, folder: Path) -> bool:
+def is_refused(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> bool:
     """Whether the kernel lacks the file system, or that an operation of the workload; then the run says so."""
     target = target_named(target_name)
     if not has_file_system(watched.kernel, target.fstype):
@@ -142,7 +144,7 @@ def is_refused(watched: Watched, target_name: str, workload: Workload, folder: P
     return False
 
 
-def test_recorders_agree(watched: Watched, tmp_path: Path, target: str, workload: Workload) -> None:
+def test_recorders_agree(watched: WatchedGuest, tmp_path: Path, target: str, workload: Workload) -> None:
     if is_refused(watched, target, workload, tmp_path):
         return
     seen = run(watched, target, workload, tmp_path)
@@ -155,7 +157,7 @@ def test_recorders_agree(watched: Watched, tmp_path: Path, target: str, workload
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
-def test_recordings_and_recoveries_take_turns(watched: Watched, tmp_path: Path, journaled: str) -> None:
+def test_recordings_and_recoveries_take_turns(watched: WatchedGuest, tmp_path: Path, journaled: str) -> None:
     """A recording is made on a mapping of the test disk, and crash states are recovered on the disk itself.
 
     To Linux 5.10, btrfs is then one file system on two devices, of which one is older than what it knows.
@@ -173,7 +175,7 @@ def test_recordings_and_recoveries_take_turns(watched: Watched, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
-def test_what_the_file_systems_ask_for_is_seen(watched: Watched, tmp_path: Path, journaled: str) -> None:
+def test_what_the_file_systems_ask_for_is_seen(watched: WatchedGuest, tmp_path: Path, journaled: str) -> None:
     """The file system's own commit records of the operations, found by content: written with FUA, behind a flush.
 
     The recorders in the guest see FUA, those at the disk do not.
@@ -221,7 +223,7 @@ def faults(trace: Trace, *, data: bool, fua: bool) -> Iterator[tuple[str, Trace]
             yield f"{place} with FUA {other.fua}", replace(trace, requests=(*before, other, *behind))
 
 
-def test_each_planted_difference_is_found(watched: Watched, tmp_path: Path, target: str) -> None:
+def test_each_planted_difference_is_found(watched: WatchedGuest, tmp_path: Path, target: str) -> None:
     """All but those of `undecidable`. QEMU's log never tells FUA, and leaves out the flush that would."""
     if is_refused(watched, target, SMALL, tmp_path):
         return
@@ -313,7 +315,7 @@ def dropped(trace: Trace, request: Request) -> str:
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)
-def test_a_recording_with_fua(watched: Watched, tmp_path: Path, journaled: str) -> None:
+def test_a_recording_with_fua(watched: WatchedGuest, tmp_path: Path, journaled: str) -> None:
     """It has the flags of the log, and every operation."""
     target = target_named(journaled)
     base = base_image(target, cache_folder() / "bases")

@@ -21,12 +21,12 @@ from postcrash.harness.findings.reproduce import Reproducer, reproducers
 from postcrash.harness.findings.symptom import shell_tests
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.guests.script_guest import Ran, run_script, script_root
+from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import FORMS, History, Observation, Verdict, parse_workload
 from postcrash.model.tree import ROOT_PATH
-from postcrash.reports.script.shell_script import Flakey, Logged, Symptom, script
+from postcrash.reports.script.shell_script import FlakeyCut, LogCut, Symptom, script
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
@@ -118,7 +118,7 @@ def root(target: str = "ext4-current") -> Path:
     return script_root(find_kernel(), target_named(target), cache_folder())
 
 
-def run(text: str, target: str) -> Ran:
+def run(text: str, target: str) -> ScriptResult:
     return run_script(find_kernel(), root(target), target_named(target), text)
 
 
@@ -169,7 +169,7 @@ def test_every_operation_does_in_a_script_what_the_simulation_says(text: str, ta
             workload,
             list(history.trees),
             Symptom("tree", shown, ()),
-            Flakey(history.started),
+            FlakeyCut(history.started),
         )
         for shown in (tuple(tests), (*tests, "holds A 5:001"))
     )
@@ -204,12 +204,12 @@ def test_a_lost_write_shows_what_it_does_and_nothing_where_it_is_checked(
     settings: MachineSettings, store: Store
 ) -> None:
     finding = found(settings, store, "ext4-async-commit", "mounts", "creat a\nappend a 8192\nfsync a\n")
-    scripts = [each for each in scripts_of(finding, store) if isinstance(each.cut, Logged) and each.cut.lost]
+    scripts = [each for each in scripts_of(finding, store) if isinstance(each.cut, LogCut) and each.cut.lost]
     text = scripts[0].text
     ran = run(text, "ext4-async-commit")
     assert ran.code == 1, ran.printed
     assert run(text.replace("journal_async_commit,", ""), "ext4-async-commit").code == 0
-    nothing_lost = next(each for each in scripts_of(finding, store) if isinstance(each.cut, Logged))
+    nothing_lost = next(each for each in scripts_of(finding, store) if isinstance(each.cut, LogCut))
     assert run(nothing_lost.text, "ext4-async-commit").code == 0
 
 

@@ -11,7 +11,7 @@ from postcrash._core import Recording, intervals, write_recording
 from postcrash.model import Workload, parse_workload
 from postcrash.properties import HOTDEP13
 
-from .conftest import Record, Recorded
+from .conftest import Record, RecordedWorkload
 
 RUNS = 15
 DIFFERENT_MAX = {"btrfs": 7}
@@ -31,7 +31,7 @@ def family(name: str) -> Workload:
     return next(each for prop in HOTDEP13 for each in prop.workloads() if each.name == name).with_tail()
 
 
-def certificate(recorded: Recorded, folder: Path) -> list[tuple[int, int, int]]:
+def certificate(recorded: RecordedWorkload, folder: Path) -> list[tuple[int, int, int]]:
     """The states of each crash interval, if the disk takes each block on its own and is done with it at once."""
     recording = Recording(recorded.source.recording)
     events: list[tuple[Any, ...]] = []

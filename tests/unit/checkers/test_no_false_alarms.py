@@ -97,7 +97,7 @@ def ends_in(tree: Tree, path: str, wanted: set[Link]) -> bool:
 
 
 @dataclass
-class Kept:
+class KeptOperations:
     """The operations that a crash at `history` keeps for certain."""
 
     history: History
@@ -210,7 +210,7 @@ def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Worklo
     returned = data.draw(st.integers(first, count), "returned")
     started = data.draw(st.integers(returned, min(returned + 1, count)), "started")
     history = History(workload, started, returned)
-    kept = Kept(history).indices
+    kept = KeptOperations(history).indices
     remains = Remains(history)
     for index in range(started):
         operation = workload.operations[index]
@@ -238,7 +238,7 @@ def test_the_lossy_file_system_loses_what_it_may(returned: int) -> None:
         ),
     )
     history = History(workload, returned, returned)
-    assert Kept(history).indices == ({0, 1, 3} if returned == 5 else {1})
+    assert KeptOperations(history).indices == ({0, 1, 3} if returned == 5 else {1})
 
 
 # What a crash must not leave

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from ...mutants.mutant import Mutant
-from ...mutants.results import Measured, Results, Row, markdown, summary
-from ...mutants.stages import Found, Outcome
+from ...mutants.results import Measurements, Results, Row, markdown, summary
+from ...mutants.stages import MutantFinding, Outcome
 
 NOTHING = Outcome("ace", None, 292, 8.0, "holds")
-FOUND = Outcome("full", Found("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
+FOUND = Outcome("full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
 STOCK = Outcome("ace", None, 292, 8.0, "violated", ("durability: a|b",))
 
 
@@ -17,7 +17,7 @@ HELD = Outcome("full", None, 952, 20.0, "holds")
 
 def row(name: str, *outcomes: Outcome, equivalent: str = "", missed: str = "") -> Row:
     mutant = Mutant(name, "fs/x/x.c", "flush", "a;", "", "Nothing is true.", "xfs", equivalent, missed)
-    return Row(mutant, Measured("key", "xfs", outcomes))
+    return Row(mutant, Measurements("key", "xfs", outcomes))
 
 
 ROWS = (
@@ -31,7 +31,7 @@ ROWS = (
 
 def test_what_is_kept_is_read_again_but_not_under_another_key(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    measured = Measured("key", "xfs", (NOTHING, FOUND, STOCK))
+    measured = Measurements("key", "xfs", (NOTHING, FOUND, STOCK))
     results.put("m", measured)
     assert results.get("m", "key") == measured
     assert results.get("m", "another key") is None
@@ -39,10 +39,10 @@ def test_what_is_kept_is_read_again_but_not_under_another_key(tmp_path: Path) ->
 
 
 def test_workloads_and_seconds_are_those_of_all_stages() -> None:
-    measured = Measured("key", "xfs", (NOTHING, FOUND))
+    measured = Measurements("key", "xfs", (NOTHING, FOUND))
     assert (measured.stage, measured.workloads, measured.seconds) == ("full", 297, 9.6)
     assert measured.found == FOUND.found
-    assert Measured("key", "xfs", (NOTHING,)).found is None
+    assert Measurements("key", "xfs", (NOTHING,)).found is None
 
 
 def test_the_summary_counts_each_mutant_once() -> None:
@@ -52,7 +52,7 @@ def test_the_summary_counts_each_mutant_once() -> None:
 
 
 def test_the_table_tells_what_was_found_and_what_was_not() -> None:
-    page = markdown(ROWS, {"xfs": Measured("key", "xfs", (STOCK,))}, "UML 6.1.176", STAGES)
+    page = markdown(ROWS, {"xfs": Measurements("key", "xfs", (STOCK,))}, "UML 6.1.176", STAGES)
     assert "| late | Nothing is true. | xfs | full | durability | 297 | 10 |" in page
     assert "| missed | Nothing is true. | xfs | **not found** | – | 1244 | 28 |" in page
     assert "| same | Nothing is true. | xfs | equivalent | – | 1244 | 28 |" in page

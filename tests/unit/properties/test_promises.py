@@ -12,8 +12,8 @@ from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties.promises import (
     RULES,
-    Said,
     Standing,
+    Statements,
     said_of,
     standing_text,
     unknown_names,
@@ -176,7 +176,7 @@ def test_the_four_standings() -> None:
 
 def test_only_what_was_promised_counts() -> None:
     promised, silent = (said_of(target_named(name), "cache", "P5") for name in ("ext4-current", "btrfs"))
-    judged: list[tuple[Verdict, Said]] = [(VIOLATED, silent), (UNDECIDED, silent), (HOLDS, promised)]
+    judged: list[tuple[Verdict, Statements]] = [(VIOLATED, silent), (UNDECIDED, silent), (HOLDS, promised)]
     assert verdict_on_promises(judged) is HOLDS
     assert verdict_on_promises([*judged, (UNDECIDED, promised)]) is UNDECIDED
     assert verdict_on_promises([*judged, (VIOLATED, promised)]) is VIOLATED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import simulate
-from postcrash.recorders.strace import Imported, StraceError, import_strace, prepare
+from postcrash.recorders.strace import ImportedTrace, StraceError, import_strace, prepare
 from postcrash.recorders.strace.arguments import ArgumentsError, split, string
 
 ROOT = "/r"
@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "trace"
 
 
-def imported(file: Path, *lines: str) -> Imported:
+def imported(file: Path, *lines: str) -> ImportedTrace:
     """Lines without a thread are thread 1's."""
     text = "".join(f"{line if line[0].isdigit() else f'1 {line}'}\n" for line in lines)
     file.write_text(text, encoding="latin-1")

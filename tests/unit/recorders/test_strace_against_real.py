@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import Entry, Tree, simulate
-from postcrash.recorders.strace import Imported, import_strace, prepare
+from postcrash.recorders.strace import ImportedTrace, import_strace, prepare
 from postcrash.recorders.strace.arguments import descriptor
 from postcrash.recorders.strace.reader import read_calls
 
@@ -19,11 +19,11 @@ PROGRAM = Path(__file__).with_name("strace_program.py")
 STEPS = 200
 
 
-def imported(trace: Path, root: Path, before: Path | None = None) -> Imported:
+def imported(trace: Path, root: Path, before: Path | None = None) -> ImportedTrace:
     return import_strace(trace, prepare(root, before), "program")
 
 
-def written_bytes(imported: Imported, trees: list[Tree], entry: Entry) -> list[int | None]:
+def written_bytes(imported: ImportedTrace, trees: list[Tree], entry: Entry) -> list[int | None]:
     """The bytes of a simulated file as the program wrote them; None where the trace does not have them."""
     found: list[int | None] = [0] * entry.size
     operations = imported.workload.operations
@@ -47,7 +47,7 @@ def assert_same_file(path: Path, entry: Entry, content: list[int | None]) -> Non
     assert [None if byte is None else there for byte, there in zip(content, real, strict=True)] == content
 
 
-def assert_same_tree(root: Path, imported: Imported) -> int:
+def assert_same_tree(root: Path, imported: ImportedTrace) -> int:
     """Compare the folder with what the workload simulates to; the number of bytes that were compared."""
     trees = simulate(imported.workload)
     paths = {str(path.relative_to(root)): path for path in root.rglob("*")}
@@ -77,7 +77,7 @@ def nameless_sizes(trace: Path, root: Path) -> set[int]:
     return sizes
 
 
-def assert_same_held(trace: Path, root: Path, imported: Imported) -> int:
+def assert_same_held(trace: Path, root: Path, imported: ImportedTrace) -> int:
     """Compare the files without a name that are open when the program exits; how many operations act on handles."""
     trees, operations = simulate(imported.workload), imported.workload.operations
     last = max(call.line for call in read_calls(trace))

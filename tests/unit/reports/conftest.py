@@ -10,7 +10,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.model import Verdict, pattern
-from postcrash.properties.promises import Clause, Said
+from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Cell, Finding, finding_id, recording_id, state_id
 
@@ -18,7 +18,7 @@ WORKLOAD = "creat A\nappend A 4096\n---\ncreat B\nwrite B 0 5000\nrename B A\nco
 MESSAGE = "rename B A (operation 5): A is 5000 bytes long; of its bytes, 0 to 5000 are zero"
 DISK_SECTORS = 4096
 
-PROMISED = Said(Clause("rule", "It is so.", "fs(5)"), None)
+PROMISED = Statements(Clause("rule", "It is so.", "fs(5)"), None)
 Event = tuple[Any, ...]
 MakeCell = Callable[..., Cell]
 

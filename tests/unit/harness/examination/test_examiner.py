@@ -77,7 +77,7 @@ class FakeMachine:
         return self.lost
 
 
-class Asked:
+class RememberingJudge:
     """A judge that is content and remembers at which instants it was asked."""
 
     name = "asked"
@@ -147,7 +147,7 @@ def test_what_was_not_looked_at_leaves_the_crashes_within_recovery_undecided(tmp
 def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> None:
     instants = [(0, 0), (1, 0), (1, 1)]
     wire = [{"event": event, "started": s, "returned": r} for event, (s, r) in enumerate(instants)]
-    within, run = Asked(), Asked()
+    within, run = RememberingJudge(), RememberingJudge()
     other = interval(([], observation({**FILE, "segments": [[0, 512, "zero"]]})))
     examined(tmp_path, interval(([], observation()), within=WITHIN, instants=wire), other, judges=(within,))
     result = examined(
@@ -160,7 +160,7 @@ def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> Non
     assert (result.instants, result.states, result.covered) == (3, 6, 6)
 
 
-class AskedOfContents(Asked):
+class LookingJudge(RememberingJudge):
     """The same, and it looks at the contents of `a`."""
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
@@ -174,7 +174,7 @@ def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
     """One that did is asked for in each crash interval, for what its versions lose depends on that."""
     versions = [[[0, 512, "zero"]], [[0, 512, "stale"]]]
     unsettled = observation({**FILE, "segments": [{"start": 0, "end": 512, "component": 0, "versions": versions}]})
-    settled, looked, both = observation(), Asked(), AskedOfContents()
+    settled, looked, both = observation(), RememberingJudge(), LookingJudge()
     other = interval(([], settled), instants=[{"event": 3, "started": 1, "returned": 1}])
     examined(
         tmp_path, interval(([], settled)), interval(([], settled)), other, interval(([], settled)), judges=(looked,)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from postcrash.harness.expectations.difference import Shown
+from postcrash.harness.expectations.difference import ReferenceOutcomes
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
@@ -20,8 +20,8 @@ def outcome(*entries: Entry, errno: int = 0) -> Observation:
     return Observation(errno, Tree(entries))
 
 
-def shown(*entries: Entry) -> Shown:
-    known = Shown()
+def shown(*entries: Entry) -> ReferenceOutcomes:
+    known = ReferenceOutcomes()
     known.add(NOW, outcome(*entries))
     return known
 

@@ -11,7 +11,7 @@ from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import Verdict
 from postcrash.properties import TORN_BLOCKS
-from postcrash.properties.promises import PRACTICE_RULES, RULES, Said, unknown_names
+from postcrash.properties.promises import PRACTICE_RULES, RULES, Statements, unknown_names
 from postcrash.reports.store.records import Cell
 from postcrash.targets import target_named
 
@@ -120,7 +120,7 @@ def test_an_unknown_level_is_refused() -> None:
 def test_a_table_s_contract_has_what_holds(tmp_path: Path) -> None:
     verdicts = {"P1": Verdict.HOLDS, "P2": Verdict.VIOLATED, "P3": Verdict.UNDECIDED}
     cells = [
-        Cell("ext2", name, verdict, 9, 8, 7, 6, 5, None, "", "k", "cache", Said(None, None))
+        Cell("ext2", name, verdict, 9, 8, 7, 6, 5, None, "", "k", "cache", Statements(None, None))
         for name, verdict in verdicts.items()
     ]
     made = Contract.of(cells, "k", "cache")

@@ -9,13 +9,13 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination.campaign import Batch, Crew, Done
+from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.hunting import hunt as module
-from postcrash.harness.hunting.hunt import Hunted, Selection, hunt
+from postcrash.harness.hunting.hunt import HuntResult, Selection, hunt
 from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding, recording_id
 from postcrash.reports.store.store import Store
@@ -74,7 +74,7 @@ class Pretence:
         scratch: Callable[[], Path],
         progress: object,
         until: float | None = None,
-    ) -> Iterator[Done]:
+    ) -> Iterator[FinishedPlan]:
         for number, each in chain.from_iterable(todo):
             self.ran.append(each.workload.name)
             try:
@@ -83,7 +83,7 @@ class Pretence:
                 return
             path = scratch()
             if isinstance(said, OperationFailedError):
-                yield Done(number, each, path, said)
+                yield FinishedPlan(number, each, path, said)
                 continue
             recording = "r-clean"
             if said:
@@ -95,16 +95,16 @@ class Pretence:
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
             result.certificates = [{"index": 0}]
-            done = Done(number, each, path, result)
+            done = FinishedPlan(number, each, path, result)
             yield done
             done.remove()
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Hunted, list[str]]]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[HuntResult, list[str]]]:
     """Hunts with a behaviour, always in the same store; gives the result and which workloads were run for it."""
 
-    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[Hunted, list[str]]:
+    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[HuntResult, list[str]]:
         pretence = Pretence(behaviour)
         pretence.relevant = relevant
         monkeypatch.setattr(module, "examine_all", pretence)
@@ -117,7 +117,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     return hunted
 
 
-Run = Callable[..., tuple[Hunted, list[str]]]
+Run = Callable[..., tuple[HuntResult, list[str]]]
 
 
 def clean(_workload: Workload) -> list[str]:

@@ -11,7 +11,7 @@ from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting import hunt as hunt_module
 from postcrash.harness.hunting import random_hunt as module
-from postcrash.harness.hunting.hunt import Hunted
+from postcrash.harness.hunting.hunt import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store
@@ -20,7 +20,7 @@ from postcrash.workloads import GRAMMARS
 from .test_hunt import CREW, Behaviour, Pretence, Silent, clean, plan
 
 FULL = GRAMMARS["full"]
-Run = Callable[..., tuple[Hunted, list[str]]]
+Run = Callable[..., tuple[HuntResult, list[str]]]
 
 
 def word_pairs(_recording: Recording, workload: Workload, _result: Examination) -> set[str]:
@@ -34,7 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def hunted(
         behaviour: Behaviour, limit: int, seed: int = 1, folder: str = "store", guided: bool = True
-    ) -> tuple[Hunted, list[str]]:
+    ) -> tuple[HuntResult, list[str]]:
         ran: list[str] = []
 
         def noted(workload: Workload) -> list[str] | OperationFailedError:

@@ -16,7 +16,7 @@ from postcrash._core import Recording, write_recording
 from postcrash.model import stale
 from postcrash.reports.explanation import disk_image, programs
 from postcrash.reports.explanation.block_names import Names, block_names
-from postcrash.reports.explanation.block_part import Written
+from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 
 MIB = 1 << 20
@@ -59,14 +59,14 @@ def xfs(tmp_path: Path) -> Path:
     return made(tmp_path, 300, "mkfs.xfs", "-q")
 
 
-def at(image: Path, start: int, length: int = 4096) -> Written:
+def at(image: Path, start: int, length: int = 4096) -> DiskWrite:
     """A write that put there what is there."""
     with image.open("rb") as file:
         file.seek(start)
-        return Written(start, file.read(length))
+        return DiskWrite(start, file.read(length))
 
 
-def named(fstype: str, image: Path, *written: Written, ends: tuple[Written, ...] = ()) -> Names:
+def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, ...] = ()) -> Names:
     """The names of writes on a disk that is as they left it at the crash; `ends` come after that."""
     path = image.with_suffix(".pcr")
     events = [("durable",)]
@@ -118,7 +118,7 @@ def test_ext4_journal_copies_are_of_something(ext4: Path) -> None:
 
 def test_a_block_that_was_written_again_keeps_only_what_its_place_says(ext4: Path) -> None:
     commit = next(start for start, kind, _ in journal_blocks(ext4) if kind == 2)
-    others = Written(commit, os.urandom(4096)), Written(0, at(ext4, 0).data)
+    others = DiskWrite(commit, os.urandom(4096)), DiskWrite(0, at(ext4, 0).data)
     path = ext4.with_suffix(".pcr")
     write_recording(path, ext4.stat().st_size // 512, "{}", [("durable",)])
     names = block_names("ext4", Recording(path), ext4, 1, others).names

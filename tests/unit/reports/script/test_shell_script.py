@@ -11,7 +11,7 @@ from postcrash.model import parse_workload, simulate
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_parts import REPLAY
-from postcrash.reports.script.shell_script import Cut, Flakey, Logged, Symptom, script
+from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom, script
 from postcrash.reports.store.explained import ExplainedWrite
 from postcrash.targets import TARGETS, target_named
 
@@ -25,7 +25,7 @@ Entry = tuple[int, int, int, bytes]
 """Sector, number of sectors, flags, data or the text of a mark."""
 
 
-@pytest.mark.parametrize("cut", [Flakey(5), Logged(5, 0), Logged(5, 1, (LOST,)), Logged(5, 0, (), False)])
+@pytest.mark.parametrize("cut", [FlakeyCut(5), LogCut(5, 0), LogCut(5, 1, (LOST,)), LogCut(5, 0, (), False)])
 @pytest.mark.parametrize("symptom", [TREE, Symptom("mount", (), ()), Symptom("fsck", (), ())])
 def test_every_form_is_shell_for_every_target(cut: Cut, symptom: Symptom) -> None:
     for target in TARGETS:
@@ -40,7 +40,7 @@ def test_every_form_is_shell_for_every_target(cut: Cut, symptom: Symptom) -> Non
 
 def test_an_operation_in_progress_runs_behind_the_mark() -> None:
     inside, after = (
-        script("t", target_named("xfs"), WORKLOAD, simulate(WORKLOAD), TREE, Logged(5, 0, (), is_inside))
+        script("t", target_named("xfs"), WORKLOAD, simulate(WORKLOAD), TREE, LogCut(5, 0, (), is_inside))
         for is_inside in (True, False)
     )
     assert "fsync" in function(inside, "last_operation") and "fsync" not in function(inside, "operations")
@@ -49,14 +49,14 @@ def test_an_operation_in_progress_runs_behind_the_mark() -> None:
 
 def test_a_handle_does_not_reach_from_one_shell_to_the_next() -> None:
     held = parse_workload("creat B\n---\nopen B\nrename B C\nwrite @B 0 9\nfsync @B\n", "held")
-    text = script("t", target_named("xfs"), held, simulate(held), TREE, Logged(5, 0, (), is_inside=False))
+    text = script("t", target_named("xfs"), held, simulate(held), TREE, LogCut(5, 0, (), is_inside=False))
     assert 'xfs_io -c "fsync" /proc/self/fd/$held_B' in function(text, "operations")
     with pytest.raises(NoCommandError, match=r"`fsync @B` is about a file that operations before the last opened"):
-        script("t", target_named("xfs"), held, simulate(held), TREE, Logged(5, 0))
+        script("t", target_named("xfs"), held, simulate(held), TREE, LogCut(5, 0))
 
 
 def test_a_lost_range_is_named_once_with_what_it_is() -> None:
-    cut = Logged(5, 1, (LOST, LOST))
+    cut = LogCut(5, 1, (LOST, LOST))
     text = script("t", target_named("xfs"), WORKLOAD, simulate(WORKLOAD), TREE, cut)
     assert text.count("    8+16  # inode table `") == 1
     assert 'replay 1 "${LOST[@]}"' in text

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from postcrash.model import Verdict
-from postcrash.properties.promises import Said
+from postcrash.properties.promises import Statements
 from postcrash.reports.store.records import Cell
 from postcrash.reports.store.store import APPLICATION_ID, DATABASE, SCHEMA_VERSION, Store, StoreError
 
@@ -231,7 +231,7 @@ def test_a_file_that_lost_its_end_is_refused(store: Store, folder: Path, crash: 
 )
 def test_damaged_values_are_refused(store: Store, folder: Path, crash: Any, table: str, value: str) -> None:
     store.put_finding(crash.finding)
-    store.put_cells([Cell("a", "b", Verdict.HOLDS, 1, 1, 1, 1, 1, None, "", "k", "m", Said(None, None))])
+    store.put_cells([Cell("a", "b", Verdict.HOLDS, 1, 1, 1, 1, 1, None, "", "k", "m", Statements(None, None))])
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute(f"UPDATE {table} SET value = ?", (value,))
     connection.commit()

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from postcrash.model import Verdict
-from postcrash.properties.promises import Said
+from postcrash.properties.promises import Statements
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables import page
 from postcrash.reports.tables.matrix import Column, Matrix, counted
@@ -43,7 +43,7 @@ def test_cells_have_a_verdict_for_each_kernel(matrix: Matrix) -> None:
 
 
 def test_what_nobody_promised_is_marked_once_for_all_kernels(make_cell: MakeCell) -> None:
-    said = Said(None, None)
+    said = Statements(None, None)
     old, new = make_cell("xfs", "P4", said=said), make_cell("xfs", "P4", VIOLATED, said=said)
     columns = (Column("6.1", (old,), 1, 1, 1), Column("6.12", (new,), 1, 1, 1))
     matrix = Matrix(columns, "cache", "", datetime.date.today())

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
-from postcrash.properties.promises import Clause, Said
+from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables import page
 from postcrash.reports.tables.grid import certificate, grids, mark, note, otherwise_published
@@ -164,7 +164,7 @@ def test_the_terminal_table(cells: list[Cell]) -> None:
 
 
 def test_what_nobody_promised_is_marked(make_cell: MakeCell) -> None:
-    silent, denied = Said(None, None), Said(None, Clause("no", "It is not so.", "fs(8)"))
+    silent, denied = Statements(None, None), Statements(None, Clause("no", "It is not so.", "fs(8)"))
     cells = [
         make_cell("btrfs", "P1", HOLDS, said=silent),
         make_cell("btrfs", "P3", VIOLATED, said=denied),
