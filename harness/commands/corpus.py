@@ -17,6 +17,7 @@ from postcrash.harness.commands.options import (
     json_option,
     kernel_options,
     kinds_options,
+    one_disk_option,
 )
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
@@ -42,6 +43,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
 @kinds_options
+@one_disk_option
 @expect_option(PRACTISED)
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
@@ -53,6 +55,7 @@ def corpus(
     folder: Path,
     targets: Sequence[str],
     kinds: frozenset[str],
+    one_disk: bool,
     expected: Expectation,
     how: Exploration,
     guests: int | None,
@@ -64,6 +67,7 @@ def corpus(
 
     Workloads are the files whose names end in .ops (docs/workloads.md). One that is called after a file system, such as
     xfs-121.ops, is run on targets with that one only. `commit`, `sync` and `checkpoint` are added at the end of each.
+    Each is run on a disk that completes writes at once and on one that holds them back; a cell has the worse verdict.
 
     \b
     ✓ holds: every crash state was covered, and no judge objects
@@ -85,9 +89,10 @@ def corpus(
         )
     workloads = _workloads(folder)
     known = load_known(folder, Path(markdown).parent if markdown not in (None, "-") else Path())
-    question = Question(workloads, targets_named(session, targets), expected, kinds, how, known)
+    disks = how.disks(one=one_disk)
+    question = Question(workloads, targets_named(session, targets), expected, kinds, how, known, disks)
     asked = [ask(session, name, question) for name in kernel_names(session.kernel_name)]
-    with TerminalProgress(len(asked) * sum(1 for _ in question.pairs)) as progress:
+    with TerminalProgress(len(asked) * len(disks) * sum(1 for _ in question.pairs)) as progress:
         columns = tuple(answer(session, each, question, guests, progress, fresh=fresh) for each in asked)
     asked_of = {workload.name for workload, _ in question.pairs}
     table = CorpusTable(

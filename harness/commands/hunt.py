@@ -16,6 +16,7 @@ from postcrash.harness.commands.options import (
     json_option,
     kernel_options,
     kinds_options,
+    one_disk_option,
     promised_option,
     time_option,
 )
@@ -41,8 +42,6 @@ from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, Space
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
-BOTH_DISKS = (None, 1)
-"""One completes writes at once; the other holds them back, in an order drawn from this seed."""
 RANDOM_RECOVERIES = 1000
 """For one workload of a random hunt, unless --budget is given."""
 ENOUGH = 200
@@ -106,11 +105,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
     show_default=True,
     help="Look for the smallest workload of each group of findings.",
 )
-@click.option(
-    "--one-disk",
-    is_flag=True,
-    help="Only a disk that completes writes at once; else also one that holds them back, as --held alone does.",
-)
+@one_disk_option
 @time_option
 @expect_option("practice")
 @exploration_options
@@ -155,7 +150,7 @@ def hunt(
       postcrash hunt --random --target f2fs --time 1h
     """
     started = time.monotonic()
-    disks = (how.held,) if one_disk or how.held is not None else BOTH_DISKS
+    disks = how.disks(one=one_disk)
     selection: Selection | RandomSelection
     if is_random:
         how = _for_random(how)

@@ -32,6 +32,12 @@ def promised_option(command: _Command) -> _Command:
     return click.option("--promised", is_flag=True, help=help_text)(command)
 
 
+def one_disk_option(command: _Command) -> _Command:
+    """`--one-disk`."""
+    help_text = "Only a disk that completes writes at once; else also one that holds them back, as --held alone does."
+    return click.option("--one-disk", is_flag=True, help=help_text)(command)
+
+
 def expect_option(default: str) -> Callable[[_Command], _Command]:
     """`--expect`, as the argument `expected`."""
     told = "; ".join(f"{level}: {text}" for level, text in LEVELS.items())

@@ -6,6 +6,9 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.repair import Recovery
 
+BOTH_DISKS = (None, 1)
+"""A disk that completes writes at once, and one that holds them back in an order drawn from this seed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
@@ -28,3 +31,7 @@ class Exploration:
     held: int | None = None
     recorder: str = AUTO
     recovery: Recovery = "mount"
+
+    def disks(self, *, one: bool) -> tuple[int | None, ...]:
+        """Those on which a workload is looked at: both, unless the user wants `one` or has chosen how it completes."""
+        return (self.held,) if one or self.held is not None else BOTH_DISKS

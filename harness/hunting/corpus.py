@@ -16,7 +16,7 @@ from postcrash.harness.hunting.causes import without_numbers
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
-from postcrash.model import Verdict, Workload
+from postcrash.model import Verdict, Workload, worst
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.corpus import Column, Objection, Result
 from postcrash.targets import TARGETS, Target
@@ -26,7 +26,11 @@ FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked on each kernel. `kinds` are the kinds of recovery, as `kind_of` calls them."""
+    """What is asked on each kernel.
+
+    kinds  the kinds of recovery, as `kind_of` calls them
+    disks  each workload is run on each of these: when the disk completes writes, as `Exploration.held`
+    """
 
     workloads: Sequence[Workload]
     targets: Sequence[Target]
@@ -34,6 +38,7 @@ class Question:
     kinds: frozenset[str]
     how: Exploration
     known: Sequence[KnownObjections] = ()
+    disks: Sequence[int | None] = (None,)
 
     @property
     def pairs(self) -> Iterator[tuple[Workload, Target]]:
@@ -76,8 +81,10 @@ def answer(
         plans = _plans(session, kernel, pairs, question)
         crew = session.crew(guests, kernel)
         results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True)
-        for (workload, target), plan, result in zip(pairs, plans, results, strict=True):
-            found[workload.name, target.name] = _result(plan, result, question)
+        for plan, examined in zip(plans, results, strict=True):
+            place = plan.workload.name, plan.target.name
+            result = _result(plan, examined, question)
+            found[place] = joined(found[place], result) if place in found else result
     for workload, target in question.pairs:
         absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} has no {target.fstype}")
         found.setdefault((workload.name, target.name), absent)
@@ -99,7 +106,11 @@ def _plans(session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]
         )
         for target in dict.fromkeys(target for _, target in pairs)
     }
-    return [replace(outlines[target.name], workload=workloads[workload.name]) for workload, target in pairs]
+    return [
+        replace(outlines[target.name], workload=workloads[workload.name], how=replace(question.how, held=held))
+        for workload, target in pairs
+        for held in question.disks
+    ]
 
 
 def _result(plan: Plan, examined: Examination, question: Question) -> Result:
@@ -116,6 +127,22 @@ def _result(plan: Plan, examined: Examination, question: Question) -> Result:
         objections=tuple(_objection(plan, finding, question) for finding in examined.findings),
         states=examined.covered,
         recoveries=examined.recoveries,
+    )
+
+
+def joined(first: Result, second: Result) -> Result:
+    """One result of a workload that was run on two disks. Of a judge who objects on both, only the first is told."""
+    judges = {objection.judge for objection in first.objections}
+    others = (objection for objection in second.objections if objection.judge not in judges)
+    verdict = worst((first.verdict, second.verdict))
+    return replace(
+        first,
+        verdict=verdict,
+        absent=first.absent or second.absent,
+        reason=(first.reason or second.reason) if verdict is Verdict.UNDECIDED else "",
+        objections=(*first.objections, *others),
+        states=first.states + second.states,
+        recoveries=first.recoveries + second.recoveries,
     )
 
 

@@ -41,7 +41,7 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload on one target and kernel.
+    """One workload on one target and kernel, on all disks on which it was run.
 
     absent      why it could not be run there, if the file system or the kernel lacks something; else empty
     reason      why it is undecided; else empty

@@ -13,7 +13,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import load_known, page_of
-from postcrash.harness.hunting.corpus import Question
+from postcrash.harness.hunting.corpus import Question, joined
 from postcrash.model import Verdict, parse_workload
 from postcrash.reports.tables.corpus import Column, CorpusTable, Objection, Result, corpus_markdown
 from postcrash.targets import target_named
@@ -128,6 +128,20 @@ def test_the_page_has_every_objection_and_every_reason() -> None:
     assert "- ? xfs on 6.1: b: the budget is spent" in text
     assert "- – f2fs on 6.1, 7.2: f2fs-c: no reflink" in text
     assert "- 7.2 (UML 7.2.7): 3 runs, about 10^20 crash states covered with 7 recoveries" in text
+
+
+def test_of_two_disks_a_cell_has_the_worse_verdict() -> None:
+    at_once = Result("a", "xfs", HOLDS, states=5, recoveries=3)
+    held_back = Result("a", "xfs", VIOLATED, objections=(objection("f-1"),), states=6, recoveries=4)
+    spent = Result("a", "xfs", UNDECIDED, reason="the budget is spent")
+    assert joined(at_once, held_back) == joined(held_back, at_once)
+    assert joined(at_once, held_back) == Result(
+        "a", "xfs", VIOLATED, objections=(objection("f-1"),), states=11, recoveries=7
+    )
+    assert joined(at_once, spent) == Result("a", "xfs", UNDECIDED, reason="the budget is spent", states=5, recoveries=3)
+    assert joined(spent, held_back).reason == ""
+    both = joined(held_back, Result("a", "xfs", VIOLATED, objections=(objection("f-2"),)))
+    assert [each.finding for each in both.objections] == ["f-1"]
 
 
 def test_nothing_that_could_be_run_is_no_pass() -> None:
