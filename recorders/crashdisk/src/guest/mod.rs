@@ -323,7 +323,7 @@ impl Guest {
     /// Serve the requests in the disk's ring, with one interrupt for all that are answered; tells whether there were any.
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         let requests = take(&mut self.ports[Device::Test as usize])?;
-        let found = !requests.is_empty();
+        let (found, mut answered) = (!requests.is_empty(), false);
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
             match request.kind {
@@ -331,8 +331,10 @@ impl Guest {
                     self.held.hold(request);
                     continue;
                 }
-                Kind::Write { sector, ref data } => self.release(sector, (data.len() / SECTOR_BYTES) as u64, disk)?,
-                Kind::Zero { sector, sectors, .. } => self.release(sector, sectors, disk)?,
+                Kind::Write { sector, ref data } => {
+                    answered |= self.release(sector, (data.len() / SECTOR_BYTES) as u64, disk)?;
+                }
+                Kind::Zero { sector, sectors, .. } => answered |= self.release(sector, sectors, disk)?,
                 _ => {}
             }
             let may_wait = matches!(request.kind, Kind::Write { .. } | Kind::Zero { .. } | Kind::Flush);
@@ -341,19 +343,19 @@ impl Guest {
                 self.pending.add(request, id);
                 continue;
             }
-            self.fill_in(vec![request], disk)?;
+            answered |= self.fill_in(vec![request], disk)?;
             disk.completed(id)?;
         }
-        if found {
+        if answered {
             self.notify();
         }
         Ok(found)
     }
 
-    /// Answer held reads of sectors that are about to change; the guest is not told yet.
-    fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<(), GuestError> {
+    /// Answer held reads of sectors that are about to change; tells whether there were any. The guest is not told yet.
+    fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         if self.held.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let requests = self.held.overlapping(sector, sectors);
         self.fill_in(requests, disk)
@@ -361,23 +363,21 @@ impl Guest {
 
     /// Do what the requests ask, complete them and tell the guest.
     fn answer(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
-        let any = !requests.is_empty();
-        self.fill_in(requests, disk)?;
-        if any {
+        if self.fill_in(requests, disk)? {
             self.notify();
         }
         Ok(())
     }
 
-    /// Do what the requests ask and put them into the ring of those that are done.
-    fn fill_in(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
-        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(()) };
+    /// Do what the requests ask and put them into the ring of those that are done; tells whether there were any.
+    fn fill_in(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<bool, GuestError> {
+        let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(false) };
         for request in &requests {
             let (data, status) = execute(&request.kind, disk, self.config.disk_sectors);
             let written = request.answer(&connection.memory, &data, status)?;
             connection.queue.complete(request.head, written);
         }
-        Ok(())
+        Ok(!requests.is_empty())
     }
 
     /// Interrupt the guest for what its disk has done.
