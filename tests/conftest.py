@@ -6,6 +6,7 @@ calls `pytest.skip` itself is treated alike: nothing is reported as passed that 
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
@@ -15,6 +16,10 @@ from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 settings.load_profile("untimed")
+
+# A shell starts what runs in the background with SIGINT ignored, and programs that tests start would inherit that: then
+# Ctrl-C could not be tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 VM_TESTS = ROOT / "tests/vm"
