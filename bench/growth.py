@@ -59,7 +59,7 @@ FAMILIES: tuple[Callable[[int], Workload], ...] = (loose, spool, rollback_journa
 
 
 @dataclass(frozen=True)
-class Point:
+class Measurement:
     """One recording explored whole: blocks in flight in the largest epoch, crash states, recoveries, seconds."""
 
     family: str
@@ -71,7 +71,7 @@ class Point:
     seconds: float
 
 
-def measured(machine: Machine, workload: Workload, name: str, blocks: int, recording: Path) -> Point:
+def measured(machine: Machine, workload: Workload, name: str, blocks: int, recording: Path) -> Measurement:
     """Record and explore."""
     target = target_named(name)
     base = base_image(target, cache_folder() / "bases")
@@ -84,13 +84,13 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     states = sum(int(interval["covered"]) for interval in intervals)
     left_out = " (not all)" if any(interval["left_out"] for interval in intervals) else ""
     seconds = time.monotonic() - started
-    return Point(
+    return Measurement(
         *(workload.name, name, blocks, largest, f"{float(states):.0e}{left_out}"),
         *(last["recoveries"], seconds),
     )
 
 
-def plot(points: list[Point], file: Path) -> None:
+def plot(points: list[Measurement], file: Path) -> None:
     """One panel a target: a line for each family, and the line of one recovery a block."""
     pyplot.rcParams["svg.hashsalt"] = "postcrash"  # the same points give the same file
     figure, panels = pyplot.subplots(1, len(TARGETS), figsize=(11, 3.6), sharey=True, layout="constrained")

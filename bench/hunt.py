@@ -28,7 +28,7 @@ from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation
-from postcrash.workloads import GRAMMARS, Space
+from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
 P = ParamSpec("P")
@@ -153,7 +153,7 @@ def main() -> None:
         for name in options.target or TARGETS:
             plan = plan_on(session, name)
             for length, sample in ((1, None), (2, options.sample)):
-                selection = Selection(Space(GRAMMARS["ace"], length), sample=sample)
+                selection = Selection(WorkloadSpace(GRAMMARS["ace"], length), sample=sample)
                 alone = Selection(selection.space, sample=min(100, sample or 100))
                 found = {**one_guest(session, plan, alone), **whole_hunt(session, plan, selection)}
                 figures[f"{name}, {length} operation{'s' * (length > 1)}"] = found

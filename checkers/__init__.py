@@ -5,7 +5,7 @@ checker is one file with a class that follows `Checker`, and one line here.
 """
 
 from postcrash.checkers.boots import Boots
-from postcrash.checkers.checker import CannotTellError, Checker, Finding
+from postcrash.checkers.checker import CannotTellError, Checker, Objection
 from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.fsck import Fsck
@@ -46,4 +46,4 @@ def checker_named(name: str) -> Checker:
     raise UnknownCheckerError(f"no checker is called {name!r}: there are {names}")
 
 
-__all__ = ["CHECKERS", "PRACTICE", "CannotTellError", "Checker", "Finding", "UnknownCheckerError", "checker_named"]
+__all__ = ["CHECKERS", "PRACTICE", "CannotTellError", "Checker", "Objection", "UnknownCheckerError", "checker_named"]

@@ -6,7 +6,7 @@ it left, systemd enters its emergency mode and sysvinit a shell for the administ
 the program.
 """
 
-from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
+from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
 from postcrash.checkers.exit_status import why_not_repaired
 from postcrash.model import History, Observation
 
@@ -26,7 +26,7 @@ class Boots:
         "boot", "the repair before the mount goes well", "it asks for a person", (f'[ "$status" -ge {STOPS} ]',)
     )
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """A status of 4 and more. Raises `CannotTellError` where the program did not get to the end.
 
         What the program printed is left to the explanation, so that the findings of a hunt stay together.
@@ -38,7 +38,7 @@ class Boots:
             raise CannotTellError(f"the program before the mount {reason}")
         if result.status < STOPS:
             return None
-        return Finding(self.name, f"exit status {result.status}: the boot needs a person")
+        return Objection(self.name, f"exit status {result.status}: the boot needs a person")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """It was run."""

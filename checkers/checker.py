@@ -7,7 +7,7 @@ from postcrash.model import History, Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Objection:
     """What is wrong with one crash state.
 
     checker  name of the checker that says so
@@ -91,7 +91,7 @@ class Checker(Protocol):
         """How the script of a report sees what is wrong."""
         ...
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first thing wrong with `observation`, recovered after a crash at `history`; None if nothing is."""
         ...
 

@@ -51,8 +51,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
-from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
-from postcrash.checkers.names import Broken, Names
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.names import Broken, NamePromises
 from postcrash.checkers.obligations import Contents
 from postcrash.model import History, Observation, Tree
 
@@ -67,12 +67,12 @@ class Durability:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first promise that is broken: names first, then contents, each in the order in which they were made."""
         if observation.mount_errno:
             return None
         broken = _obligations(history).broken_by(observation.tree)
-        return Finding(self.name, broken[2], broken[1]) if broken else None
+        return Objection(self.name, broken[2], broken[1]) if broken else None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Something was promised of names, or of what is behind a name that is there."""
@@ -84,7 +84,7 @@ class _Obligations:
 
     def __init__(self, history: History) -> None:
         bindings = Bindings(history)
-        self._names = Names(bindings)
+        self._names = NamePromises(bindings)
         self._contents = Contents(bindings)
         self.is_any = bool(bindings.barriers) and (self._names.is_any or self._contents.is_any)
 

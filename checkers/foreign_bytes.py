@@ -9,7 +9,7 @@ Not checked: bytes that cannot be read, which are for `mounts`, and names that n
 
 from itertools import pairwise
 
-from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation, all_from
 from postcrash.model.segments import ZERO
@@ -27,7 +27,7 @@ class ForeignBytes:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first file with a byte that was never written to it there, from free space or wherever else."""
         known = pasts(history)
         for path, entry in observation.tree.items():
@@ -38,7 +38,7 @@ class ForeignBytes:
             for start, end in pairwise(sorted(_edges(past, entry))):
                 if not all_from(entry, start, end, own | _written(past, start, end)):
                     found = shown_bytes(history.workload, path, entry, start, end)
-                    return Finding(self.name, f"{found}; no operation put all of them there", path)
+                    return Objection(self.name, f"{found}; no operation put all of them there", path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:

@@ -6,7 +6,7 @@ not mount, and where its status says that it did not get to the end.
 
 import re
 
-from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
+from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
 from postcrash.checkers.exit_status import shortened, why_not_looked
 from postcrash.model import History, Observation
 
@@ -31,7 +31,7 @@ class Fsck:
     needs: Stage = "mount"
     in_shell = InShell("fsck", "nothing that fsck objects to after recovery", "fsck objects")
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """Any status but 0. Raises `CannotTellError` where fsck did not get to look at the file system."""
         result = observation.fsck
         if result is None:
@@ -42,7 +42,7 @@ class Fsck:
             raise CannotTellError(f"fsck {reason}")
         if result.output and all(_is_harmless(line) for line in result.output.splitlines() if line.strip()):
             return None
-        return Finding(self.name, f"fsck exits with status {result.status}: {shortened(result.output)}")
+        return Objection(self.name, f"fsck exits with status {result.status}: {shortened(result.output)}")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """It was run."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of
 from postcrash.model import EntryType, History, Observation
 
@@ -31,13 +31,13 @@ class FsyncNames:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first name, of the first fsync, that is missing or stands for something else than a file."""
         for path, types, said in _names(history):
             entry = observation.tree.get(path)
             if entry is None or entry.type not in types:
                 found = "is missing" if entry is None else f"is a {entry.type}"
-                return Finding(self.name, f"{said}, but {path} {found}", path)
+                return Objection(self.name, f"{said}, but {path} {found}", path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:

@@ -10,7 +10,7 @@ that matter.
 import re
 from dataclasses import dataclass
 
-from postcrash.checkers.checker import CannotTellError, Finding, NotInShell, Stage
+from postcrash.checkers.checker import CannotTellError, NotInShell, Objection, Stage
 from postcrash.model import History, Observation
 
 LEVEL_WARNING = 4
@@ -98,12 +98,12 @@ class KernelLog:
     needs: Stage = "boot"
     in_shell = NotInShell("what it found is in the kernel's log")
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first lines that are neither below warning nor allowed. Raises `CannotTellError` if lines may be lost."""
         grave = [text for level, text in map(_split, observation.klog) if level <= LEVEL_WARNING]
         lines = [text for text in grave if not _is_allowed(text)]
         if lines:
-            return Finding(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
+            return Objection(self.name, f"the kernel says: {' | '.join(lines[:_LINES_SHOWN_MAX])}")
         if not observation.klog_whole:
             raise CannotTellError("the kernel's log may lack lines")
         return None

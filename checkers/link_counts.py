@@ -9,7 +9,7 @@ left out of trees (`lost+found`) or hidden by the file system (reiserfs keeps on
 
 from collections import Counter
 
-from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Finding, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.links import parent
 from postcrash.model import Entry, History, Observation
 from postcrash.model.tree import ROOT_PATH
@@ -25,7 +25,7 @@ class LinkCounts:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first entry whose number of links is not the number of its names.
 
         Raises `CannotTellError` where names may be hidden by what could not be read.
@@ -43,7 +43,7 @@ class LinkCounts:
             else:
                 message = _of_file(entry, names[entry.inode])
             if message:
-                return Finding(self.name, f"{path} has {entry.nlink} links, but {message}", path)
+                return Objection(self.name, f"{path} has {entry.nlink} links, but {message}", path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:

@@ -6,7 +6,7 @@ That it can be written to afterwards is for `usable`.
 import errno
 import os
 
-from postcrash.checkers.checker import CannotTellError, Finding, InShell, Stage
+from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
 from postcrash.model import History, Observation
 from postcrash.model.tree import ROOT_PATH, Unread
 
@@ -21,17 +21,17 @@ class Mounts:
     needs: Stage = "boot"
     in_shell = InShell("mount", "it mounts", "it does not")
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """What the mount, a directory, an inode or a file's data failed with.
 
         Raises `CannotTellError` where nobody tried to read it.
         """
         if observation.mount_errno:
-            return Finding(self.name, f"mount failed with {_named(observation.mount_errno)}")
+            return Objection(self.name, f"mount failed with {_named(observation.mount_errno)}")
         if ROOT_PATH not in observation.tree:
             raise CannotTellError("the tree was not looked at")
         unread = observation.tree.unread
-        return Finding(self.name, shown_unread(unread), unread.path) if unread else None
+        return Objection(self.name, shown_unread(unread), unread.path) if unread else None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Every crash state puts the question."""

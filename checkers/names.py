@@ -31,7 +31,7 @@ class KeptInode:
     barrier: Barrier
 
 
-class Names:
+class NamePromises:
     """The promises of one history about names."""
 
     def __init__(self, bindings: Bindings) -> None:

@@ -8,7 +8,7 @@ Not checked: bytes, which `foreign-bytes` looks at; permission bits, which vfat 
 users (SELinux sets its own); entries that cannot be read, which are for `mounts`; what mkfs makes.
 """
 
-from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.model import Entry, History, Observation
 from postcrash.model.simulate import DEVICES
@@ -28,7 +28,7 @@ class NeverWritten:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first name that nothing made, or that is what it never was."""
         known = pasts(history)
         for path, entry in observation.tree.items():
@@ -37,7 +37,7 @@ class NeverWritten:
             past = known.of(path)
             message = _never(entry, past) if past else f"{path} is there, but no operation made it"
             if message:
-                return Finding(self.name, message, path)
+                return Objection(self.name, message, path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:

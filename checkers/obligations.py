@@ -111,7 +111,7 @@ class _Terms:
     def __init__(self, workload: Workload, started: int) -> None:
         self._workload, self._started = workload, started
         self._lives = lives(workload)
-        self._contents: dict[tuple[int, int], Content | None] = {}
+        self._contents: dict[tuple[int, int], FileContent | None] = {}
         self._others: dict[tuple[int, int], tuple[Obligation, ...]] = {}
 
     def is_alike(self, inode: int, entry: Entry) -> bool:
@@ -123,7 +123,7 @@ class _Terms:
         content = self.content(inode, barrier)
         return (*((content,) if content else ()), *self.others(inode, barrier))
 
-    def content(self, inode: int, barrier: Barrier) -> "Content | None":
+    def content(self, inode: int, barrier: Barrier) -> "FileContent | None":
         """What the barrier makes durable of a file's size and bytes; None if the inode is no file."""
         key = inode, barrier.count
         if key not in self._contents:
@@ -140,7 +140,7 @@ class _Terms:
             former = self._lives.states(inode, 0, barrier.count)
             names = {name for entry in former for name, _ in entry.xattrs}
             attributes = tuple(_attributes(states, names)) if barrier.word in _ALL_OF_IT else ()
-            target = (Target(states[0].target),) if states[0].target else ()
+            target = (LinkTarget(states[0].target),) if states[0].target else ()
             self._others[key] = (*attributes, *target)
         return self._others[key]
 
@@ -156,13 +156,13 @@ def _terms(workload: Workload, started: int) -> _Terms:
 # What they say
 
 
-def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "Content":
+def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "FileContent":
     first, sizes = states[0], [entry.size for entry in states]
     if barrier.word not in _PARTS:
-        return Content(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
+        return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
     wanted = _part(barrier, workload, first)
     end = max((run.end for run in wanted), default=0)
-    return Content(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted), end)
+    return FileContent(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted), end)
 
 
 def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
@@ -181,7 +181,7 @@ def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SourceRun:
     """The bytes from `start` up to `end` come from one of `sources`."""
 
     start: int
@@ -190,13 +190,13 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """A file's size is in bounds, and of the bytes that are there those of `runs` come from where they should."""
 
     workload: Workload
     size_min: int
     size_max: int | None
-    runs: tuple[Run, ...]
+    runs: tuple[SourceRun, ...]
     reach: int
     """Where what was promised of its bytes ends."""
 
@@ -239,7 +239,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LinkTarget:
     """A symbolic link points where it did, and a device has its number."""
 
     target: str
@@ -269,7 +269,7 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
     return tuple(run for run in within if (write := write_of(run.source)) and write[0] in stored)
 
 
-def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
+def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
     """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture.
 
     A run that some later state changes may show any of its states. Where one of them is a hole or past the end, a block
@@ -287,7 +287,7 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[Run, ...]:
                 allowed |= {ZERO, "stale"}
             if is_changed and _is_moved(entries, start, end):
                 allowed |= {ZERO}
-            runs.append(Run(start, end, frozenset(source for source in allowed if source is not None)))
+            runs.append(SourceRun(start, end, frozenset(source for source in allowed if source is not None)))
     return _joined(runs)
 
 
@@ -313,11 +313,11 @@ def _sources_of(entries: list[Entry], start: int, end: int) -> frozenset[str | N
     return frozenset[str | None]().union(*(sources(entry, start, end) for entry in entries))
 
 
-def _joined(runs: list[Run]) -> tuple[Run, ...]:
-    joined: list[Run] = []
+def _joined(runs: list[SourceRun]) -> tuple[SourceRun, ...]:
+    joined: list[SourceRun] = []
     for run in runs:
         if joined and joined[-1].end == run.start and joined[-1].sources == run.sources:
-            run = Run(joined.pop().start, run.end, run.sources)
+            run = SourceRun(joined.pop().start, run.end, run.sources)
         joined.append(run)
     return tuple(joined)
 

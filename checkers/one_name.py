@@ -13,7 +13,7 @@ read, which are for `mounts`.
 from collections import Counter
 from functools import lru_cache
 
-from postcrash.checkers.checker import TREE_IN_SHELL, Finding, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.lives import lives
 from postcrash.model import History, Observation, Workload
 from postcrash.model.tree import ROOT_PATH
@@ -30,13 +30,13 @@ class OneName:
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first rename of which both names stand for one inode."""
         for number, old, new in _renames(history):
             one, other = observation.tree.get(old), observation.tree.get(new)
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
                 said = operation_at(history.workload, number)
-                return Finding(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
+                return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:

@@ -9,7 +9,7 @@ Not checked: a full disk, before everything has been deleted; what fsck says of 
 import errno
 import os
 
-from postcrash.checkers.checker import CannotTellError, Finding, NotInShell, Stage
+from postcrash.checkers.checker import CannotTellError, NotInShell, Objection, Stage
 from postcrash.model import History, Observation
 
 
@@ -23,7 +23,7 @@ class Usable:
     needs: Stage = "mount"
     in_shell = NotInShell("it changes and removes everything after recovery")
 
-    def check(self, history: History, observation: Observation) -> Finding | None:
+    def check(self, history: History, observation: Observation) -> Objection | None:
         """The first step that failed. Raises `CannotTellError` where the file system was not used."""
         used = observation.used
         if used is None:
@@ -31,7 +31,7 @@ class Usable:
         if not used.failed:
             return None
         reason = f"{errno.errorcode.get(used.errno, f'errno {used.errno}')} ({os.strerror(used.errno)})"
-        return Finding(self.name, f"use after recovery: {used.failed} failed with {reason}")
+        return Objection(self.name, f"use after recovery: {used.failed} failed with {reason}")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """It was used: something new is always written, also where there is nothing to change or to delete."""

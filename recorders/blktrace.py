@@ -42,7 +42,7 @@ class BlktraceError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TraceEvent:
     """One event: `time` is in ns, `sector` in 512 B, `size` in bytes; `action` has what happened and its flags."""
 
     time: int
@@ -58,14 +58,14 @@ class Event:
         return self.action & _ACTION
 
 
-def read_events(content: bytes) -> list[Event]:
+def read_events(content: bytes) -> list[TraceEvent]:
     """The events of all CPUs' files, which stand one behind the other, by time. Raises `BlktraceError`."""
     if len(content) > BYTES_MAX:
         raise BlktraceError(f"a trace of {len(content)} bytes; at most {BYTES_MAX} are read")
     return sorted(_events(content), key=lambda event: (event.time, event.cpu))
 
 
-def _events(content: bytes) -> Iterator[Event]:
+def _events(content: bytes) -> Iterator[TraceEvent]:
     at = count = 0
     latest: dict[int, int] = {}
     while at < len(content):
@@ -84,7 +84,7 @@ def _events(content: bytes) -> Iterator[Event]:
         at += form.size + extra
         if at > len(content):
             raise BlktraceError(f"byte {at - extra}: {extra} bytes of an event are cut off")
-        yield Event(time, cpu, sector, size, action, content[start:at])
+        yield TraceEvent(time, cpu, sector, size, action, content[start:at])
 
 
 def _format(content: bytes, at: int) -> struct.Struct:
@@ -161,7 +161,7 @@ def _key(request: Request) -> tuple[str, int, int]:
     return request.kind, request.sector, request.sectors
 
 
-def _request(event: Event, position: int) -> Request | None:
+def _request(event: TraceEvent, position: int) -> Request | None:
     flags = event.action
     sector, sectors = event.sector, event.size // SECTOR_BYTES
     kind: Literal["write", "flush", "discard", "write-zeroes"]
@@ -179,7 +179,7 @@ def _request(event: Event, position: int) -> Request | None:
     return Request(kind, sector, sectors, preflush, bool(flags & _FUA), None, position, None)
 
 
-def _mark(event: Event, position: int) -> Iterator[Mark]:
+def _mark(event: TraceEvent, position: int) -> Iterator[Mark]:
     words = event.text.rstrip(b"\0\n").decode("ascii", "replace").split(" ")
     if event.what != _NOTE_MESSAGE or len(words) != 3 or words[0] != MESSAGE or len(words[2]) > 9:
         return

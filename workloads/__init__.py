@@ -7,7 +7,7 @@ them. A space (`space.py`) numbers its workloads; `settle.py` makes a number's c
 from postcrash.workloads.catalogue import GRAMMARS
 from postcrash.workloads.grammar import SETUPS, Call, Grammar, Setup
 from postcrash.workloads.random import Draft, Pool
-from postcrash.workloads.space import Space
+from postcrash.workloads.space import WorkloadSpace
 from postcrash.workloads.symmetry import canonical
 
-__all__ = ["GRAMMARS", "SETUPS", "Call", "Draft", "Grammar", "Pool", "Setup", "Space", "canonical"]
+__all__ = ["GRAMMARS", "SETUPS", "Call", "Draft", "Grammar", "Pool", "Setup", "WorkloadSpace", "canonical"]

@@ -13,7 +13,7 @@ from postcrash.workloads.settle import settled
 LENGTH_MAX = 3
 
 
-class Space:
+class WorkloadSpace:
     """The workloads of `grammar` with `length` calls and one of `setups`, from 0 to `len(space) - 1`.
 
     Sequences of calls come in the order of the grammar; for each, the points after its calls, the last changing first;

@@ -23,7 +23,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.harness.expectations.known import load_known
-from postcrash.harness.hunting.corpus import Question, answer, ask
+from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -90,7 +90,7 @@ def corpus(
     workloads = _workloads(folder)
     known = load_known(folder, Path(markdown).parent if markdown not in (None, "-") else Path())
     disks = how.disks(one=one_disk)
-    question = Question(workloads, targets_named(session, targets), expected, kinds, how, known, disks)
+    question = CorpusQuestion(workloads, targets_named(session, targets), expected, kinds, how, known, disks)
     asked = [ask(session, name, question) for name in kernel_names(session.kernel_name)]
     with TerminalProgress(len(asked) * len(disks) * sum(1 for _ in question.pairs)) as progress:
         columns = tuple(answer(session, each, question, guests, progress, fresh=fresh) for each in asked)

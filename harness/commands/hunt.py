@@ -39,7 +39,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
-from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, Space
+from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, WorkloadSpace
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 RANDOM_RECOVERIES = 1000
@@ -156,7 +156,7 @@ def hunt(
         how = _for_random(how)
         selection = _random(workload_limit, how.seed, setup, disks)
     else:
-        space = Space(GRAMMARS[grammar], length, _setups(setup, GRAMMARS[grammar]))
+        space = WorkloadSpace(GRAMMARS[grammar], length, _setups(setup, GRAMMARS[grammar]))
         selection = _not_empty(Selection(space, shard, workload_limit, how.seed, symmetry, disks))
     if expected.compares and kinds != {WALK}:
         raise UsageError(f"--expect {expected.name} compares trees only: leave --fsck and --use out")

@@ -17,8 +17,8 @@ from postcrash.model import ExitCode
 from postcrash.recorders.strace import (
     COMMAND,
     ImportedTrace,
+    ImportState,
     NotMapped,
-    Run,
     StraceError,
     StraceMissing,
     import_strace,
@@ -99,14 +99,14 @@ def import_strace_output(file: Path, root: Path, out: Path, json_file: str | Non
     return ExitCode.HOLDS
 
 
-def _prepared(root: Path, before: Path | None) -> Run:
+def _prepared(root: Path, before: Path | None) -> ImportState:
     try:
         return prepare(root, before)
     except OSError as error:
         raise UsageError(f"{error.filename or root}: {error.strerror}") from error
 
 
-def _imported(file: Path, run: Run, out: Path, directory: str) -> ImportedTrace:
+def _imported(file: Path, run: ImportState, out: Path, directory: str) -> ImportedTrace:
     if not file.is_file():
         raise UsageError(f"{file}: it is no file")
     try:

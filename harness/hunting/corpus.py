@@ -18,14 +18,14 @@ from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
 from postcrash.reports.store.records import Finding
-from postcrash.reports.tables.corpus import Column, Objection, Result
+from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
 from postcrash.targets import TARGETS, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CorpusQuestion:
     """What is asked on each kernel.
 
     kinds  the kinds of recovery, as `kind_of` calls them
@@ -62,7 +62,7 @@ class NamedKernels:
     kernels: dict[str, Kernel | None]
 
 
-def ask(session: Session, name: str | None, question: Question) -> NamedKernels:
+def ask(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
     """Find a kernel for each target. Raises HarnessError."""
     kernels = kernels_for(session, name, question.targets)
     for target in question.targets:
@@ -72,8 +72,14 @@ def ask(session: Session, name: str | None, question: Question) -> NamedKernels:
 
 
 def answer(
-    session: Session, asked: NamedKernels, question: Question, guests: int | None, progress: Progress, *, fresh: bool
-) -> Column:
+    session: Session,
+    asked: NamedKernels,
+    question: CorpusQuestion,
+    guests: int | None,
+    progress: Progress,
+    *,
+    fresh: bool,
+) -> CorpusColumn:
     """The results on one kernel; where no kernel of its name has a file system, its results say so."""
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
@@ -89,15 +95,17 @@ def answer(
         absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} has no {target.fstype}")
         found.setdefault((workload.name, target.name), absent)
     labels = dict.fromkeys(kernel.label for kernel in asked.kernels.values() if kernel is not None)
-    return Column(asked.name, tuple(labels), tuple(found.values()))
+    return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))
 
 
-def _recoveries(target: Target, question: Question) -> tuple[dict[str, Any], ...]:
+def _recoveries(target: Target, question: CorpusQuestion) -> tuple[dict[str, Any], ...]:
     judges, how = question.expected.judges(target, question.how.model), question.how
     return recoveries_for(judges, target, how.recovery, question.kinds)
 
 
-def _plans(session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]], question: Question) -> list[Plan]:
+def _plans(
+    session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]], question: CorpusQuestion
+) -> list[Plan]:
     workloads = {workload.name: workload.with_tail() for workload, _ in pairs}
     outlines = {
         target.name: outline(
@@ -113,7 +121,7 @@ def _plans(session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]
     ]
 
 
-def _result(plan: Plan, examined: Examination, question: Question) -> Result:
+def _result(plan: Plan, examined: Examination, question: CorpusQuestion) -> Result:
     verdict, reasons = examined.verdict, [ruling.reason for ruling in examined.rulings.values() if ruling.reason]
     reason = ""
     if verdict is Verdict.UNDECIDED:
@@ -146,8 +154,8 @@ def joined(first: Result, second: Result) -> Result:
     )
 
 
-def _objection(plan: Plan, finding: Finding, question: Question) -> Objection:
+def _objection(plan: Plan, finding: Finding, question: CorpusQuestion) -> CorpusObjection:
     target, model, judge = plan.target, plan.how.model, finding.checker
     meaning = question.expected.standing(target, model, judge, Verdict.VIOLATED)
     is_expected = meaning.startswith("broken")
-    return Objection(judge, finding.message, finding.id, meaning, is_expected, page_of(finding, question.known))
+    return CorpusObjection(judge, finding.message, finding.id, meaning, is_expected, page_of(finding, question.known))

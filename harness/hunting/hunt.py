@@ -38,7 +38,7 @@ from postcrash.model import Verdict, Workload
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
-from postcrash.workloads import Space, canonical
+from postcrash.workloads import WorkloadSpace, canonical
 
 NAMES_MAX = 20
 """Of a group's workloads that are named."""
@@ -70,7 +70,7 @@ class Selection:
     disks     each workload is run on each of these: when the disk completes writes, as `Exploration.held`
     """
 
-    space: Space
+    space: WorkloadSpace
     shard: tuple[int, int] = (1, 1)
     sample: int | None = None
     seed: int = 1

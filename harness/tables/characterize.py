@@ -30,7 +30,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TableAnswer:
     """The cells, target by target, the findings behind those that are VIOLATED, and what was done for all of them."""
 
     cells: Sequence[Cell]
@@ -40,7 +40,9 @@ class Answer:
     recoveries: int
 
 
-def characterize(question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False) -> Answer:
+def characterize(
+    question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
+) -> TableAnswer:
     """Answer every question on one kernel."""
     plans = make_plans(question)
     examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
@@ -55,7 +57,7 @@ def characterize(question: Question, crew: Crew, store: Store, progress: Progres
             findings.extend([witness] if witness else [])
     store.put_cells(cells)
     results = [result for _, result in examined]
-    return Answer(
+    return TableAnswer(
         cells,
         findings,
         workloads=len(results),

@@ -8,14 +8,14 @@ before), `names`, `contents` and `descriptors` (what each call means), `importer
 from postcrash.recorders.strace.importer import ImportedTrace, import_strace, prepare
 from postcrash.recorders.strace.program import COMMAND, StraceMissing, run_under_strace
 from postcrash.recorders.strace.reader import StraceError
-from postcrash.recorders.strace.state import NotMapped, Run, Source
+from postcrash.recorders.strace.state import CallSource, ImportState, NotMapped
 
 __all__ = [
     "COMMAND",
+    "CallSource",
+    "ImportState",
     "ImportedTrace",
     "NotMapped",
-    "Run",
-    "Source",
     "StraceError",
     "StraceMissing",
     "import_strace",

@@ -3,9 +3,9 @@
 from collections.abc import Mapping as Table
 
 from postcrash.recorders.strace.arguments import descriptor, flags, number, path
-from postcrash.recorders.strace.folder import PATH_CHARACTERS_MAX, Node, NotMappedError, Place
+from postcrash.recorders.strace.folder import PATH_CHARACTERS_MAX, Node, NotMappedError, PathPlace
 from postcrash.recorders.strace.names import full_name
-from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description, Handler, Mapping, Slot
+from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description, DescriptorSlot, Handler, Mapping
 
 CLONES = frozenset({"clone", "clone3", "fork", "vfork"})
 """Calls that start a thread or a process, whose number they return."""
@@ -40,7 +40,7 @@ def _open(directory: int | None, index: int, flags_index: int) -> Handler:
     return handler
 
 
-def _opened(context: Context, place: Place, given: frozenset[str]) -> Node:
+def _opened(context: Context, place: PathPlace, given: frozenset[str]) -> Node:
     if "O_TMPFILE" in given:
         context.leave_out("a file without a name")
         return Node("file")
@@ -79,7 +79,7 @@ def _number(context: Context) -> int:
 def _close_on_exec(context: Context, number: int, value: bool) -> None:
     slot = context.process.slots.get(number)
     if slot is not None:
-        context.process.slots[number] = Slot(slot.description, value)
+        context.process.slots[number] = DescriptorSlot(slot.description, value)
 
 
 def close(context: Context) -> None:

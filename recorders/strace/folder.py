@@ -35,7 +35,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathPlace:
     """Where a path leads: a name in a directory, and what stands there (None: nothing). The root has no directory."""
 
     directory: Node | None
@@ -80,14 +80,14 @@ class Folder:
             parts.append(name)
         return "/".join(reversed(parts)) or "."
 
-    def find(self, base: str, path: str, *, follow: bool) -> Place | None:
+    def find(self, base: str, path: str, *, follow: bool) -> PathPlace | None:
         """Where `path`, taken from the absolute path `base`, leads; None if that is outside.
 
         `follow` is for a symbolic link at its end. Raises `NotMappedError`.
         """
         parts = self._parts(path if path.startswith("/") else f"{base}/{path}")
         done: list[str] = []
-        place: Place | None = None
+        place: PathPlace | None = None
         links = 0
         while parts:
             part = parts.pop()
@@ -136,19 +136,19 @@ class Folder:
                 return parts[len(root) :]
         return None
 
-    def _child(self, done: list[str], name: str) -> Place | None:
+    def _child(self, done: list[str], name: str) -> PathPlace | None:
         return self._at([*done, name]) if self._inside(done) is not None else None
 
-    def _at(self, parts: list[str]) -> Place | None:
+    def _at(self, parts: list[str]) -> PathPlace | None:
         inside = self._inside(parts)
         if inside is None:
             return None
         if not inside:
-            return Place(None, ".", self.root)
+            return PathPlace(None, ".", self.root)
         directory = self.root
         for name in inside[:-1]:
             child = directory.children.get(name)
             if child is None or child.type != "dir":
                 raise NotMappedError(f"the directory {shown(name)} is not there, as far as the trace tells")
             directory = child
-        return Place(directory, inside[-1], directory.children.get(inside[-1]))
+        return PathPlace(directory, inside[-1], directory.children.get(inside[-1]))

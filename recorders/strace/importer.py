@@ -13,8 +13,8 @@ from postcrash.recorders.strace import contents, descriptors, names
 from postcrash.recorders.strace.arguments import ArgumentsError, descriptor, string
 from postcrash.recorders.strace.folder import Folder, NotMappedError
 from postcrash.recorders.strace.initial import set_up
-from postcrash.recorders.strace.reader import THREADS_MAX, Call, StraceError, read_calls
-from postcrash.recorders.strace.state import Context, Handler, NotMapped, Process, Run, Source
+from postcrash.recorders.strace.reader import THREADS_MAX, StraceError, TraceLine, read_calls
+from postcrash.recorders.strace.state import CallSource, Context, Handler, ImportState, NotMapped, Process
 
 HANDLERS: Mapping[str, Handler] = {**names.HANDLERS, **contents.HANDLERS, **descriptors.HANDLERS}
 """The calls that are understood, by name."""
@@ -41,7 +41,7 @@ class ImportedTrace:
     """
 
     workload: Workload
-    sources: tuple[Source, ...]
+    sources: tuple[CallSource, ...]
     not_mapped: tuple[NotMapped, ...]
     overlaps: int
 
@@ -53,19 +53,19 @@ class ImportedTrace:
         return "".join(f"{line}\n" for line in [*setup, *lines])
 
 
-def prepare(root: Path, before: Path | None = None) -> Run:
+def prepare(root: Path, before: Path | None = None) -> ImportState:
     """Get ready for one trace of a program that works in the folder `root`, which is its path as the program sees it.
 
     `before` is a folder with what stands in `root` before the program runs (None: nothing). Raises `OSError`.
     """
-    run = Run(Folder(tuple(dict.fromkeys((os.path.abspath(root), os.path.realpath(root))))))
+    run = ImportState(Folder(tuple(dict.fromkeys((os.path.abspath(root), os.path.realpath(root))))))
     if before is not None:
         set_up(run, before)
     run.recording = True
     return run
 
 
-def import_strace(file: Path, run: Run, name: str, directory: str = "") -> ImportedTrace:
+def import_strace(file: Path, run: ImportState, name: str, directory: str = "") -> ImportedTrace:
     """The calls in `file` that concern the folder of `run`, which can be used once, as a workload of that name.
 
     `directory` is the absolute path of the directory that the program was started in ("": not known).
@@ -85,16 +85,16 @@ def import_strace(file: Path, run: Run, name: str, directory: str = "") -> Impor
 class _Reading:
     """Goes through the calls of a trace, keeping track of threads."""
 
-    def __init__(self, file: Path, run: Run, directory: str) -> None:
+    def __init__(self, file: Path, run: ImportState, directory: str) -> None:
         self._file = file
         self._run = run
         self._directory = directory
         self._births = _births(file)
         self._threads = run.threads
-        self._entered: dict[int, Call] = {}
+        self._entered: dict[int, TraceLine] = {}
         self.overlaps = 0
 
-    def take(self, call: Call) -> None:
+    def take(self, call: TraceLine) -> None:
         """Do what a line says."""
         process = self._thread(call)
         if call.word == "ended":
@@ -118,9 +118,9 @@ class _Reading:
         for thread in list(self._entered):
             self._end(thread)
 
-    def _release(self, call: Call) -> None:
+    def _release(self, call: TraceLine) -> None:
         try:
-            self._run.release(Source(call.line, call.name or "exit"))
+            self._run.release(CallSource(call.line, call.name or "exit"))
         except NotMappedError as error:
             self._run.leave_out(call.line, call.name or "exit", str(error))
 
@@ -132,7 +132,7 @@ class _Reading:
         if call.name in names.HANDLERS or any(known.values()):
             self._run.leave_out(call.line, call.name, "it never returned")
 
-    def _thread(self, call: Call) -> Process:
+    def _thread(self, call: TraceLine) -> Process:
         if call.thread not in self._threads:
             if len(self._threads) == THREADS_MAX:
                 raise StraceError(f"{self._file}:{call.line}: more than {THREADS_MAX} threads at one time")
@@ -147,11 +147,11 @@ class _Reading:
                 return self._threads[parent].child(shared)
         return Process(directory=[self._directory])
 
-    def _return(self, call: Call, process: Process) -> None:
+    def _return(self, call: TraceLine, process: Process) -> None:
         if call.name in descriptors.CLONES:
             births = self._births.get(call.result or 0)
             if births and births[0][0] == call.line and call.result not in self._threads:
-                self._thread(Call("returned", call.line, call.result or 0))
+                self._thread(TraceLine("returned", call.line, call.result or 0))
             return
         if call.name == "close":
             if not call.overlaps:
@@ -163,7 +163,7 @@ class _Reading:
         self._act(HANDLERS.get(call.name, _unknown), call, process)
         self.overlaps += (len(self._run.ops) - before) * call.overlaps
 
-    def _act(self, handler: Handler, call: Call, process: Process) -> None:
+    def _act(self, handler: Handler, call: TraceLine, process: Process) -> None:
         try:
             arguments = _arguments(call)
             handler(Context(self._run, call, process, arguments))
@@ -173,7 +173,7 @@ class _Reading:
             raise StraceError(f"{self._file}:{call.line}: expected {error} in {call.name}") from None
 
 
-def _arguments(call: Call) -> list[str]:
+def _arguments(call: TraceLine) -> list[str]:
     if call.word == "entered":
         return [part.strip() for part in call.arguments.split(",")]
     return call.split()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from postcrash.model.argument import LENGTH_MAX, XATTR_NAMESPACE
 from postcrash.recorders.strace.folder import Node, NotMappedError
-from postcrash.recorders.strace.state import Run, Source, ends_within
+from postcrash.recorders.strace.state import CallSource, ImportState, ends_within
 
-_SOURCE = Source(0, "")
+_SOURCE = CallSource(0, "")
 
 
-def set_up(run: Run, folder: Path) -> None:
+def set_up(run: ImportState, folder: Path) -> None:
     """Add everything that stands in `folder` to the set-up and to the tree of `run`.
 
     What a workload cannot hold is reported, with line 0. Raises `OSError`.
@@ -19,7 +19,7 @@ def set_up(run: Run, folder: Path) -> None:
     _directory(run, folder, run.folder.root, "", {})
 
 
-def _directory(run: Run, folder: Path, directory: Node, prefix: str, seen: dict[tuple[int, int], Node]) -> None:
+def _directory(run: ImportState, folder: Path, directory: Node, prefix: str, seen: dict[tuple[int, int], Node]) -> None:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -34,7 +34,7 @@ def _directory(run: Run, folder: Path, directory: Node, prefix: str, seen: dict[
             _directory(run, Path(entry.path), node, f"{path}/", seen)
 
 
-def _entry(run: Run, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], Node]) -> Node:
+def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], Node]) -> Node:
     status = entry.stat(follow_symlinks=False)
     identity = (status.st_dev, status.st_ino)
     if identity in seen and not stat.S_ISDIR(status.st_mode):
@@ -60,7 +60,7 @@ def _entry(run: Run, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, i
     return node
 
 
-def _attributes(run: Run, file: str, path: str) -> None:
+def _attributes(run: ImportState, file: str, path: str) -> None:
     for name in sorted(os.listxattr(file, follow_symlinks=False)):
         if name.startswith(XATTR_NAMESPACE):
             value = os.getxattr(file, name, follow_symlinks=False)

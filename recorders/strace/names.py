@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from postcrash.model.quoting import shown
 from postcrash.recorders.strace.arguments import flags, path, string
-from postcrash.recorders.strace.folder import Node, NotMappedError, Place
+from postcrash.recorders.strace.folder import Node, NotMappedError, PathPlace
 from postcrash.recorders.strace.state import Context, Handler
 
 
-def full_name(context: Context, place: Place) -> str:
+def full_name(context: Context, place: PathPlace) -> str:
     """The path of a place relative to the folder. Raises `NotMappedError`."""
     if place.directory is None:
         return "."
@@ -27,7 +27,7 @@ def _mkdir(directory: int | None, index: int) -> Handler:
     return handler
 
 
-def _rmdir(context: Context, place: Place | None) -> None:
+def _rmdir(context: Context, place: PathPlace | None) -> None:
     if place is None:
         return
     node = place.existing()
@@ -37,7 +37,7 @@ def _rmdir(context: Context, place: Place | None) -> None:
     context.run.folder.remove(place.directory, place.name)
 
 
-def _unlink(context: Context, place: Place | None) -> None:
+def _unlink(context: Context, place: PathPlace | None) -> None:
     if place is None:
         return
     if place.existing().type == "dir" or place.directory is None:
@@ -98,7 +98,7 @@ def _rename(old: tuple[int | None, int], new: tuple[int | None, int], flags_inde
     return handler
 
 
-def _replace(context: Context, source: Place, target: Place) -> None:
+def _replace(context: Context, source: PathPlace, target: PathPlace) -> None:
     folder = context.run.folder
     node, replaced = source.existing(), target.node
     if source.directory is None or target.directory is None or folder.is_below(target.directory, node):
@@ -117,7 +117,7 @@ def _replace(context: Context, source: Place, target: Place) -> None:
     folder.add(target.directory, target.name, folder.remove(source.directory, source.name))
 
 
-def _exchange(context: Context, source: Place, target: Place) -> None:
+def _exchange(context: Context, source: PathPlace, target: PathPlace) -> None:
     folder = context.run.folder
     first, second = source.existing(), target.existing()
     if source.directory is None or target.directory is None:

@@ -30,7 +30,7 @@ class StraceError(ValueError):
 
 
 @dataclass(slots=True)
-class Call:
+class TraceLine:
     """What one line says.
 
     word       entered: the call has started, and returns (if it does) in a later line; returned; ended: the thread has
@@ -54,7 +54,7 @@ class Call:
         return split(self.arguments, 0)[0]
 
 
-def read_calls(file: Path) -> Iterator[Call]:
+def read_calls(file: Path) -> Iterator[TraceLine]:
     """The calls of a trace, in the order of the lines. Raises `StraceError` and `OSError`."""
     entered: dict[int, tuple[str, str]] = {}
     with file.open("rb") as stream:
@@ -78,7 +78,7 @@ def read_calls(file: Path) -> Iterator[Call]:
                 yield call
 
 
-def _call(text: str, line: int, entered: dict[int, tuple[str, str]]) -> Call | None:
+def _call(text: str, line: int, entered: dict[int, tuple[str, str]]) -> TraceLine | None:
     prefix = _PREFIX.match(text)
     assert prefix is not None
     thread = int(prefix[1] or prefix[2] or 0)
@@ -87,7 +87,7 @@ def _call(text: str, line: int, entered: dict[int, tuple[str, str]]) -> Call | N
         return None
     if text.startswith("+++", at):
         entered.pop(thread, None)
-        return Call("ended", line, thread)
+        return TraceLine("ended", line, thread)
     if resumed := _RESUMED.match(text, at):
         name, start = entered.pop(thread, ("", ""))
         if name != resumed[1]:
@@ -104,15 +104,15 @@ def _call(text: str, line: int, entered: dict[int, tuple[str, str]]) -> Call | N
             raise ArgumentsError(f"at most {THREADS_MAX} threads in calls at one time")
         start = text[called.end() : -len(_UNFINISHED)].rstrip(" ")
         entered[thread] = called[1], start
-        return Call("entered", line, thread, called[1], start)
+        return TraceLine("entered", line, thread, called[1], start)
     return _returned(text[called.end() :], line, thread, called[1], overlaps=False)
 
 
-def _returned(text: str, line: int, thread: int, name: str, *, overlaps: bool) -> Call:
+def _returned(text: str, line: int, thread: int, name: str, *, overlaps: bool) -> TraceLine:
     _, end = split(text, 0)
     result = _RESULT.match(text, end)
     if result is None:
         raise ArgumentsError("` = ` and a result behind the call")
     value = None if result[1] is None else int(result[1], 16 if "x" in result[1] else 10)
     failed = value is None or value < 0
-    return Call("returned", line, thread, name, text[:end], None if failed else value, overlaps)
+    return TraceLine("returned", line, thread, name, text[:end], None if failed else value, overlaps)

@@ -10,8 +10,8 @@ from postcrash.model.operation import HANDLE
 from postcrash.model.quoting import quote
 from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
 from postcrash.recorders.strace.arguments import descriptor, path
-from postcrash.recorders.strace.folder import Folder, Node, NotMappedError, Place
-from postcrash.recorders.strace.reader import Call
+from postcrash.recorders.strace.folder import Folder, Node, NotMappedError, PathPlace
+from postcrash.recorders.strace.reader import TraceLine
 
 DESCRIPTORS_MAX = 4096
 MAPPINGS_MAX = 256
@@ -23,7 +23,7 @@ _HEAD_CHARACTERS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CallSource:
     """Where an operation comes from: line (from 1) and name of the call, and the bytes that it wrote, if known."""
 
     line: int
@@ -58,7 +58,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class DescriptorSlot:
     """A descriptor's entry in the table of a process."""
 
     description: Description
@@ -79,7 +79,7 @@ class Mapping:
 class Process:
     """A thread, with what it may share with others: its descriptors, working directory ("" if not known), mappings."""
 
-    slots: dict[int, Slot] = field(default_factory=dict)
+    slots: dict[int, DescriptorSlot] = field(default_factory=dict)
     directory: list[str] = field(default_factory=lambda: [""])
     mappings: dict[int, Mapping] = field(default_factory=dict)
     entered: dict[int, Description | None] | None = None
@@ -93,7 +93,7 @@ class Process:
             self.mappings if "CLONE_VM" in shared else dict(self.mappings),
         )
 
-    def enter(self, call: Call) -> None:
+    def enter(self, call: TraceLine) -> None:
         """Note what the descriptors of a call are: before it returns, other threads may close them."""
         numbers = map(int, _NUMBERS.findall(call.arguments[:_HEAD_CHARACTERS]))
         self.entered = {number: self.described(number) for number in numbers}
@@ -117,11 +117,11 @@ class Process:
             return
         if len(self.slots) == DESCRIPTORS_MAX:
             raise NotMappedError(f"more than {DESCRIPTORS_MAX} open descriptors")
-        self.slots[number] = Slot(description, close_on_exec)
+        self.slots[number] = DescriptorSlot(description, close_on_exec)
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class ImportState:
     """The folder's tree, the threads that there are, the files held by handle, and the workload so far."""
 
     folder: Folder
@@ -129,12 +129,12 @@ class Run:
     held: dict[str, Node] = field(default_factory=dict)
     setup: list[str] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[CallSource] = field(default_factory=list)
     not_mapped: list[NotMapped] = field(default_factory=list)
     recording: bool = False
     _tags: int = 0
 
-    def emit(self, source: Source, word: str, *arguments: str | int) -> None:
+    def emit(self, source: CallSource, word: str, *arguments: str | int) -> None:
         """Add an operation. Raises `NotMappedError` if a workload cannot hold it."""
         line = " ".join([word, *(quote(str(argument)) for argument in arguments)])
         data = FORMS[word].data
@@ -157,7 +157,7 @@ class Run:
         """Whether any thread has the file open."""
         return any(process.has_open(node) for process in self.threads.values())
 
-    def hold(self, source: Source, node: Node) -> None:
+    def hold(self, source: CallSource, node: Node) -> None:
         """If the file is open, hold it so: its last name is about to go. A handle is free once that file is closed."""
         path = self.folder.path_of(node)
         if path is None or len(node.names) > 1 or node.type != "file" or not self.is_open(node):
@@ -167,7 +167,7 @@ class Run:
             node.handle = HANDLE + path
             self.held[node.handle] = node
 
-    def release(self, source: Source) -> None:
+    def release(self, source: CallSource) -> None:
         """Close the handles of files that nothing has open any more. Raises `NotMappedError`."""
         for handle, node in list(self.held.items()):
             if not self.is_open(node):
@@ -184,8 +184,8 @@ class Run:
 class Context:
     """One returned call with everything that its meaning depends on."""
 
-    run: Run
-    call: Call
+    run: ImportState
+    call: TraceLine
     process: Process
     arguments: list[str]
 
@@ -197,11 +197,11 @@ class Context:
 
     def emit(self, word: str, *arguments: str | int, payload: bytes | None = None) -> None:
         """Add an operation. Raises `NotMappedError`."""
-        self.run.emit(Source(self.call.line, self.call.name, payload), word, *arguments)
+        self.run.emit(CallSource(self.call.line, self.call.name, payload), word, *arguments)
 
     def hold(self, node: Node) -> None:
         """The file is about to lose a name, which may be its last. Raises `NotMappedError`."""
-        self.run.hold(Source(self.call.line, self.call.name), node)
+        self.run.hold(CallSource(self.call.line, self.call.name), node)
 
     def leave_out(self, reason: str) -> None:
         """Report a part of the call that is not mapped."""
@@ -237,7 +237,7 @@ class Context:
             raise NotMappedError("the file has no name (any more)")
         return path
 
-    def place(self, directory: int | None, index: int, *, follow: bool = False) -> Place | None:
+    def place(self, directory: int | None, index: int, *, follow: bool = False) -> PathPlace | None:
         """Where a path argument leads; None if that is outside. Raises `NotMappedError`.
 
         A relative path starts from the descriptor argument `directory`, or from the working directory (None).

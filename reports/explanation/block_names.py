@@ -20,7 +20,7 @@ PARTS_MAX = 4
 """More parts than this in one write are only counted."""
 
 
-class Names(NamedTuple):
+class WriteNames(NamedTuple):
     """Names of writes in the order of the question, empty where no tool can tell; and why nothing could be asked."""
 
     names: tuple[str, ...]
@@ -40,20 +40,20 @@ _NAMERS: dict[str, tuple[str, Namer]] = {
 
 def block_names(
     fstype: str, recording: Recording, base_path: str | PathLike[str], crash: int, written: Sequence[DiskWrite]
-) -> Names:
+) -> WriteNames:
     """The names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
 
     None, and no tool, for a file system that no tool is known for.
     """
     if fstype not in _NAMERS:
-        return Names(("",) * len(written))
+        return WriteNames(("",) * len(written))
     tool, namer = _NAMERS[fstype]
     try:
         with DiskImage(recording, base_path, crash) as disk:
             found = namer(disk, written)
     except (MissingProgramError, ImageTooLargeError, OSError) as error:
-        return Names(("",) * len(written), tool, str(error))
-    return Names(tuple(map(_joined, found)), tool)
+        return WriteNames(("",) * len(written), tool, str(error))
+    return WriteNames(tuple(map(_joined, found)), tool)
 
 
 def _joined(parts: Iterable[Part | None]) -> str:

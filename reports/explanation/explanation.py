@@ -7,7 +7,7 @@ from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import console_file
-from postcrash.reports.explanation.block_names import Names, block_names
+from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.comparison import compare, error_name
 from postcrash.reports.explanation.epochs import (
@@ -76,7 +76,7 @@ def explain(
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
-    names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else Names(())
+    names = block_names(fstype, recording, base_path, interval.before_event, written) if fstype else WriteNames(())
     words = Words(recording, workload, dict(zip(parts, names.names, strict=True)))
     epochs, epochs_omitted = shown_epochs(raw, words)
     lost, lost_omitted = shown_lost(raw, words)

@@ -24,7 +24,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class CorpusObjection:
     """What one judge says is wrong, with the finding that shows it, what that breaks, and the page that tells of it.
 
     `is_expected`: a document promises, or practice expects, that it is not so. `page` is empty where what was found is
@@ -53,7 +53,7 @@ class Result:
     verdict: Verdict
     absent: str = ""
     reason: str = ""
-    objections: tuple[Objection, ...] = ()
+    objections: tuple[CorpusObjection, ...] = ()
     states: int = 0
     recoveries: int = 0
 
@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Column:
+class CorpusColumn:
     """The results on the kernels that the user called `name`; `kernels` are their own names."""
 
     name: str
@@ -89,7 +89,7 @@ class Column:
 class CorpusTable:
     """Columns of the same workloads and targets. `command` is what made them, `level` what was expected."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[CorpusColumn, ...]
     workloads: tuple[str, ...]
     targets: tuple[str, ...]
     level: str

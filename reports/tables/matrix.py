@@ -64,7 +64,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Place:
+class MatrixPlace:
     """One cell of the matrix: a target and a property, with a cell of each column."""
 
     target: str
@@ -128,15 +128,15 @@ class Matrix:
         return tuple(dict.fromkeys(cell.property for cell in self.cells))
 
     @cached_property
-    def rows(self) -> tuple[tuple[str, tuple[Place, ...]], ...]:
+    def rows(self) -> tuple[tuple[str, tuple[MatrixPlace, ...]], ...]:
         """Each target with a place for each property."""
         targets = dict.fromkeys(cell.target for cell in self.cells)
         return tuple(
-            (target, tuple(Place(target, prop, self.columns) for prop in self.properties)) for target in targets
+            (target, tuple(MatrixPlace(target, prop, self.columns) for prop in self.properties)) for target in targets
         )
 
     @property
-    def changes(self) -> tuple[Place, ...]:
+    def changes(self) -> tuple[MatrixPlace, ...]:
         """The places at which kernels differ, row by row."""
         return tuple(place for _, places in self.rows for place in places if place.changed)
 

@@ -31,7 +31,7 @@ from postcrash.reports.tables.grid import (
     titles,
     totals,
 )
-from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix, Place
+from postcrash.reports.tables.matrix import CHANGED_MARK, Matrix, MatrixPlace
 from postcrash.reports.tables.matrix import LEGEND as MATRIX_LEGEND
 from postcrash.reports.text import visible
 
@@ -122,7 +122,7 @@ def matrix_markdown(matrix: Matrix) -> str:
     return "\n".join(lines)
 
 
-def _rich_place(place: Place) -> Text:
+def _rich_place(place: MatrixPlace) -> Text:
     text = Text()
     for _, cell in place.cells:
         text.append(symbol(cell), style=_style(cell) if cell.workloads else "dim")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .mutant import Mutant
-from .stages import MutantFinding, Outcome
+from .stages import MutantFinding, StageOutcome
 
 SOON_S = 10.0
 COMMAND = "make mutants"
@@ -21,7 +21,7 @@ class Measurements:
 
     key: str
     target: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StageOutcome, ...]
 
     @property
     def found(self) -> MutantFinding | None:
@@ -59,7 +59,7 @@ class Results:
         if read["key"] != key:
             return None
         outcomes = tuple(
-            Outcome(
+            StageOutcome(
                 **{
                     **row,
                     "found": MutantFinding(**row["found"]) if row["found"] else None,

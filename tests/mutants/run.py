@@ -23,7 +23,7 @@ from postcrash.reports.store.store import StoreError
 
 from .mutant import Mutant, MutantError, chosen, load_mutants, numbered
 from .results import Measurements, Results, Row, markdown, summary
-from .source import Source, require_packages
+from .source import SourceTree, require_packages
 from .stages import STAGES, StockKernel, run_stage
 
 STOCK = "stock"
@@ -40,7 +40,7 @@ class HuntedKernel:
     target: str
 
 
-class Run:
+class MutantHunts:
     """What is measured of each kernel. `digest` names the source that they are made from."""
 
     def __init__(self, folder: Path, digest: str, guests: int | None) -> None:
@@ -103,14 +103,14 @@ def main(only: tuple[str, ...], jobs: int, guests: int | None, fresh: bool, stoc
         wanted = chosen(every, only)
         require_packages(_say)
         folder = cache_folder() / "mutants"
-        source = Source(folder, jobs, _say)
+        source = SourceTree(folder, jobs, _say)
         built = source.kernel(every)
         if kernels is not None:
             kernels.mkdir(parents=True, exist_ok=True)
             for number, name in [(0, STOCK), *((every.index(mutant) + 1, mutant.name) for mutant in wanted)]:
                 _put(kernels / name, numbered(built, number))
         else:
-            run = Run(folder, source.digest(), guests)
+            run = MutantHunts(folder, source.digest(), guests)
             _hunt(every, [*map(every.index, wanted)], built, run, folder, fresh, stock)
     except (MutantError, HarnessError, StoreError) as error:
         _say(f"error: {error}")
@@ -121,7 +121,7 @@ def _hunt(
     every: Sequence[Mutant],
     wanted: Sequence[int],
     built: bytes,
-    run: Run,
+    run: MutantHunts,
     folder: Path,
     fresh: bool,
     stock: bool,
@@ -180,7 +180,7 @@ def _told(hunted: HuntedKernel, measured: Measurements) -> str:
     return f"{after}: {last.verdict} {'; '.join(last.groups)}"
 
 
-def _write(every: Sequence[Mutant], run: Run, version: str) -> None:
+def _write(every: Sequence[Mutant], run: MutantHunts, version: str) -> None:
     """The table of all that is measured, whatever was asked for in this run."""
     rows = [Row(mutant, run.known(_mutant(every, index))) for index, mutant in enumerate(every)]
     stock = {target: run.known(_stock(target)) for target in dict.fromkeys(mutant.target for mutant in every)}

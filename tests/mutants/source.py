@@ -63,7 +63,7 @@ def _is_there(probe: Path | str) -> bool:
     return probe.exists() if isinstance(probe, Path) else shutil.which(probe) is not None
 
 
-class Source:
+class SourceTree:
     """The source tree in `folder`. Of two processes one waits while the other builds."""
 
     def __init__(self, folder: Path, jobs: int, say: Say) -> None:

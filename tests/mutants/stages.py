@@ -48,7 +48,7 @@ class MutantFinding:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StageOutcome:
     """What a stage came to: the first finding that counts, and what was run until then. `groups`: causes in words."""
 
     stage: str
@@ -62,7 +62,9 @@ class Outcome:
 Counts = Callable[[Finding], bool]
 
 
-def run_stage(kernel: Path, target: str, stage: Stage, folder: Path, guests: int | None, counts: Counts) -> Outcome:
+def run_stage(
+    kernel: Path, target: str, stage: Stage, folder: Path, guests: int | None, counts: Counts
+) -> StageOutcome:
     """Hunt on `kernel` until a finding of which `counts` is true, or to the end. The store is in `folder`.
 
     `workloads` and `seconds` are those until the finding came into the store, which is up to two seconds after it was
@@ -97,7 +99,7 @@ def run_stage(kernel: Path, target: str, stage: Stage, folder: Path, guests: int
                     seen.add(finding.id)
                     if counts(finding):
                         shown = MutantFinding(finding.checker, finding.message, _text(finding))
-                        return Outcome(stage.name, shown, workloads, seconds, "violated")
+                        return StageOutcome(stage.name, shown, workloads, seconds, "violated")
                 if ended:
                     break
                 time.sleep(POLL_S)
@@ -109,7 +111,7 @@ def run_stage(kernel: Path, target: str, stage: Stage, folder: Path, guests: int
         raise InfrastructureError(f"{' '.join(map(str, command))} fails with {process.returncode}: {' '.join(said)}")
     told = json.loads(result.read_text())
     groups = tuple(f"{group['checker']}: {group['message']}" for group in told["groups"])
-    return Outcome(stage.name, None, told["workloads"]["run"], told["seconds"], told["verdict"], groups)
+    return StageOutcome(stage.name, None, told["workloads"]["run"], told["seconds"], told["verdict"], groups)
 
 
 class StockKernel:

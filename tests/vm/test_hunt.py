@@ -29,7 +29,7 @@ from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, load_target, target_named
-from postcrash.workloads import Grammar, Space
+from postcrash.workloads import Grammar, WorkloadSpace
 from postcrash.workloads.grammar import Point, Template
 
 from .mutant_kernel import RETURN_SUCCESS, mutant
@@ -143,7 +143,7 @@ def hunted(store: Store, settings: MachineSettings) -> Hunt:
 
     def run(plan: Plan, grammar: Grammar = NAMES) -> HuntResult:
         with TerminalProgress(None) as progress:
-            return hunt(Selection(Space(grammar, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
+            return hunt(Selection(WorkloadSpace(grammar, 1)), plan, Crew(settings, 2), store, progress, fresh=True)
 
     return run
 

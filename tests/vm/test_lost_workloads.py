@@ -27,7 +27,7 @@ from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.consoles import console_file
 from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
-from postcrash.workloads import Space
+from postcrash.workloads import WorkloadSpace
 
 from .mutant_kernel import LOOP_FOREVER, address, mutant
 from .test_cli import one_line, postcrash
@@ -95,7 +95,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
 
 def test_a_hunt_goes_on_after_workloads_that_hang(tmp_path: Path, store: Store) -> None:
     """The bug is in link(2): fsync, with which every workload ends, would leave nothing to go on with."""
-    selection, plan = Selection(Space(NAMES, 1)), plan_for(VICTIM)
+    selection, plan = Selection(WorkloadSpace(NAMES, 1)), plan_for(VICTIM)
     with TerminalProgress(None) as progress:
         hunted = hunt(selection, plan, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
     (group,) = hunted.groups.values()

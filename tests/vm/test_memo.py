@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.harness.guests.machine import Event, Machine
 from postcrash.harness.hunting.hunt import Selection
-from postcrash.workloads import GRAMMARS, Space
+from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 from .conftest import Record, explored, intervals_of, overwriting
 
@@ -32,7 +32,7 @@ def run(interval: Event) -> int:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_memo_changes_nothing_but_how_many_recoveries_are_run(machine: Machine, record: Record, target: str) -> None:
-    selection = Selection(Space(GRAMMARS["ace"], 2), sample=WORKLOADS, seed=3)
+    selection = Selection(WorkloadSpace(GRAMMARS["ace"], 2), sample=WORKLOADS, seed=3)
     workloads = [selection.space.whole(number) for number in selection.numbers()]
     remembered = 0
     for workload in [OVERWRITE, *workloads]:

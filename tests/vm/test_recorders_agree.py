@@ -65,7 +65,7 @@ class WatchedGuest:
 
 
 @dataclass(frozen=True)
-class Run:
+class WatchedRun:
     """One run as each recorder saw it: `below` at the disk, `above` by dm-log-writes, `asked` by blktrace.
 
     `below` are the crash disk, and with QEMU also blktrace and blklogwrites.
@@ -112,7 +112,7 @@ def watched(
         yield WatchedGuest(booted, kernel, log)
 
 
-def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> Run:
+def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> WatchedRun:
     """Run a workload once, with all recorders."""
     target = target_named(target_name)
     base = base_image(target, cache_folder() / "bases")
@@ -123,11 +123,11 @@ def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Pat
     recording = Recording(out)
     below, above = [crash_disk.trace(recording)], dm_log_writes.trace(log, recording.disk_sectors)
     if watched.qemu_log is None or start is None:
-        return Run(below, above, None)
+        return WatchedRun(below, above, None)
     start.cut(watched.qemu_log, folder / "qemu")
     content = traced.read_bytes()
     below += [read_blktrace(content), blklogwrites.trace(folder / "qemu", recording.disk_sectors)]
-    return Run(below, above, read_blktrace(content, "queued"))
+    return WatchedRun(below, above, read_blktrace(content, "queued"))
 
 
 def is_refused(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import Objection
 from postcrash.checkers.durability import Durability
 from postcrash.model import Entry, History, Observation, Segment, Tree
 from postcrash.properties import property_named
@@ -339,7 +339,7 @@ def test_before_recording_begins_nothing_is_promised() -> None:
 def test_the_finding_has_the_path() -> None:
     (workload,) = family(("litmus", "", "mkdir D; creat D/a; sync"))
     observed = Tree([Entry(".", "dir"), Entry("D", "dir")])
-    expected = Finding("durability", "sync (operation 3) had returned, but D/a is missing", "D/a")
+    expected = Objection("durability", "sync (operation 3) had returned, but D/a is missing", "D/a")
     assert Durability().check(History(workload, 3, 3), Observation(0, observed)) == expected
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Objection
 from postcrash.checkers.fsck import Fsck
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, parse_workload
 
@@ -10,7 +10,7 @@ HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
 TREE = Tree([Entry(".", "dir")])
 
 
-def check(result: FsckResult | None) -> Finding | None:
+def check(result: FsckResult | None) -> Objection | None:
     return Fsck().check(HISTORY, Observation(0, TREE, (), result))
 
 
@@ -26,7 +26,7 @@ def test_where_it_was_not_run_nothing_is_known() -> None:
 
 @pytest.mark.parametrize("status", [1, 2, 4, 8, 12, 193, 255])
 def test_any_other_status_is_found(status: int) -> None:
-    expected = Finding("fsck", f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
+    expected = Objection("fsck", f"fsck exits with status {status}: Pass 1 | Inode 12 has wrong size")
     assert check(FsckResult(status, "Pass 1\n\n  Inode 12 has wrong size\n")) == expected
 
 
@@ -49,7 +49,7 @@ def test_that_vfat_was_in_use_says_nothing_but_anything_else_does() -> None:
 
 def test_long_output_is_shortened() -> None:
     finding = check(FsckResult(4, "x" * 1000))
-    assert finding == Finding("fsck", f"fsck exits with status 4: {'x' * 300}…")
+    assert finding == Objection("fsck", f"fsck exits with status 4: {'x' * 300}…")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.checkers.checker import CannotTellError, Finding
+from postcrash.checkers.checker import CannotTellError, Objection
 from postcrash.checkers.mounts import Mounts
 from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
 
@@ -42,4 +42,4 @@ def test_a_tree_that_nobody_looked_at_is_not_in_order() -> None:
     ],
 )
 def test_what_fails_is_found(observation: Observation, message: str, path: str) -> None:
-    assert Mounts().check(HISTORY, observation) == Finding("mounts", message, path)
+    assert Mounts().check(HISTORY, observation) == Objection("mounts", message, path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.checkers.checker import Finding
+from postcrash.checkers.checker import Objection
 from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
 
@@ -37,7 +37,7 @@ def test_litmus(operations: str, names: str, path: str | None) -> None:
     workload = parse_workload(operations.replace("; ", "\n"), "litmus")
     count = len(workload.operations)
     finding = NeverWritten().check(History(workload, count, count), Observation(0, tree_of(names)))
-    expected = path and Finding("never-written", f"{path} is there, but no operation made it", path)
+    expected = path and Objection("never-written", f"{path} is there, but no operation made it", path)
     assert finding == expected
 
 
@@ -83,4 +83,4 @@ def test_what_is_behind_a_name(operations: str, entry: Entry, message: str | Non
     workload = parse_workload(operations.replace("; ", "\n"), "litmus")
     count = len(workload.operations)
     finding = NeverWritten().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), entry])))
-    assert finding == (message and Finding("never-written", message, entry.path))
+    assert finding == (message and Objection("never-written", message, entry.path))

@@ -4,18 +4,18 @@ from pathlib import Path
 
 from ...mutants.mutant import Mutant
 from ...mutants.results import Measurements, Results, Row, markdown, summary
-from ...mutants.stages import MutantFinding, Outcome
+from ...mutants.stages import MutantFinding, StageOutcome
 
-NOTHING = Outcome("ace", None, 292, 8.0, "holds")
-FOUND = Outcome("full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
-STOCK = Outcome("ace", None, 292, 8.0, "violated", ("durability: a|b",))
+NOTHING = StageOutcome("ace", None, 292, 8.0, "holds")
+FOUND = StageOutcome("full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
+STOCK = StageOutcome("ace", None, 292, 8.0, "violated", ("durability: a|b",))
 
 
 STAGES = ["ace", "full"]
-HELD = Outcome("full", None, 952, 20.0, "holds")
+HELD = StageOutcome("full", None, 952, 20.0, "holds")
 
 
-def row(name: str, *outcomes: Outcome, equivalent: str = "", missed: str = "") -> Row:
+def row(name: str, *outcomes: StageOutcome, equivalent: str = "", missed: str = "") -> Row:
     mutant = Mutant(name, "fs/x/x.c", "flush", "a;", "", "Nothing is true.", "xfs", equivalent, missed)
     return Row(mutant, Measurements("key", "xfs", outcomes))
 

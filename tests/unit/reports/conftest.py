@@ -69,7 +69,7 @@ def events() -> list[Event]:
 
 
 @dataclass(frozen=True)
-class Crash:
+class StoredFinding:
     """A finding with the files that it refers to."""
 
     finding: Finding
@@ -92,7 +92,7 @@ def observation(segments: list[list[Any]], size: int = 5000, klog: tuple[str, ..
 
 
 @pytest.fixture
-def crash(tmp_path: Path, base: Path) -> Crash:
+def crash(tmp_path: Path, base: Path) -> StoredFinding:
     path = tmp_path / "made.pcr"
     write_recording(path, DISK_SECTORS, "{}", events())
     recording = Recording(path)
@@ -123,7 +123,7 @@ def crash(tmp_path: Path, base: Path) -> Crash:
         recover={"mount": {"fstype": "ext4", "options": "noauto_da_alloc"}, "walk": True, "fsck": []},
     )
     finding = replace(finding, explanation=explain(finding, recording, base))
-    return Crash(finding, recording, path, base)
+    return StoredFinding(finding, recording, path, base)
 
 
 @pytest.fixture

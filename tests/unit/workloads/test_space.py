@@ -6,31 +6,31 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import FORMS, simulate
-from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Space
+from postcrash.workloads import GRAMMARS, SETUPS, Grammar, WorkloadSpace
 
 ROOT = Path(__file__).resolve().parents[3]
 FULL = {1: 1266, 2: 2_246_812}
 ACE = {1: 328, 2: 241_720, 3: 7_478_858}
-SPACES = [Space(grammar, length) for grammar in GRAMMARS.values() for length in (1, 2)]
+SPACES = [WorkloadSpace(grammar, length) for grammar in GRAMMARS.values() for length in (1, 2)]
 
 
 @pytest.mark.parametrize(("length", "count"), ACE.items())
 def test_ace_has_as_many_as_its_paper_says(length: int, count: int) -> None:
-    assert len(Space(GRAMMARS["ace"], length)) == count
+    assert len(WorkloadSpace(GRAMMARS["ace"], length)) == count
 
 
 @pytest.mark.parametrize(("length", "count"), FULL.items())
 def test_full_has_as_many_as_its_documentation_says(length: int, count: int) -> None:
-    assert len(Space(GRAMMARS["full"], length)) == count
+    assert len(WorkloadSpace(GRAMMARS["full"], length)) == count
     assert f" {count:,}; " in (ROOT / "docs/hunting.md").read_text(encoding="utf-8")
 
 
-def numbers(space: Space, count: int = 1500) -> list[int]:
+def numbers(space: WorkloadSpace, count: int = 1500) -> list[int]:
     return random.Random(1).sample(range(len(space)), min(count, len(space)))
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{space.grammar.name}-{space.length}")
-def test_every_workload_can_run_and_ends_durably(space: Space) -> None:
+def test_every_workload_can_run_and_ends_durably(space: WorkloadSpace) -> None:
     for number in numbers(space):
         workload = space[number]
         simulate(workload)
@@ -41,7 +41,7 @@ def test_every_workload_can_run_and_ends_durably(space: Space) -> None:
 @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=lambda grammar: grammar.name)
 @pytest.mark.parametrize("length", [1, 2])
 def test_every_workload_comes_with_each_set_up(grammar: Grammar, length: int) -> None:
-    alone, space = Space(grammar, length), Space(grammar, length, tuple(SETUPS))
+    alone, space = WorkloadSpace(grammar, length), WorkloadSpace(grammar, length, tuple(SETUPS))
     assert len(space) == 3 * len(alone)
     for number in numbers(alone, 400):
         new, synced, logged = (space[3 * number + i] for i in range(3))
@@ -57,16 +57,16 @@ def test_every_workload_comes_with_each_set_up(grammar: Grammar, length: int) ->
 
 
 def test_three_operations_can_run() -> None:
-    space = Space(GRAMMARS["ace"], 3)
+    space = WorkloadSpace(GRAMMARS["ace"], 3)
     for number in [0, len(space) - 1, *numbers(space, 500)]:
         simulate(space[number])
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{space.grammar.name}-{space.length}")
-def test_numbers_give_different_calls_and_always_the_same(space: Space) -> None:
+def test_numbers_give_different_calls_and_always_the_same(space: WorkloadSpace) -> None:
     drawn = numbers(space)
     calls = {number: space.calls(number) for number in drawn}
-    again = Space(space.grammar, space.length)
+    again = WorkloadSpace(space.grammar, space.length)
     assert all(again.calls(number) == calls[number] for number in drawn[:100])
     assert len({space[number].name for number in drawn}) == len(drawn)
     # Only after calls that make themselves durable do several numbers stand for the same calls.
@@ -75,26 +75,26 @@ def test_numbers_give_different_calls_and_always_the_same(space: Space) -> None:
 
 
 def test_iterating_gives_what_numbers_give() -> None:
-    space = Space(GRAMMARS["ace"], 1)
+    space = WorkloadSpace(GRAMMARS["ace"], 1)
     assert list(space) == [space[number] for number in range(len(space))]
 
 
 @pytest.mark.parametrize("number", [-1, 328])
 def test_there_is_no_other_number(number: int) -> None:
     with pytest.raises(IndexError, match=f"{number}: there are 328 workloads"):
-        Space(GRAMMARS["ace"], 1)[number]
+        WorkloadSpace(GRAMMARS["ace"], 1)[number]
 
 
 @pytest.mark.parametrize("length", [0, 4])
 def test_lengths_are_bounded(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length} operations: there are workloads of 1 to 3"):
-        Space(GRAMMARS["ace"], length)
+        WorkloadSpace(GRAMMARS["ace"], length)
 
 
 def test_the_full_grammar_has_every_operation_of_the_language() -> None:
     # append, dwrite, write-odsync, dedupe and tmpfile have nearest kin that are there; drop-caches would double what
     # follows each call, and sleep costs its time.
-    space = Space(GRAMMARS["full"], 2)
+    space = WorkloadSpace(GRAMMARS["full"], 2)
     words = {operation.word for number in numbers(space, 4000) for operation in space[number].operations}
     assert words == set(FORMS) - {"append", "dwrite", "write-odsync", "dedupe", "tmpfile", "drop-caches", "sleep"}
 

@@ -13,9 +13,9 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import load_known, page_of
-from postcrash.harness.hunting.corpus import Question, joined
+from postcrash.harness.hunting.corpus import CorpusQuestion, joined
 from postcrash.model import Verdict, parse_workload
-from postcrash.reports.tables.corpus import Column, CorpusTable, Objection, Result, corpus_markdown
+from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
 from postcrash.targets import target_named
 
 HOLDS, UNDECIDED, VIOLATED = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.VIOLATED
@@ -32,7 +32,7 @@ def test_a_workload_called_after_a_file_system_is_asked_on_that_one_only() -> No
     names = ("generic-001", "xfs-002", "ext4-003", "my-bug", "xfsx")
     workloads = [parse_workload("sync", name) for name in names]
     targets = [target_named(name) for name in ("xfs", "xfs-wsync", "ext4-current", "f2fs")]
-    question = Question(
+    question = CorpusQuestion(
         workloads, targets, Expectation("practice"), frozenset({"walk"}), Exploration(budget=Budget(1, 1))
     )
     asked = {name: [target.name for workload, target in question.pairs if workload.name == name] for name in names}
@@ -85,8 +85,8 @@ def test_a_broken_file_of_what_is_known_is_refused(tmp_path: Path, text: str, me
         load_known(tmp_path, tmp_path)
 
 
-def objection(finding: str, *, is_expected: bool = True, page: str = "") -> Objection:
-    return Objection("mounts", "a <long> name", finding, "broken in practice: r (s)", is_expected, page)
+def objection(finding: str, *, is_expected: bool = True, page: str = "") -> CorpusObjection:
+    return CorpusObjection("mounts", "a <long> name", finding, "broken in practice: r (s)", is_expected, page)
 
 
 def table() -> CorpusTable:
@@ -102,7 +102,7 @@ def table() -> CorpusTable:
         Result("b", "xfs", VIOLATED, objections=(objection("f-4", is_expected=False),)),
         Result("f2fs-c", "f2fs", UNDECIDED, absent="no reflink"),
     )
-    columns = (Column("6.1", ("UML 6.1.176",), old), Column("7.2", ("UML 7.2.7",), new))
+    columns = (CorpusColumn("6.1", ("UML 6.1.176",), old), CorpusColumn("7.2", ("UML 7.2.7",), new))
     date = datetime.date(2026, 11, 22)
     return CorpusTable(columns, ("a", "b", "f2fs-c"), ("xfs", "f2fs"), "practice", "cache", "postcrash corpus x", date)
 
@@ -146,7 +146,7 @@ def test_of_two_disks_a_cell_has_the_worse_verdict() -> None:
 
 def test_nothing_that_could_be_run_is_no_pass() -> None:
     absent = (Result("a", "xfs", UNDECIDED, absent="6.1 has no xfs"),)
-    nothing = CorpusTable((Column("6.1", (), absent),), ("a",), ("xfs",), "practice", "cache", "c", table().date)
+    nothing = CorpusTable((CorpusColumn("6.1", (), absent),), ("a",), ("xfs",), "practice", "cache", "c", table().date)
     assert nothing.verdict is UNDECIDED
 
 

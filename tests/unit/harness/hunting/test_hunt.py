@@ -20,9 +20,9 @@ from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding, recording_id
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, target_named
-from postcrash.workloads import GRAMMARS, Space
+from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-SPACE = Space(GRAMMARS["ace"], 1)
+SPACE = WorkloadSpace(GRAMMARS["ace"], 1)
 CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
 Behaviour = Callable[[Workload], list[str] | OperationFailedError]
 

@@ -15,7 +15,7 @@ import pytest
 from postcrash._core import Recording, write_recording
 from postcrash.model import stale
 from postcrash.reports.explanation import disk_image, programs
-from postcrash.reports.explanation.block_names import Names, block_names
+from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 
@@ -66,7 +66,7 @@ def at(image: Path, start: int, length: int = 4096) -> DiskWrite:
         return DiskWrite(start, file.read(length))
 
 
-def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, ...] = ()) -> Names:
+def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, ...] = ()) -> WriteNames:
     """The names of writes on a disk that is as they left it at the crash; `ends` come after that."""
     path = image.with_suffix(".pcr")
     events = [("durable",)]
@@ -268,7 +268,7 @@ def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
 
 
 def test_a_file_system_without_known_tools_has_no_names(ext4: Path) -> None:
-    assert named("f2fs", ext4, at(ext4, 0)) == Names(("",))
+    assert named("f2fs", ext4, at(ext4, 0)) == WriteNames(("",))
 
 
 def test_the_copy_is_removed(ext4: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from postcrash.reports.script.mail import SUBJECT_WIDTH, WIDTH, Mail, mail
 from postcrash.reports.store.explained import Explanation
 from postcrash.targets import target_named
 
-from ..conftest import Crash
+from ..conftest import StoredFinding
 
 TOLD = Mail(
     "The renamed file has its data.", "3 of 8 crash states break it.", "It was run: 3 of 3 times.", "#!/bin/bash\n"
@@ -14,13 +14,13 @@ TOLD = Mail(
 SCRIPT_BEGINS = "---- 8< ----"
 
 
-def text_of(crash: Crash, told: Mail = TOLD, **changes: object) -> str:
+def text_of(crash: StoredFinding, told: Mail = TOLD, **changes: object) -> str:
     explanation = crash.finding.explanation
     assert isinstance(explanation, Explanation)
     return mail(replace(crash.finding, **changes), explanation, target_named("ext4-original"), told)
 
 
-def test_a_mail_says_what_was_expected_and_found_and_how(crash: Crash) -> None:
+def test_a_mail_says_what_was_expected_and_found_and_how(crash: StoredFinding) -> None:
     text = " ".join(text_of(crash).split())
     for part in (
         *(
@@ -41,19 +41,19 @@ def test_a_mail_says_what_was_expected_and_found_and_how(crash: Crash) -> None:
     assert "commit <- in progress at the power cut" in text
 
 
-def test_lines_fit_but_for_words_that_are_longer(crash: Crash) -> None:
+def test_lines_fit_but_for_words_that_are_longer(crash: StoredFinding) -> None:
     head = text_of(crash).partition(SCRIPT_BEGINS)[0]
     lines = head.splitlines()
     assert len(lines[0].removeprefix("Subject: ")) <= SUBJECT_WIDTH
     assert all(len(line) <= WIDTH or len(line.split()) == 1 for line in lines[1:]), head
 
 
-def test_without_a_script_there_is_no_cut_line(crash: Crash) -> None:
+def test_without_a_script_there_is_no_cut_line(crash: StoredFinding) -> None:
     assert SCRIPT_BEGINS in text_of(crash)
     assert SCRIPT_BEGINS not in text_of(crash, replace(TOLD, script=""))
 
 
-def test_what_the_documentation_does_not_promise_is_said(crash: Crash) -> None:
+def test_what_the_documentation_does_not_promise_is_said(crash: StoredFinding) -> None:
     explanation = crash.finding.explanation
     assert explanation is not None
     finding = replace(crash.finding, checker="foreign-bytes", target="ext3-writeback")
@@ -63,5 +63,5 @@ def test_what_the_documentation_does_not_promise_is_said(crash: Crash) -> None:
     assert "It is promised: A change, such as a rename, is whole" in text_of(crash, checker="mounts")
 
 
-def test_what_a_guest_said_cannot_move_the_cursor(crash: Crash) -> None:
+def test_what_a_guest_said_cannot_move_the_cursor(crash: StoredFinding) -> None:
     assert "\x1b" not in text_of(crash, message="A is \x1b[2J")
