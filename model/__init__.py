@@ -9,7 +9,7 @@ from postcrash.model.choices import Choice, every_answer
 from postcrash.model.content import all_from, any_from, runs, source_at, sources
 from postcrash.model.history import History
 from postcrash.model.observation import FsckResult, Observation, ObservationError, Usage
-from postcrash.model.operation import FORMS, Form, Operation
+from postcrash.model.operation import FORMS, Form, Naming, Operation, Persistence, Route, words_where
 from postcrash.model.pattern import pattern, splitmix64, stale
 from postcrash.model.segments import Segment, Segments
 from postcrash.model.simulate import SimulationError, simulate
@@ -27,9 +27,12 @@ __all__ = [
     "Form",
     "FsckResult",
     "History",
+    "Naming",
     "Observation",
     "ObservationError",
     "Operation",
+    "Persistence",
+    "Route",
     "Segment",
     "Segments",
     "SimulationError",
@@ -51,5 +54,6 @@ __all__ = [
     "sources",
     "splitmix64",
     "stale",
+    "words_where",
     "worst",
 ]

@@ -55,12 +55,54 @@ class Argument:
     kind: Kind
 
 
+class Naming(Enum):
+    """What an operation does to names."""
+
+    MAKE = auto()
+    """`path` is the name of something new."""
+    LINK = auto()
+    """`to` is one more name of what `path` names."""
+    REMOVE = auto()
+    """`path` is no name any more."""
+    MOVE = auto()
+    """What `path` names has the name `to` instead, and so has all that is below it."""
+    SWAP = auto()
+    """What `path` and `to` name change places, with all that is below them."""
+
+
+class Route(Enum):
+    """The way that bytes of a write take to the disk."""
+
+    CACHE = auto()
+    DIRECT = auto()
+    MAPPING = auto()
+
+
+class Persistence(Enum):
+    """What survives a crash once an operation has returned."""
+
+    EVERYTHING = auto()
+    """All that is there."""
+    FILE = auto()
+    """The bytes, the size and the attributes of one file, or the entries of one directory."""
+    CONTENT = auto()
+    """The bytes and the size of one file."""
+    STORES = auto()
+    """Bytes that were stored through a mapping, in a range of one file."""
+    OWN = auto()
+    """The bytes that it writes itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one operation is written and what it is.
+    """How one operation is written and what it is. What it does to a tree, `simulate` does.
 
-    data         it writes bytes of its own and so carries a tag
-    persistence  when it returns, something is promised to survive a crash
+    naming       what it does to names
+    content      which of its files gets other bytes or another size
+    attributes   it changes attributes of the file
+    data         it writes bytes of its own, in this way, and so carries a tag
+    opens        it makes a handle
+    persistence  when it returns, this is promised to survive a crash
     environment  the kernel may do it at any time by itself
     optional     how many of the last arguments may be left out, all together
     """
@@ -68,10 +110,19 @@ class Form:
     word: str
     arguments: tuple[Argument, ...]
     meaning: str
-    data: bool = False
-    persistence: bool = False
+    naming: Naming | None = None
+    content: Literal["path", "to"] | None = None
+    attributes: bool = False
+    data: Route | None = None
+    opens: bool = False
+    persistence: Persistence | None = None
     environment: bool = False
     optional: int = 0
+
+    @property
+    def changes_tree(self) -> bool:
+        """Whether it changes what can be seen after a crash."""
+        return bool(self.naming or self.content or self.attributes)
 
     @property
     def usage(self) -> str:
@@ -109,36 +160,84 @@ _NAME = Argument("NAME", "name", Kind.XATTR_NAME)
 _VALUE = Argument("VALUE", "value", Kind.XATTR_VALUE)
 
 _TABLE = (
-    Form("mkdir", (_DIRECTORY,), "make a directory"),
-    Form("rmdir", (_DIRECTORY,), "remove an empty directory"),
-    Form("creat", (_NAMED,), "make an empty file; the name must be new"),
-    Form("mknod", (_NEW, _NODE), "make a special file: `fifo`, `socket`, `char` (1:3) or `block` (7:0)"),
-    Form("open", (_NAMED,), "hold a file open; from then on `@F` is its handle"),
-    Form("tmpfile", (_NAMED,), "hold a new file open that has no name (`O_TMPFILE`), in the folder that F would be in"),
+    Form("mkdir", (_DIRECTORY,), "make a directory", naming=Naming.MAKE),
+    Form("rmdir", (_DIRECTORY,), "remove an empty directory", naming=Naming.REMOVE),
+    Form("creat", (_NAMED,), "make an empty file; the name must be new", naming=Naming.MAKE),
+    Form(
+        "mknod",
+        (_NEW, _NODE),
+        "make a special file: `fifo`, `socket`, `char` (1:3) or `block` (7:0)",
+        naming=Naming.MAKE,
+    ),
+    Form("open", (_NAMED,), "hold a file open; from then on `@F` is its handle", opens=True),
+    Form(
+        "tmpfile",
+        (_NAMED,),
+        "hold a new file open that has no name (`O_TMPFILE`), in the folder that F would be in",
+        opens=True,
+    ),
     Form("close", (_HELD,), "close a handle"),
-    Form("write", (_FILE, *_RANGE), "write through the page cache", data=True),
-    Form("append", (_FILE, _RANGE[1]), "write at the end of the file", data=True),
-    Form("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512", data=True),
-    Form("mmapwrite", (_FILE, *_RANGE), "store through a shared mapping; a shorter file grows first", data=True),
-    Form("truncate", (_FILE, _SIZE), "set the size"),
-    Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero, punch, take out or put in a range"),
-    Form("reflink", _SHARED, "B's bytes from TO on become those of A from FROM on, without a copy (`FICLONERANGE`)"),
+    Form("write", (_FILE, *_RANGE), "write through the page cache", content="path", data=Route.CACHE),
+    Form("append", (_FILE, _RANGE[1]), "write at the end of the file", content="path", data=Route.CACHE),
+    Form("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512", content="path", data=Route.DIRECT),
+    Form(
+        "mmapwrite",
+        (_FILE, *_RANGE),
+        "store through a shared mapping; a shorter file grows first",
+        content="path",
+        data=Route.MAPPING,
+    ),
+    Form("truncate", (_FILE, _SIZE), "set the size", content="path"),
+    Form("fallocate", (_FILE, _MODE, *_RANGE), "allocate, zero, punch, take out or put in a range", content="path"),
+    Form(
+        "reflink",
+        _SHARED,
+        "B's bytes from TO on become those of A from FROM on, without a copy (`FICLONERANGE`)",
+        content="to",
+    ),
     Form("dedupe", _SHARED, "the same where the bytes are equal already, so that they are shared (`FIDEDUPERANGE`)"),
-    Form("link", (_FROM_FILE, _TO), "give A the second name B"),
-    Form("symlink", (_TARGET, _NEW), "make a symbolic link at PATH; TARGET is not looked at"),
-    Form("unlink", (_NAMED,), "remove a name of a file"),
-    Form("rename", (_FROM, _TO), "rename, replacing B if it is there"),
-    Form("exchange", (_FROM, _TO), "swap two names (RENAME_EXCHANGE)"),
-    Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute"),
-    Form("removexattr", (_FILE, _NAME), "remove an extended attribute"),
-    Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=True),
-    Form("fdatasync", (_ANY,), "fdatasync a file or directory", persistence=True),
-    Form("msync", (_FILE, *_RANGE), "msync the file, or pages of it, with MS_SYNC", persistence=True, optional=2),
-    Form("sync", (), "sync everything", persistence=True),
-    Form("syncfs", (), "sync this file system", persistence=True),
-    Form("write-osync", (_NAMED, *_RANGE), "write with O_SYNC", data=True, persistence=True),
-    Form("write-odsync", (_NAMED, *_RANGE), "write with O_DSYNC", data=True, persistence=True),
-    Form("dwrite-osync", (_NAMED, *_SECTORS), "write with O_DIRECT and O_SYNC", data=True, persistence=True),
+    Form("link", (_FROM_FILE, _TO), "give A the second name B", naming=Naming.LINK),
+    Form("symlink", (_TARGET, _NEW), "make a symbolic link at PATH; TARGET is not looked at", naming=Naming.MAKE),
+    Form("unlink", (_NAMED,), "remove a name of a file", naming=Naming.REMOVE),
+    Form("rename", (_FROM, _TO), "rename, replacing B if it is there", naming=Naming.MOVE),
+    Form("exchange", (_FROM, _TO), "swap two names (RENAME_EXCHANGE)", naming=Naming.SWAP),
+    Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute", attributes=True),
+    Form("removexattr", (_FILE, _NAME), "remove an extended attribute", attributes=True),
+    Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=Persistence.FILE),
+    Form("fdatasync", (_ANY,), "fdatasync a file or directory", persistence=Persistence.CONTENT),
+    Form(
+        "msync",
+        (_FILE, *_RANGE),
+        "msync the file, or pages of it, with MS_SYNC",
+        persistence=Persistence.STORES,
+        optional=2,
+    ),
+    Form("sync", (), "sync everything", persistence=Persistence.EVERYTHING),
+    Form("syncfs", (), "sync this file system", persistence=Persistence.EVERYTHING),
+    Form(
+        "write-osync",
+        (_NAMED, *_RANGE),
+        "write with O_SYNC",
+        content="path",
+        data=Route.CACHE,
+        persistence=Persistence.OWN,
+    ),
+    Form(
+        "write-odsync",
+        (_NAMED, *_RANGE),
+        "write with O_DSYNC",
+        content="path",
+        data=Route.CACHE,
+        persistence=Persistence.OWN,
+    ),
+    Form(
+        "dwrite-osync",
+        (_NAMED, *_SECTORS),
+        "write with O_DIRECT and O_SYNC",
+        content="path",
+        data=Route.DIRECT,
+        persistence=Persistence.OWN,
+    ),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
     Form("checkpoint", (), "metadata goes from the log to its own place", environment=True),
@@ -148,6 +247,11 @@ _TABLE = (
 
 FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE})
 """Every operation by its word, in the order of the documentation."""
+
+
+def words_where(is_so: Callable[[Form], object]) -> tuple[str, ...]:
+    """The words of the operations whose form is so, in the order of the documentation."""
+    return tuple(form.word for form in FORMS.values() if is_so(form))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +283,11 @@ class Operation:
     def form(self) -> Form:
         """The row of the table that describes this operation."""
         return FORMS[self.word]
+
+    @property
+    def changed_file(self) -> str | None:
+        """The file, by its path or handle, that gets other bytes or another size; None if none does."""
+        return {"path": self.path, "to": self.to, None: None}[self.form.content]
 
     @property
     def is_held(self) -> bool:

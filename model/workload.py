@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from postcrash.model.argument import ArgumentError, read_argument
-from postcrash.model.operation import FORMS, Form, Operation
+from postcrash.model.operation import FORMS, Form, Operation, Persistence
 from postcrash.model.quoting import Token, Unexpected, shown, split_line
 
 SEPARATOR = "---"
@@ -75,13 +75,14 @@ class Workload:
     def with_tail(self, *, checkpoint: bool = True) -> "Workload":
         """The same, ending in `TAIL`, so that the recording holds what the kernel does later by itself.
 
-        What a workload already ends in is not added: after `sync` or `syncfs` only `checkpoint` is, after that nothing.
+        What a workload already ends in is not added: after what makes everything durable only `checkpoint` is, after
+        that nothing.
         Without `checkpoint`, metadata stays in the log.
         """
-        last = self.ops[-1].word if self.ops else ""
-        if last == "checkpoint":
+        if self.ends_in_checkpoint:
             return self
-        words = TAIL[-1:] if last in ("sync", "syncfs") else TAIL
+        is_durable = bool(self.ops) and self.ops[-1].form.persistence is Persistence.EVERYTHING
+        words = TAIL[-1:] if is_durable else TAIL
         return replace(self, ops=(*self.ops, *map(Operation, words if checkpoint else words[:-1])))
 
     @property

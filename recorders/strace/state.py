@@ -137,8 +137,8 @@ class ImportState:
     def emit(self, source: CallSource, word: str, *arguments: str | int) -> None:
         """Add an operation. Raises `NotMappedError` if a workload cannot hold it."""
         line = " ".join([word, *(quote(str(argument)) for argument in arguments)])
-        data = FORMS[word].data
-        if data and self._tags == TAGS_MAX:
+        writes = FORMS[word].data is not None
+        if writes and self._tags == TAGS_MAX:
             raise NotMappedError(f"a workload has at most {TAGS_MAX} operations that write bytes, and is full")
         if len(self.setup) + len(self.ops) == _SETUP_LINES_MAX:
             raise NotMappedError(f"a workload has at most {LINES_MAX} lines, and is full")
@@ -146,7 +146,7 @@ class ImportState:
             Assembler("").add_line(line)
         except WorkloadError as error:
             raise NotMappedError(f"the workload needs {error.expected}, found {error.found}") from None
-        self._tags += data
+        self._tags += writes
         if self.recording:
             self.ops.append(line)
             self.sources.append(source)
