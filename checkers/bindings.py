@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 from postcrash.checkers.links import Link, chain, parent
 from postcrash.checkers.lives import lives
-from postcrash.model import History, Operation
+from postcrash.model import History, Operation, Persistence
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 Standing = frozenset[int | None]
 """Inodes; None is no inode: the entry is not there."""
-
-_EVERYTHING = ("sync", "syncfs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,13 @@ class Barrier:
         return self.inode is None
 
     @property
-    def word(self) -> str:
-        """The word of the operation; the end of the set-up does what sync does."""
-        return self.operation.word if self.operation else "sync"
+    def persistence(self) -> Persistence | None:
+        """What it made durable; the end of the set-up does what sync does."""
+        return self.operation.form.persistence if self.operation else Persistence.EVERYTHING
 
     def settles(self, directory: int | None) -> bool:
         """Whether it makes the entries of the directory durable."""
-        return self.is_everything or (self.word == "fsync" and self.inode == directory)
+        return self.is_everything or (self.persistence is Persistence.FILE and self.inode == directory)
 
 
 class Bindings:
@@ -65,7 +63,7 @@ class Bindings:
         self.lives = lives(history.workload)
         self.barriers = tuple(_barriers(history))
         everything = tuple(barrier for barrier in self.barriers if barrier.is_everything)
-        synced = {barrier.inode for barrier in self.barriers if barrier.word == "fsync"}
+        synced = {barrier.inode for barrier in self.barriers if barrier.persistence is Persistence.FILE}
         self._everything = everything
         self._settling = {inode: tuple(b for b in self.barriers if b.settles(inode)) for inode in synced}
         self._standing: dict[Link, Standing] = {}
@@ -139,7 +137,7 @@ def _barriers(history: History) -> Iterator[Barrier]:
         return
     yield Barrier(first, None, None)
     for count, operation in enumerate(history.returned_operations[first:], first + 1):
-        if operation.word in _EVERYTHING:
+        if operation.form.persistence is Persistence.EVERYTHING:
             yield Barrier(count, operation, None)
         elif operation.form.persistence:
             yield Barrier(count, operation, history.trees[count][operation.path].inode)

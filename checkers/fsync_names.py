@@ -18,7 +18,7 @@ from functools import lru_cache
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of
-from postcrash.model import EntryType, History, Observation
+from postcrash.model import EntryType, History, Observation, Persistence
 
 
 class FsyncNames:
@@ -54,7 +54,9 @@ def _names(history: History) -> tuple[_Name, ...]:
     bindings = Bindings(history)
     found: dict[str, _Name] = {}
     for barrier in bindings.barriers:
-        if barrier.word == "fsync" and barrier.inode is not None and bindings.lives.type(barrier.inode) == "file":
+        if barrier.persistence is not Persistence.FILE or barrier.inode is None:
+            continue
+        if bindings.lives.type(barrier.inode) == "file":
             for path, types in _lasting(bindings, barrier):
                 found.setdefault(path, (path, types, bindings.said(barrier)))
     return tuple(name for path, name in found.items() if not all(map(bindings.promised, chain(path))))

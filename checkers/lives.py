@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from postcrash.checkers.links import Link, link_of, links
-from postcrash.model import Entry, EntryType, History, Tree, Workload
+from postcrash.model import Entry, EntryType, History, Naming, Tree, Workload
 from postcrash.model.simulate import ROOT_INODE
-
-MOVING = ("rename", "exchange")
 
 
 class Lives:
@@ -94,12 +92,12 @@ class Lives:
     def moved_to(self, link: Link, count: int) -> Link | None:
         """Where the operation after which there are `count` takes what `link` stood for; None if nowhere."""
         operation = self.workload.operations[count - 1]
-        if operation.word not in MOVING:
+        if operation.form.naming not in (Naming.MOVE, Naming.SWAP):
             return None
         before, after = self.trees[count - 1], self.trees[count]
         if link_of(before, operation.path) == link:
             return link_of(after, operation.to)
-        if operation.word == "exchange" and link_of(before, operation.to) == link:
+        if operation.form.naming is Naming.SWAP and link_of(before, operation.to) == link:
             return link_of(after, operation.path)
         return None
 

@@ -13,15 +13,14 @@ from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.lives import lives
-from postcrash.model import Entry, Workload, all_from, sources
+from postcrash.model import Entry, Persistence, Route, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped, write_of
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.wording import shown_bytes, shown_source
 
-_O_SYNC = ("write-osync", "write-odsync", "dwrite-osync")
-_PARTS = ("msync", *_O_SYNC)
+_PARTS = (Persistence.STORES, Persistence.OWN)
 """What makes a part of a file durable only."""
-_ALL_OF_IT = ("fsync", "sync", "syncfs")
+_ALL_OF_IT = (Persistence.EVERYTHING, Persistence.FILE)
 """What makes attributes durable, too."""
 
 
@@ -95,8 +94,8 @@ class Contents:
             content = self._terms.content(inode, barrier)
             if content is not None and content.reach > reach:
                 found.append(content)
-                reach = reach if barrier.word in _PARTS else content.reach
-            if barrier.word in _ALL_OF_IT and not is_whole:
+                reach = reach if barrier.persistence in _PARTS else content.reach
+            if barrier.persistence in _ALL_OF_IT and not is_whole:
                 found += self._terms.others(inode, barrier)
                 is_whole = True
         return found
@@ -139,7 +138,7 @@ class _Terms:
             states = self._states(inode, barrier)
             former = self._lives.states(inode, 0, barrier.count)
             names = {name for entry in former for name, _ in entry.xattrs}
-            attributes = tuple(_attributes(states, names)) if barrier.word in _ALL_OF_IT else ()
+            attributes = tuple(_attributes(states, names)) if barrier.persistence in _ALL_OF_IT else ()
             target = (LinkTarget(states[0].target),) if states[0].target else ()
             self._others[key] = (*attributes, *target)
         return self._others[key]
@@ -158,7 +157,7 @@ def _terms(workload: Workload, started: int) -> _Terms:
 
 def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "FileContent":
     first, sizes = states[0], [entry.size for entry in states]
-    if barrier.word not in _PARTS:
+    if barrier.persistence not in _PARTS:
         return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
     wanted = _part(barrier, workload, first)
     end = max((run.end for run in wanted), default=0)
@@ -263,9 +262,9 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
     within = entry.segments
     if operation.offset is not None and operation.length is not None:
         within = clipped(entry.segments, operation.offset, operation.offset + operation.length)
-    if operation.word in _O_SYNC:
+    if barrier.persistence is Persistence.OWN:
         return within
-    stored = {each.tag for each in workload.operations if each.word == "mmapwrite"}
+    stored = {each.tag for each in workload.operations if each.form.data is Route.MAPPING}
     return tuple(run for run in within if (write := write_of(run.source)) and write[0] in stored)
 
 
