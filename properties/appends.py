@@ -4,15 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.model import History, Operation, Tree, Workload
+from postcrash.model import History, Tree, Workload
 from postcrash.model.segments import written
-
-_SIZE_WORDS = ("truncate", "fallocate", "reflink")
-
-
-def changed_file(operation: Operation) -> str:
-    """The file, by its path or handle, whose content the operation changes if it changes any."""
-    return operation.to if operation.word == "reflink" else operation.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +80,5 @@ def _is_changed_otherwise(history: History, append: Append) -> bool:
 
 
 def _changes(history: History, index: int, inode: int) -> bool:
-    operation: Operation = history.workload.operations[index]
-    changes_content = operation.form.data or operation.word in _SIZE_WORDS
-    return changes_content and history.trees[index][changed_file(operation)].inode == inode
+    changed = history.workload.operations[index].changed_file
+    return changed is not None and history.trees[index][changed].inode == inode

@@ -3,7 +3,7 @@
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.family import Row, endings, family
 from postcrash.properties.kinds import Atomic
-from postcrash.properties.selection import Selection, both, is_overwrite, is_within, operations
+from postcrash.properties.selection import ATTRIBUTES, Selection, both, is_overwrite, is_within, operations
 
 SOURCE = "ours"
 
@@ -136,7 +136,7 @@ ATOMICITY = (
         "A-xattr",
         "setxattr atomic",
         "After a crash an attribute of a file has its old value or its new one.",
-        operations("setxattr", "removexattr"),
+        operations(*ATTRIBUTES),
         *endings("a-setxattr-new", "creat a", "setxattr a user.a one", "fsync a", "commit"),
         *endings("a-setxattr-replacing", "creat a; setxattr a user.a one", "setxattr a user.a two", "fsync a"),
         *endings("a-removexattr", "creat a; setxattr a user.a one", "removexattr a user.a", "fsync a"),

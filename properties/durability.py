@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from postcrash.properties.family import Row, family
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
-from postcrash.properties.selection import WRITING, Selection, operations
+from postcrash.properties.selection import ATTRIBUTES, WRITING, Selection, operations
 
 SOURCE = "ours; the ways to persist are those of open(2), fsync(2), msync(2), sync(2) and mount(8)"
 
@@ -71,7 +71,7 @@ _THINGS = (
     _Thing(
         "xattr",
         "an attribute of a file",
-        operations("setxattr", "removexattr"),
+        operations(*ATTRIBUTES),
         (
             ("set", _FILE, "setxattr a user.a one", "a"),
             ("replaced", f"{_FILE}; setxattr a user.a one", "setxattr a user.a two", "a"),

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import z3
 
+from postcrash.model import Naming
 from postcrash.properties.logic import Formula, World, exists, forall
-
-NAMING = {"creat", "mkdir", "symlink", "mknod", "unlink", "rmdir", "link", "rename", "exchange"}
 
 Named = frozenset[tuple[str, int]]
 """Names and the inodes that they stand for."""
@@ -30,7 +29,7 @@ def p1(w: World) -> Formula:
 
     Courses count that can have the very files that are there; if there is none, those that have the names.
     """
-    acting = [i for i in w.operations if w.operation(i).word in NAMING]
+    acting = [i for i in w.operations if w.operation(i).form.naming]
     if not acting:
         return z3.BoolVal(True)
     touched = [path for path in {p for t in w.trees for p in t} if any(path in names_of(w, i) for i in acting)]
@@ -71,8 +70,9 @@ def can_be(w: World, path: str, inode: int) -> Formula:
 def names_of(w: World, i: int) -> set[str]:
     """The names that an operation can make or take away."""
     operation = w.operation(i)
-    moves = operation.word in ("rename", "exchange")
-    roots = [operation.path, operation.to] if moves else [operation.to if operation.word == "link" else operation.path]
+    naming, path, to = operation.form.naming, operation.path, operation.to
+    moves = naming in (Naming.MOVE, Naming.SWAP)
+    roots = [path, to] if moves else [to if naming is Naming.LINK else path]
     ever = {path for tree in w.history.trees for path in tree}
     return {*roots, *(path for path in ever for root in roots if moves and path.startswith(f"{root}/"))}
 
@@ -94,15 +94,15 @@ def _courses(w: World, acting: list[int], names: Named) -> Iterator[Course]:
 
 def _leaves(w: World, i: int, names: dict[str, int]) -> Iterator[tuple[dict[str, int], int]]:
     operation = w.operation(i)
-    word, path, to = operation.word, operation.path, operation.to
-    made = to if word in ("link", "rename") else path
+    naming, path, to = operation.form.naming, operation.path, operation.to
+    made = to if naming in (Naming.LINK, Naming.MOVE) else path
     has_place = (dirname(made) or ".") in names
-    if word in ("rename", "exchange"):
-        yield from _moves(names, path, to, word == "exchange") if path in names and has_place else []
-    elif word in ("unlink", "rmdir"):
+    if naming in (Naming.MOVE, Naming.SWAP):
+        yield from _moves(names, path, to, naming is Naming.SWAP) if path in names and has_place else []
+    elif naming is Naming.REMOVE:
         yield from [({name: names[name] for name in names if name != path}, 0)] if path in names else []
-    elif has_place and made not in names and (word != "link" or path in names):
-        yield {**names, made: names[path] if word == "link" else w.after(i)[path].inode}, 0
+    elif has_place and made not in names and (naming is Naming.MAKE or path in names):
+        yield {**names, made: names[path] if naming is Naming.LINK else w.after(i)[path].inode}, 0
 
 
 def _moves(names: dict[str, int], path: str, to: str, is_exchange: bool) -> Iterator[tuple[dict[str, int], int]]:

@@ -9,16 +9,20 @@ from posixpath import basename, dirname, normpath
 
 import z3
 
+from postcrash.model import Persistence, Route, words_where
 from postcrash.properties.formula_p1 import p1
 from postcrash.properties.logic import Formula, Thing, World, exists, forall
 
 Groups = Callable[[World], list[tuple[int, ...]]]
 
 SECTOR, BLOCK = 512, 4096
-NAMING = {"creat", "mkdir", "symlink", "mknod", "unlink", "rmdir", "link", "rename"}
-WRITE_CALLS = {"write", "append", "write-osync", "write-odsync"}
-WRITING = WRITE_CALLS | {"dwrite", "mmapwrite"}
-CHANGING = NAMING | WRITING | {"exchange", "truncate", "fallocate", "reflink", "setxattr", "removexattr"}
+UNNAMED = {"dwrite-osync"}
+"""What no formula speaks about, though it writes (selection.py)."""
+NAMING = {*words_where(lambda form: form.naming)} - {"exchange"}
+WRITE_CALLS = {*words_where(lambda form: form.data is Route.CACHE)}
+WRITING = {*words_where(lambda form: form.data)} - UNNAMED
+RESHAPING = {*words_where(lambda form: form.content)} - UNNAMED
+CHANGING = {*words_where(lambda form: form.changes_tree)} - UNNAMED
 
 # Which operations
 
@@ -135,7 +139,7 @@ def is_nameless(w: World, thing: Thing) -> Formula:
 
 def covers(w: World, j: int, path: str, inode: int) -> bool:
     """sync and syncfs cover everything, fsync of a directory the names in it, other barriers their file."""
-    if w.operation(j).word in ("sync", "syncfs"):
+    if w.operation(j).form.persistence is Persistence.EVERYTHING:
         return True
     meant = w.before(j)[w.operation(j).path]
     return meant.path == (dirname(path) or ".") if meant.type == "dir" else meant.inode == inode
@@ -199,9 +203,8 @@ def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
     """Appends to files that nothing else changes, those that have not begun included, and the names of each file."""
     workload, trees = w.history.workload, w.history.trees
     recorded = range(w.first, len(workload.operations))
-    writers = [k for k in recorded if workload.operations[k].word in WRITING | {"truncate", "fallocate", "reflink"}]
-    files = {k: w.operation(k).to if w.operation(k).word == "reflink" else w.operation(k).path for k in writers}
-    written = {k: trees[k][files[k]].inode for k in writers}
+    writers = [k for k in recorded if workload.operations[k].word in RESHAPING]
+    written = {k: trees[k][workload.operations[k].changed_file or ""].inode for k in writers}
     named = [i for i in writers if w.operation(i).word in wanted and not w.operation(i).is_held and appends(w, i)]
     found = {i: own_names(w, written[i]) for i in named if list(written.values()).count(written[i]) == 1}
     return {i: names for i, names in found.items() if w.operation(i).path in names}
@@ -329,6 +332,7 @@ def _replaces_data(w: World, i: int) -> bool:
 _WRITES = words(*WRITE_CALLS)
 _TO_ZERO = those(words("truncate"), lambda w, i: w.operation(i).length == 0)
 _APPENDS = those(_WRITES, appends)
+_ATTRIBUTES = words(*words_where(lambda form: form.attributes))
 _DIRECTORY = words(*NAMING)
 _NEW_NAME = those(words("rename"), lambda w, i: w.operation(i).to not in w.before(i))
 
@@ -370,7 +374,7 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "A-zero-range": atomic(those(words("fallocate"), mode("zero-range", "zero-range-keep-size"))),
     "A-mmap": atomic(those(words("mmapwrite"), overwrites, in_one(BLOCK))),
     "A-direct": atomic(those(words("dwrite"), in_one(BLOCK))),
-    "A-xattr": atomic(words("setxattr", "removexattr")),
+    "A-xattr": atomic(_ATTRIBUTES),
     "R-rename-new": ordered(words(*WRITING), _NEW_NAME, same_path),
     "R-same-file": ordered(_WRITES, _WRITES, same_path),
     "R-two-files": ordered(_WRITES, _WRITES, other_path),
@@ -381,7 +385,7 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "R-fallocate-any": ordered(words("fallocate")),
     "R-mmap-any": ordered(words("mmapwrite")),
     "R-direct-any": ordered(words("dwrite")),
-    "R-xattr-any": ordered(words("setxattr", "removexattr")),
+    "R-xattr-any": ordered(_ATTRIBUTES),
     "D-msync-data": durable(words("mmapwrite"), "msync"),
     "D-osync-data": durable(words("write-osync")),
     "D-odsync-data": durable(words("write-odsync")),
@@ -393,7 +397,7 @@ _THINGS = {
     "name": words("creat"),
     "rename": words("rename"),
     "link": words("link"),
-    "xattr": words("setxattr", "removexattr"),
+    "xattr": _ATTRIBUTES,
     "hole": those(words("fallocate"), mode("punch-hole")),
 }
 _BARRIERS = {

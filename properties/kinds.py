@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.model import History, Tree, Workload
+from postcrash.model import History, Persistence, Tree, Workload
 from postcrash.properties.changes import AttributeChange, BytesChange, Change, ChangeState, FieldChange, OfFile, changes
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, Group, Selection, operations
@@ -151,7 +151,7 @@ def covers(history: History, barrier: int, change: Change) -> bool:
     What is in a file is no part of its directory, but how many names it has is.
     """
     operation = history.workload.operations[barrier]
-    if operation.word in ("sync", "syncfs"):
+    if operation.form.persistence is Persistence.EVERYTHING:
         return True
     entry = history.trees[barrier][operation.path]
     if entry.type == "dir":

@@ -10,7 +10,16 @@ from postcrash.properties.kinds import (
     other_file,
     same_file,
 )
-from postcrash.properties.selection import ALL, BUFFERED, DIRECTORY, WRITING, Selection, is_append, operations
+from postcrash.properties.selection import (
+    ALL,
+    ATTRIBUTES,
+    BUFFERED,
+    DIRECTORY,
+    WRITING,
+    Selection,
+    is_append,
+    operations,
+)
 
 SOURCE = "ours"
 
@@ -158,7 +167,7 @@ ORDERING = (
         "R-xattr-any",
         "setxattr → any",
         "If an operation is visible after a crash, every attribute set before it is there.",
-        operations("setxattr", "removexattr"),
+        operations(*ATTRIBUTES),
         _ANY,
         any_later,
         *_then("r-setxattr-then", "creat a; append a 4096", "setxattr a user.a one"),

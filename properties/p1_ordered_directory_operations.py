@@ -19,7 +19,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from postcrash.model import Entry, History, Operation, Tree, Workload, any_from
+from postcrash.model import Entry, History, Naming, Operation, Tree, Workload, any_from
 from postcrash.model.segments import ZERO
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.family import family
@@ -31,10 +31,7 @@ Names = Mapping[str, int]
 Fits = Callable[[str, int | None], bool]
 """Whether what is found under a name can be this inode; None is nothing."""
 
-_MAKING = ("creat", "mkdir", "symlink", "mknod")
-_REMOVING = ("unlink", "rmdir")
-_MOVING = ("rename", "exchange")
-_WORDS = (*_MAKING, *_REMOVING, *_MOVING, "link")
+_MOVING = (Naming.MOVE, Naming.SWAP)
 
 
 class OrderedDirectoryOperations:
@@ -93,7 +90,7 @@ def _judged(workload: Workload, indices: Sequence[int], explanation: "_Explanati
 def _directory_operations(history: History) -> list[int]:
     operations = history.workload.operations[: history.started]
     first = len(history.workload.setup)
-    return [index for index, operation in enumerate(operations) if index >= first and operation.word in _WORDS]
+    return [index for index, operation in enumerate(operations) if index >= first and operation.form.naming]
 
 
 class _Step(NamedTuple):
@@ -105,7 +102,8 @@ class _Step(NamedTuple):
 
 def _step(history: History, index: int) -> _Step:
     operation = history.workload.operations[index]
-    return _Step(operation, history.trees[index + 1][operation.path].inode if operation.word in _MAKING else 0)
+    is_new = operation.form.naming is Naming.MAKE
+    return _Step(operation, history.trees[index + 1][operation.path].inode if is_new else 0)
 
 
 def _names(tree: Tree) -> Names:
@@ -200,17 +198,16 @@ def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int],
 def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
     """What the operation can leave of `names`; only what it could do there at all."""
     yield _Done.NOT, names
-    operation = step.operation
-    word, path, to = operation.word, operation.path, operation.to
-    if word in _MAKING and path not in names and _parent(path) in names:
+    naming, path, to = step.operation.form.naming, step.operation.path, step.operation.to
+    if naming is Naming.MAKE and path not in names and _parent(path) in names:
         yield _Done.WHOLE, {**names, path: step.made}
-    if word in _REMOVING and path in names:
+    if naming is Naming.REMOVE and path in names:
         yield _Done.WHOLE, {name: inode for name, inode in names.items() if name != path}
-    if word == "link" and path in names and to not in names and _parent(to) in names:
+    if naming is Naming.LINK and path in names and to not in names and _parent(to) in names:
         yield _Done.WHOLE, {**names, to: names[path]}
-    if word == "rename" and path in names and _parent(to) in names:
+    if naming is Naming.MOVE and path in names and _parent(to) in names:
         yield from _renamed(names, path, to)
-    if word == "exchange" and path in names and to in names:
+    if naming is Naming.SWAP and path in names and to in names:
         yield from _exchanged(names, path, to)
 
 
@@ -249,15 +246,15 @@ def _last_touch(steps: Sequence[_Step], ever: frozenset[str]) -> dict[str, int]:
     for place, (operation, _) in enumerate(steps):
         for root in _touched(operation):
             last[root] = place
-            if operation.word in _MOVING:
+            if operation.form.naming in _MOVING:
                 last.update((name, place) for name in ever if _is_within(name, root))
     return last
 
 
 def _touched(operation: Operation) -> tuple[str, ...]:
-    if operation.word in _MOVING:
+    if operation.form.naming in _MOVING:
         return operation.path, operation.to
-    return (operation.to,) if operation.word == "link" else (operation.path,)
+    return (operation.to,) if operation.form.naming is Naming.LINK else (operation.path,)
 
 
 def _is_within(name: str, directory: str) -> bool:

@@ -6,14 +6,14 @@ space of the base image holds filler, so a block that was allocated and never wr
 
 from abc import ABC, abstractmethod
 
-from postcrash.model import Entry, History, Tree, Workload, all_from, runs
+from postcrash.model import Entry, History, Route, Tree, Workload, all_from, runs, words_where
 from postcrash.model.segments import ZERO
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
 
-_WORDS = ("append", "write", "dwrite", "write-osync", "write-odsync", "dwrite-osync")
+_WORDS = words_where(lambda form: form.data and form.data is not Route.MAPPING)
 """All that append by a write() call."""
 
 

@@ -6,13 +6,13 @@ of a prefix, and any prefix but the empty one has q1. The first append must then
 
 from itertools import combinations
 
-from postcrash.model import History, Tree, Workload, all_from, source_at
+from postcrash.model import History, Tree, Workload, all_from, source_at, words_where
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
 
-_WORDS = ("append", "write", "dwrite", "write-osync", "write-odsync", "dwrite-osync", "mmapwrite")
+_WORDS = words_where(lambda form: form.data)
 
 
 class OrderedDataAppends:

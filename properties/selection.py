@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from postcrash.model import Operation, Tree, Workload
+from postcrash.model import Naming, Operation, Route, Tree, Workload, words_where
 from postcrash.model.simulate import simulate
 
 Group = tuple[int, ...]
@@ -11,12 +11,15 @@ Selection = Callable[[Workload], tuple[Group, ...]]
 Test = Callable[[Operation, Tree], bool]
 """Asked of an operation and the tree before it."""
 
-MAKING = ("creat", "mkdir", "symlink", "mknod")
-DIRECTORY = (*MAKING, "unlink", "rmdir", "link", "rename")
-BUFFERED = ("write", "append", "write-osync", "write-odsync")
-WRITING = (*BUFFERED, "dwrite", "mmapwrite")
-ALL = (*DIRECTORY, *WRITING, "exchange", "truncate", "fallocate", "reflink", "setxattr", "removexattr")
-"""Whatever changes the tree."""
+_UNNAMED = ("dwrite-osync",)
+"""What no property of `Atomic`, `Ordered` and `Durable` speaks about, though it writes."""
+
+DIRECTORY = words_where(lambda form: form.naming and form.naming is not Naming.SWAP)
+BUFFERED = words_where(lambda form: form.data is Route.CACHE)
+WRITING = words_where(lambda form: form.data and form.word not in _UNNAMED)
+ATTRIBUTES = words_where(lambda form: form.attributes)
+ALL = words_where(lambda form: form.changes_tree and form.word not in _UNNAMED)
+"""Whatever else changes the tree."""
 
 
 def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:
