@@ -117,7 +117,7 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
         yield replace(operation, word=word, offset=None)
     elif word is not None:
         yield replace(operation, word=word)
-    if operation.word in ("writeback", "msync") and operation.offset is not None:
+    if operation.form.optional and operation.offset is not None:
         yield replace(operation, offset=None, length=None)
     for number in _smaller(operation.offset):
         yield replace(operation, offset=number)

@@ -135,7 +135,7 @@ def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
     """Parts of a script are shells of their own. Raises NoCommandError where one needs a handle of the part before."""
     opened = set[str]()
     for operation in operations:
-        if operation.word in ("open", "tmpfile"):
+        if operation.form.opens:
             opened.add(HANDLE + operation.path)
         elif not opened.issuperset(operation.handles):
             raise NoCommandError(f"`{operation}` is about a file that {before} opened, in another shell")
