@@ -9,7 +9,7 @@ from posixpath import basename, dirname, normpath
 
 import z3
 
-from postcrash.model import Persistence, Route, words_where
+from postcrash.model import Naming, Persistence, Route, words_where
 from postcrash.properties.formula_p1 import p1
 from postcrash.properties.logic import Formula, Thing, World, exists, forall
 
@@ -18,9 +18,10 @@ Groups = Callable[[World], list[tuple[int, ...]]]
 SECTOR, BLOCK = 512, 4096
 UNNAMED = {"dwrite-osync"}
 """What no formula speaks about, though it writes (selection.py)."""
-NAMING = {*words_where(lambda form: form.naming)} - {"exchange"}
+NAMING = {*words_where(lambda form: form.naming and form.naming is not Naming.SWAP)}
 WRITE_CALLS = {*words_where(lambda form: form.data is Route.CACHE)}
 WRITING = {*words_where(lambda form: form.data)} - UNNAMED
+UNMAPPED = WRITING - {*words_where(lambda form: form.data is Route.MAPPING)}
 RESHAPING = {*words_where(lambda form: form.content)} - UNNAMED
 CHANGING = {*words_where(lambda form: form.changes_tree)} - UNNAMED
 
@@ -229,7 +230,7 @@ def p2(w: World) -> Formula:
         )
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), appended))
 
-    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    found = lone_appends(w, UNMAPPED)
     return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
@@ -250,7 +251,7 @@ def p2_null(w: World) -> Formula:
 
         return z3.Implies(has_grown, z3.And(w.size(path) <= end(w, i), exists([*places, end(w, i)], until)))
 
-    found = lone_appends(w, WRITE_CALLS | {"dwrite"})
+    found = lone_appends(w, UNMAPPED)
     return forall([(i, name) for i, names in found.items() for name in names], says)
 
 
