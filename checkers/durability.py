@@ -28,6 +28,8 @@ what was promised for as long as it is there, under whichever name.
 - A name must be gone if it was taken from a directory before that was made durable, and the directory is found.
 - What had a durable name and was only renamed since must be found, under its old name or a new one: the rename takes
   the old name away by giving the new one. The same goes for the directories above it.
+- Two names must be found as names of one inode if each can stand for that one only, and as names of two if no inode is
+  one that both can stand for.
 - What is found under a name must be as was promised of an inode that the name can stand for. Its size must lie between
   those of the later states, and each promised byte must come from where one of them has it from.
 
@@ -92,7 +94,7 @@ class _Obligations:
         """The first promise that `tree` breaks, of the first kind of which it breaks any."""
         if not self.is_any:
             return None
-        kinds = (self._names.missing(tree), self._names.back(tree), self._spoilt(tree))
+        kinds = (self._names.missing(tree), self._names.back(tree), self._spoilt(tree), self._names.confused(tree))
         return next((min(found) for found in map(list, kinds) if found), None) or min(
             self._names.lost(tree, self._contents.could_be), default=None
         )

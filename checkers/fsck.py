@@ -40,7 +40,8 @@ class Fsck:
             return None
         if reason := why_not_looked(result):
             raise CannotTellError(f"fsck {reason}")
-        if result.output and all(_is_harmless(line) for line in result.output.splitlines() if line.strip()):
+        lines = [line for line in result.output.splitlines() if line.strip()]
+        if lines and all(map(_is_harmless, lines)):
             return None
         return Objection(self.name, f"fsck exits with status {result.status}: {shortened(result.output)}")
 

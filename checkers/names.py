@@ -91,6 +91,33 @@ class NamePromises:
         removed = [index for index, (old, new) in enumerate(pairwise(before)) if old and not new]
         return operation_at(self._bindings.history.workload, removed[-1])
 
+    # Names that must stand for one inode, or for two
+
+    def confused(self, tree: Tree) -> Iterator[Broken]:
+        """Names of one inode that are found as two, and names of two inodes that are found as one."""
+        if not self._bindings.barriers:
+            return
+        alone: dict[int, tuple[str, int]] = {}
+        together: dict[int, tuple[str, frozenset[int]]] = {}
+        for path, entry in tree.items():
+            inodes = self._bindings.inodes(path)
+            if entry.type == "dir" or not entry.inode or not inodes:
+                continue
+            other, common = together.get(entry.inode, (path, inodes))
+            if not common & inodes:
+                yield self._confused(other, path, "one inode; they were two")
+            together[entry.inode] = (other, common & inodes or inodes)
+            if len(inodes) == 1:
+                other, found = alone.setdefault(min(inodes), (path, entry.inode))
+                if found != entry.inode:
+                    yield self._confused(other, path, "two inodes; they were names of one")
+
+    def _confused(self, one: str, other: str, found: str) -> Broken:
+        above = {inode for path in (one, other) for inode in self._bindings.directories(parent(path))}
+        settled = (self._bindings.settling(directory)[-1] for directory in above)
+        barrier = max(settled, key=lambda barrier: barrier.count)
+        return barrier.count, other, f"{self._bindings.said(barrier)}, but {one} and {other} are {found}"
+
     # Inodes that must be somewhere
 
     def lost(self, tree: Tree, could_be: Callable[[int, Entry], bool]) -> Iterator[Broken]:

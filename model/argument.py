@@ -29,8 +29,10 @@ NODES = ("fifo", "socket", "char", "block")
 XATTR_NAMESPACE = "user."
 """The one that observations show."""
 ROOT = "."
-RESERVED = ".postcrash"
-"""The agent's own file in the root directory."""
+RESERVED = (".postcrash", ".nilfs", "lost+found")
+"""Not listed in the root directory: the agent's own file, nilfs2's, and what mkfs makes."""
+RESERVED_ANYWHERE = ".postcrash-new"
+"""What the agent makes in every directory, to see whether it can be used."""
 
 _SIZE = re.compile(r"([0-9]{1,12})([KM]?)")
 _UNITS = {"": 1, "K": KIB, "M": MIB}
@@ -78,8 +80,8 @@ def _path(text: str) -> str:
         raise ArgumentError("a path without empty, `.` or `..` components")
     if text.startswith(HANDLE):
         raise ArgumentError(f"a path that does not begin with {HANDLE}, as handles do")
-    if components[0] == RESERVED:
-        raise ArgumentError(f"a path other than {RESERVED}, which is reserved")
+    if reserved := [name for name in components if name == RESERVED_ANYWHERE] or {components[0]} & {*RESERVED}:
+        raise ArgumentError(f"a path other than {min(reserved)}, which is reserved")
     if any(_byte_count(component) > COMPONENT_BYTES_MAX for component in components):
         raise ArgumentError(f"path components of at most {COMPONENT_BYTES_MAX} bytes")
     if len(components) > COMPONENTS_MAX:

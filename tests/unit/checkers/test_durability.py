@@ -365,3 +365,24 @@ def test_a_synchronous_write_that_was_cut_short_promises_nothing(word: str, prop
     tree = Tree([Entry(".", "dir"), entry_of(cut)])
     before, after = (property_named(prop).judge(History(workload, 3, returned), tree) for returned in (2, 3))
     assert (before.relevant, before.holds, after.relevant, after.holds) == (False, True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("operations", "inodes", "message"),
+    [
+        ("unlink b; link a b; sync", {"a": 1, "b": 1}, ""),
+        ("unlink b; link a b", {"a": 1, "b": 1}, ""),
+        ("unlink b; link a b", {"a": 1, "b": 2}, ""),
+        ("unlink b; link a b; sync", {"a": 1, "b": 2}, "two inodes; they were names of one"),
+        ("sync; creat c", {"a": 1, "b": 1}, "one inode; they were two"),
+        ("link a c; sync", {"a": 1, "b": 2, "c": 2}, "two inodes; they were names of one"),
+    ],
+)
+def test_names_of_one_inode_are_told_from_names_of_two(operations: str, inodes: dict[str, int], message: str) -> None:
+    """Their types and contents are the same."""
+    (workload,) = family(("litmus", "creat a; creat b", operations))
+    count = len(workload.operations)
+    files = [Entry(path, "file", inode=inode) for path, inode in inodes.items()]
+    found = Durability().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), *files])))
+    assert (found.message if found else "").endswith(message)
+    assert bool(found) == bool(message)

@@ -45,6 +45,7 @@ def test_that_vfat_was_in_use_says_nothing_but_anything_else_does() -> None:
     assert lost is not None
     assert "Reclaimed 2 unused clusters" in lost.message
     assert check(FsckResult(1, "")) is not None
+    assert check(FsckResult(1, " \n\n")) is not None
 
 
 def test_long_output_is_shortened() -> None:

@@ -21,6 +21,7 @@ def test_every_kind_is_read_or_refused(kind: Kind) -> None:
         (Kind.PATH, "a b/..c/.d", "a b/..c/.d"),
         (Kind.PATH, "é" * 127, "é" * 127),
         (Kind.PATH, "d/.postcrash", "d/.postcrash"),
+        (Kind.PATH, "d/lost+found", "d/lost+found"),
         (Kind.PATH, "x/" * 63 + "x", "x/" * 63 + "x"),
         (Kind.FILE, "d/a", "d/a"),
         (Kind.FILE, "@d/a", "@d/a"),
@@ -54,6 +55,10 @@ def test_taken(kind: Kind, text: str, value: str | int) -> None:
         (Kind.PATH, "é" * 128),
         (Kind.PATH, "/".join(["x" * 200] * 6)),
         (Kind.PATH, ".postcrash/a"),
+        *(
+            (Kind.PATH, text)
+            for text in (".nilfs", "lost+found", "lost+found/a", ".postcrash-new", "d/.postcrash-new/a")
+        ),
         (Kind.PATH, "/".join(["x"] * 65)),
         *((Kind.PATH, text) for text in ("@", "@a", "@a/b")),
         *((Kind.FILE, text) for text in ("@", "@.", "@/a", "@@a", "@.postcrash", ".")),

@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import FORMS, Operation, Workload, WorkloadError, load_workload, parse_workload
-from postcrash.model.argument import MODES, NODES
+from postcrash.model.argument import MODES, NODES, RESERVED, RESERVED_ANYWHERE
 from postcrash.model.operation import Kind
 from postcrash.model.quoting import quote
 from postcrash.model.units import SECTOR_BYTES
 
-COMPONENTS = st.text(st.characters(codec="utf-8").filter(str.isprintable), min_size=1, max_size=20).filter(
-    lambda text: "/" not in text and not text.startswith("@") and text not in (".", "..", ".postcrash")
+# Categories that are not printable, but for the space
+PRINTABLE = st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" ", exclude_characters="/")
+COMPONENTS = st.text(PRINTABLE, min_size=1, max_size=20).filter(
+    lambda text: not text.startswith("@") and text not in (".", "..", *RESERVED, RESERVED_ANYWHERE)
 )
 PATHS = st.lists(COMPONENTS, min_size=1, max_size=3).map("/".join)
 HANDLES = PATHS.map(lambda path: f"@{path}")

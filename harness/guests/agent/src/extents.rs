@@ -26,6 +26,13 @@ struct FiemapExtent {
     reserved: [u32; 3],
 }
 
+impl FiemapExtent {
+    fn is_plain(&self, disk_bytes: u64) -> bool {
+        let on_disk = self.physical.checked_add(self.length).is_some_and(|end| end <= disk_bytes);
+        on_disk && self.flags & !(EXTENT_LAST | EXTENT_UNWRITTEN | EXTENT_MERGED) == 0
+    }
+}
+
 #[repr(C)]
 struct Fiemap {
     start: u64,
@@ -39,7 +46,10 @@ struct Fiemap {
 
 /// Extents of the file as (file offset, disk offset, length) in bytes, without unwritten ones, which read as zeros
 /// like holes; none if any of its data is not plain.
-pub fn plain_extents(file: &OwnedFd) -> Option<Vec<(u64, u64, u64)>> {
+///
+/// The disk has `disk_bytes`. File systems that do not check their block numbers, such as ext2, name places beyond its end
+/// where a block of them was lost. Only the kernel can tell what reading them gives, so these are not plain.
+pub fn plain_extents(file: &OwnedFd, disk_bytes: u64) -> Option<Vec<(u64, u64, u64)>> {
     let mut map = Box::new(Fiemap {
         start: 0,
         length: u64::MAX,
@@ -55,7 +65,21 @@ pub fn plain_extents(file: &OwnedFd) -> Option<Vec<(u64, u64, u64)>> {
     }
     let extents = &map.extents[..(map.mapped_extents as usize).min(EXTENTS_MAX)];
     let complete = extents.last().is_none_or(|last| last.flags & EXTENT_LAST != 0);
-    let plain = extents.iter().all(|e| e.flags & !(EXTENT_LAST | EXTENT_UNWRITTEN | EXTENT_MERGED) == 0);
+    let plain = extents.iter().all(|e| e.is_plain(disk_bytes));
     let written = extents.iter().filter(|e| e.flags & EXTENT_UNWRITTEN == 0);
     (complete && plain).then(|| written.map(|e| (e.logical, e.physical, e.length)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beyond_the_disk_is_not_plain() {
+        let extent = |physical, length| FiemapExtent { physical, length, ..FiemapExtent::default() };
+        assert!(extent(4096, 4096).is_plain(8192));
+        assert!(!extent(4096, 4097).is_plain(8192));
+        assert!(!extent(8192, 1).is_plain(8192));
+        assert!(!extent(u64::MAX, 2).is_plain(u64::MAX));
+    }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 use postcrash_wire::pattern::{self, TAGS};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use xxhash_rust::xxh64::xxh64;
 use crate::commit::SCRATCH;
 use crate::extents::plain_extents;
 use crate::sys::{check, cstr, errno, open_at};
-use crate::MOUNT_POINT;
+use crate::{MOUNT_POINT, TEST_DISK};
 
 const ENTRIES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 64;
@@ -83,7 +84,7 @@ impl Walker {
             self.entries.last_mut().expect("the folder itself").error = Some(libc::EEXIST);
         }
         for (i, name) in names.iter().enumerate() {
-            let text = name.to_bytes().escape_ascii().to_string();
+            let text = readable(name.to_bytes());
             let ours = prefix.is_empty() && HIDDEN.contains(&text.as_str());
             // One more than can be reported, so that a tree that was cut is not taken for a whole one.
             if !ours && names.get(i + 1) != Some(name) && self.entries.len() <= ENTRIES_MAX {
@@ -189,6 +190,35 @@ impl Entry {
     }
 }
 
+/// A name as text: UTF-8 as it is; of each byte that is not, or is of a control character, U+FFFD and two hexadecimal digits.
+fn readable(name: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in name.utf8_chunks() {
+        for part in chunk.valid().split_inclusive(char::is_control) {
+            let end = part.rfind(char::is_control).unwrap_or(part.len());
+            text.push_str(&part[..end]);
+            push_escaped(&mut text, &part.as_bytes()[end..]);
+        }
+        push_escaped(&mut text, chunk.invalid());
+    }
+    text
+}
+
+fn push_escaped(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.push_str(&format!("\u{fffd}{byte:02x}"));
+    }
+}
+
+/// Length of the test disk, which is the same for all crash states.
+fn disk_bytes() -> io::Result<u64> {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    match BYTES.get() {
+        Some(bytes) => Ok(*bytes),
+        None => File::open(TEST_DISK)?.seek(SeekFrom::End(0)).map(|bytes| *BYTES.get_or_init(|| bytes)),
+    }
+}
+
 fn stat_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<libc::stat> {
     // SAFETY: the structure is plain data that the kernel fills.
     unsafe {
@@ -229,7 +259,7 @@ fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool) -> io::Re
     let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
     entry.read_xattrs(fd.as_raw_fd());
     if map && entry.size > 0 && entry.size as u64 <= FILE_BYTES_MAX {
-        entry.extents = plain_extents(&fd);
+        entry.extents = plain_extents(&fd, disk_bytes()?);
         if entry.extents.is_some() {
             return Ok(());
         }
@@ -279,7 +309,7 @@ fn xattr(fd: RawFd, name: &[u8]) -> io::Result<(String, String)> {
     let value =
         filled(|buffer| unsafe { libc::fgetxattr(fd, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
     let hex = value.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((name.to_bytes().escape_ascii().to_string(), hex))
+    Ok((readable(name.to_bytes()), hex))
 }
 
 /// What `call` puts into a buffer: a small one, and where that is not enough the largest that the kernel fills.
@@ -293,5 +323,18 @@ fn filled(call: impl Fn(&mut [u8]) -> isize) -> io::Result<Vec<u8>> {
             Ok(large)
         }
         length => Ok(small[..length? as usize].to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn names_are_told_as_they_are() {
+        assert_eq!(readable("it's \"a\" \\ ä €".as_bytes()), "it's \"a\" \\ ä €");
+        assert_eq!(readable(b"a\xffb\x1bc"), "a\u{fffd}ffb\u{fffd}1bc");
+        assert_eq!(readable("\u{85}".as_bytes()), "\u{fffd}c2\u{fffd}85");
+        assert_eq!(readable(b""), "");
     }
 }
