@@ -13,6 +13,9 @@ from typing import Any
 Event = tuple[Any, ...]
 Choices = Sequence[tuple[int, int]]
 
+BELOW: int
+"""The bit that marks the components of the state that was recovered, among those of a crash within its recovery."""
+
 class Recording:
     """An open recording. OSError if it cannot be read, ValueError (with the byte) if it is damaged."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from postcrash._core import Recording, write_state
+from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.judges import Opinion, unless_unread
@@ -22,8 +22,6 @@ from postcrash.model import History, Observation, Verdict
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store
 
-BELOW = 1 << 31
-"""Marks the components of the state that was recovered, among those of a crash within its recovery."""
 MESSAGE = "after a crash within recovery: "
 """Begins the message of a finding of a judge that looks at one recovery at a time."""
 

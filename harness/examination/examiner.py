@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from postcrash._core import Recording
+from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import (
-    BELOW,
     RecoveredState,
     SameRecovery,
     first_observation,

@@ -1,9 +1,44 @@
-//! What an execution chooses from, and how far its choices have come.
+//! What an execution chooses from, what it chooses, and how far its choices have come.
+
+use std::collections::HashMap;
 
 use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
 
-/// Marks the components of the crash state under a recording.
+/// The bit of a component's number that marks the components of the crash state under a recording.
 pub const BELOW: u32 = 1 << 31;
+
+/// A component with the version that it has in a crash state. In messages it is a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32)", into = "(u32, u32)")]
+pub struct Choice {
+    pub component: u32,
+    pub version: u32,
+}
+
+impl Choice {
+    /// Whether it is about the crash state under the recording.
+    pub fn is_below(self) -> bool {
+        self.component & BELOW != 0
+    }
+}
+
+impl From<(u32, u32)> for Choice {
+    fn from((component, version): (u32, u32)) -> Choice {
+        Choice { component, version }
+    }
+}
+
+impl From<Choice> for (u32, u32) {
+    fn from(choice: Choice) -> (u32, u32) {
+        (choice.component, choice.version)
+    }
+}
+
+/// The versions that were chosen, by component.
+pub fn by_component(choices: &[Choice]) -> HashMap<u32, u32> {
+    choices.iter().map(|choice| (choice.component, choice.version)).collect()
+}
 
 /// The versions that a component can have.
 #[derive(Debug, Clone)]
@@ -35,4 +70,18 @@ pub struct Reached {
 /// Where the one that is `wanted` stands.
 pub(crate) fn position<T>(all: &[T], wanted: impl FnMut(&T) -> bool) -> u32 {
     all.iter().position(wanted).expect("it is one of them") as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_messages_a_choice_is_a_pair() {
+        let choices = [Choice { component: 3, version: 1 }, Choice { component: BELOW, version: 0 }];
+        let text = serde_json::to_string(&choices).expect("plain data");
+        assert_eq!(text, "[[3,1],[2147483648,0]]");
+        assert_eq!(serde_json::from_str::<[Choice; 2]>(&text).expect("pairs"), choices);
+        serde_json::from_str::<Choice>("[3]").expect_err("no pair");
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::choice::{Options, Reached};
+use crate::choice::{Choice, Options, Reached};
 
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
@@ -17,7 +17,7 @@ pub trait Explorer {
     /// The version of `component` if this execution has chosen it already.
     fn chosen(&self, component: u32) -> Option<u32>;
     /// The choices that this execution made or was given: what it stands for.
-    fn choices(&self) -> Vec<(u32, u32)>;
+    fn choices(&self) -> Vec<Choice>;
     /// How far it has come; none for a strategy that goes by no distance.
     fn reached(&mut self) -> Option<Reached> {
         None
@@ -62,8 +62,8 @@ impl Explorer for BruteForce {
         Some(self.chosen[component as usize])
     }
 
-    fn choices(&self) -> Vec<(u32, u32)> {
-        (0..).zip(self.chosen.iter().copied()).collect()
+    fn choices(&self) -> Vec<Choice> {
+        (0..).zip(self.chosen.iter().copied()).map(Choice::from).collect()
     }
 }
 
@@ -76,8 +76,9 @@ pub struct Fixed<F> {
 
 impl<F: FnMut(u32, u32) -> u32> Fixed<F> {
     /// `rest` gives the version of a component (of so many versions) that `choices` does not name.
-    pub fn new(choices: Vec<(u32, u32)>, rest: F) -> Self {
-        Fixed { choices: choices.into_iter().collect(), rest, pending: true }
+    pub fn new(choices: Vec<Choice>, rest: F) -> Self {
+        let choices = choices.into_iter().map(|choice| (choice.component, choice.version)).collect();
+        Fixed { choices, rest, pending: true }
     }
 }
 
@@ -99,8 +100,8 @@ impl<F: FnMut(u32, u32) -> u32> Explorer for Fixed<F> {
         self.choices.get(&component).copied()
     }
 
-    fn choices(&self) -> Vec<(u32, u32)> {
-        self.choices.iter().map(|(&component, &version)| (component, version)).collect()
+    fn choices(&self) -> Vec<Choice> {
+        self.choices.iter().map(|(&component, &version)| Choice { component, version }).collect()
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
     fn run<R>(
         mut explorer: impl Explorer,
         mut program: impl FnMut(&mut dyn FnMut(u32) -> u32) -> R,
-    ) -> Vec<(Vec<(u32, u32)>, R)> {
+    ) -> Vec<(Vec<Choice>, R)> {
         let mut results = Vec::new();
         while explorer.next_execution() {
             let result = program(&mut |component| {
@@ -141,7 +142,7 @@ mod tests {
         let versions = [2, 3, 2, 3];
         let lazy = run(Walk::new(&Limits::default()), program);
         let brute = run(BruteForce::new(versions.to_vec()), program);
-        let outcomes = |runs: &[(Vec<(u32, u32)>, u32)]| runs.iter().map(|run| run.1).collect::<BTreeSet<_>>();
+        let outcomes = |runs: &[(Vec<Choice>, u32)]| runs.iter().map(|run| run.1).collect::<BTreeSet<_>>();
         assert_eq!(outcomes(&lazy), outcomes(&brute));
         assert_eq!((lazy.len(), brute.len()), (9, 36));
         for (all, outcome) in &brute {
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_fixed_state_runs_once() {
-        let runs = run(Fixed::new(vec![(1, 2)], |_, versions| versions - 1), |read| (read(1), read(2)));
-        assert_eq!(runs, [(vec![(1, 2), (2, 1)], (2, 1))]);
+        let choice = |component, version| Choice { component, version };
+        let runs = run(Fixed::new(vec![choice(1, 2)], |_, versions| versions - 1), |read| (read(1), read(2)));
+        assert_eq!(runs, [(vec![choice(1, 2), choice(2, 1)], (2, 1))]);
     }
 }

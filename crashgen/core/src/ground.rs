@@ -7,7 +7,7 @@ use num_bigint::BigUint;
 use num_traits::One;
 use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 
-use crate::choice::Options;
+use crate::choice::{Choice, Options};
 use crate::mapped::Mapped;
 use crate::piece::Source;
 use crate::recording::RecordingError;
@@ -22,8 +22,8 @@ pub trait Ground {
     fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32>;
     /// What an explorer chooses from for the component of that number.
     fn options(&self, number: u32) -> Options;
-    /// How many disks before the recording agree with `choices` (component, version).
-    fn covered(&self, choices: &[(u32, u32)]) -> BigUint;
+    /// How many disks before the recording agree with `choices`.
+    fn covered(&self, choices: &[Choice]) -> BigUint;
     /// The image at the bottom.
     fn mapped(&self) -> &Mapped;
 }
@@ -60,7 +60,7 @@ impl Ground for Base {
         unreachable!("an image has no components")
     }
 
-    fn covered(&self, _choices: &[(u32, u32)]) -> BigUint {
+    fn covered(&self, _choices: &[Choice]) -> BigUint {
         BigUint::one()
     }
 

@@ -6,6 +6,7 @@ use num_bigint::BigUint;
 use num_traits::One;
 use serde::Serialize;
 
+use crate::choice::Choice;
 use crate::component::{Component, TooManyVersions};
 use crate::piece::Piece;
 
@@ -44,10 +45,10 @@ impl Interval {
         self.states.clone()
     }
 
-    /// How many crash states agree with `choices` (component, version).
-    pub fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
+    /// How many crash states agree with `choices`.
+    pub fn covered(&self, choices: &[Choice]) -> BigUint {
         let (mut chosen, mut count) = (BigUint::one(), BigUint::one());
-        for &(component, version) in choices {
+        for &Choice { component, version } in choices {
             let component = &self.components[component as usize];
             chosen *= component.states();
             count *= component.weight(version);
@@ -70,8 +71,8 @@ impl Interval {
     }
 
     /// Pieces that a state with `choices` has lost; components without a choice keep all.
-    pub fn lost(&self, choices: &[(u32, u32)]) -> Vec<u32> {
-        let lost = |&(component, version): &(u32, u32)| self.components[component as usize].lost(version);
+    pub fn lost(&self, choices: &[Choice]) -> Vec<u32> {
+        let lost = |choice: &Choice| self.components[choice.component as usize].lost(choice.version);
         let mut lost: Vec<u32> = choices.iter().flat_map(lost).collect();
         lost.sort_unstable();
         lost

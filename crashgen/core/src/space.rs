@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use num_bigint::BigUint;
 use postcrash_wire::units::SECTOR_BYTES;
 
-use crate::choice::{Options, BELOW};
+use crate::choice::{Choice, Options, BELOW};
 use crate::ground::{Content, Ground};
 use crate::interval::Interval;
 use crate::mapped::Mapped;
@@ -62,15 +62,15 @@ impl Space<'_> {
         self.interval.states() * self.content.ground.covered(&[])
     }
 
-    /// How many crash states agree with `choices` (component, version).
-    pub fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
-        let (below, own): (Vec<_>, Vec<_>) = choices.iter().partition(|choice| choice.0 & BELOW != 0);
+    /// How many crash states agree with `choices`.
+    pub fn covered(&self, choices: &[Choice]) -> BigUint {
+        let (below, own): (Vec<_>, Vec<_>) = choices.iter().partition(|choice| choice.is_below());
         self.interval.covered(&own) * self.content.ground.covered(&below)
     }
 
     /// Pieces of the interval that a state with `choices` has lost; components without a choice keep all they can.
-    pub fn lost(&self, choices: &[(u32, u32)]) -> Vec<u32> {
-        let own: Vec<_> = choices.iter().copied().filter(|choice| choice.0 & BELOW == 0).collect();
+    pub fn lost(&self, choices: &[Choice]) -> Vec<u32> {
+        let own: Vec<_> = choices.iter().copied().filter(|choice| !choice.is_below()).collect();
         self.interval.lost(&own)
     }
 }
@@ -84,9 +84,9 @@ pub struct CrashState<'a> {
 
 impl CrashState<'_> {
     /// All choices of the space: those that were made, and those of `choices` that are about its components.
-    fn all(&self, choices: &[(u32, u32)]) -> Vec<(u32, u32)> {
-        let later = choices.iter().map(|&(component, version)| (component & !BELOW, version));
-        self.chosen.iter().map(|(&component, &version)| (component, version)).chain(later).collect()
+    fn all(&self, choices: &[Choice]) -> Vec<Choice> {
+        let later = choices.iter().map(|choice| Choice { component: choice.component & !BELOW, ..*choice });
+        self.chosen.iter().map(|(&component, &version)| Choice { component, version }).chain(later).collect()
     }
 }
 
@@ -111,7 +111,7 @@ impl Ground for CrashState<'_> {
         self.space.options(number & !BELOW)
     }
 
-    fn covered(&self, choices: &[(u32, u32)]) -> BigUint {
+    fn covered(&self, choices: &[Choice]) -> BigUint {
         self.space.covered(&self.all(choices))
     }
 

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
 
-use crate::choice::{position, Options, Reached};
+use crate::choice::{position, Choice, Options, Reached};
 use crate::explore::Explorer;
 
 /// Further than any state.
@@ -237,8 +237,9 @@ impl Explorer for Walk {
         self.chosen.get(&component).copied()
     }
 
-    fn choices(&self) -> Vec<(u32, u32)> {
-        self.path.iter().map(|step| (self.branches[step.branch as usize].component, step.version)).collect()
+    fn choices(&self) -> Vec<Choice> {
+        let component = |step: &Step| self.branches[step.branch as usize].component;
+        self.path.iter().map(|step| Choice { component: component(step), version: step.version }).collect()
     }
 
     fn reached(&mut self) -> Option<Reached> {

@@ -10,6 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use common::reference::{Model, Reference, Space, MODELS};
 use common::{contents, notation, read_letter, states, Disk, Recorded, Request, Step, SECTORS};
 use num_bigint::BigUint;
+use postcrash_core::choice::Choice;
 use postcrash_core::explore::{BruteForce, Explorer};
 use postcrash_core::ground::Content;
 use postcrash_core::interval::Interval;
@@ -188,11 +189,12 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
     let [space] = &reference.spaces(now)[..] else { return };
     let pieces = reference.pieces(now);
     let forced = reference.forced(&pieces, now);
-    let first: Vec<(u32, u32)> = (0..interval.components.len() as u32).map(|component| (component, 0)).collect();
+    let components = 0..interval.components.len() as u32;
+    let first: Vec<_> = components.map(|component| Choice { component, version: 0 }).collect();
     assert!(interval.lost(&first).is_empty(), "the first versions keep all");
     let nothing: Vec<u32> = interval.components.iter().map(|component| component.options().nothing_kept).collect();
     for (choices, disk) in states(interval, content) {
-        if choices.iter().map(|choice| choice.1).eq(nothing.iter().copied()) {
+        if choices.iter().map(|choice| choice.version).eq(nothing.iter().copied()) {
             assert_eq!(disk, Reference::shown(&pieces, &forced), "nothing kept but what must be");
         }
         let lost = interval.lost(&choices);

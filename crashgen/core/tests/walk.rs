@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
-use postcrash_core::choice::Options;
-use postcrash_core::choice::Reached;
+use postcrash_core::choice::{Choice, Options, Reached};
 use postcrash_core::explore::Explorer;
 use postcrash_core::walk::{drawn, Limits, Walk};
 use proptest::prelude::*;
@@ -28,7 +27,7 @@ struct Program {
 /// Which version of each component, as far as it is known, and what the program saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Execution {
-    choices: Vec<(u32, u32)>,
+    choices: Vec<Choice>,
     seen: Vec<u32>,
 }
 
@@ -54,8 +53,8 @@ impl Program {
         [kept as u32, nothing as u32]
     }
 
-    fn weight(&self, choices: &[(u32, u32)]) -> u64 {
-        let chosen = |c: u32| choices.iter().find(|choice| choice.0 == c).map(|choice| choice.1 as usize);
+    fn weight(&self, choices: &[Choice]) -> u64 {
+        let chosen = |c: u32| choices.iter().find(|choice| choice.component == c).map(|choice| choice.version as usize);
         let weights = (0..).zip(&self.components).map(|(c, (_, all))| match chosen(c) {
             Some(version) => u64::from(all[version]),
             None => all.iter().map(|&weight| u64::from(weight)).sum(),
@@ -120,7 +119,8 @@ impl Program {
             assert_eq!(claimed, nearest.map_or(Some(u32::MAX - 1), |nearest| nearest.checked_sub(1)));
         }
         let counted: u64 = executions.iter().map(|execution| self.weight(&execution.choices)).sum();
-        let whole = |state: &State| self.weight(&(0..).zip(state.iter().copied()).collect::<Vec<_>>());
+        let whole =
+            |state: &State| self.weight(&(0..).zip(state.iter().copied()).map(Choice::from).collect::<Vec<_>>());
         assert_eq!(counted, covered.iter().map(whole).sum::<u64>());
         covered
     }
@@ -131,14 +131,14 @@ impl Program {
     }
 
     /// The fewest deviations from a reference among the states that an execution stands for.
-    fn distance(&self, choices: &[(u32, u32)]) -> u32 {
-        let from = |same: &dyn Fn(u32) -> u32| choices.iter().filter(|&&(c, version)| version != same(c)).count();
+    fn distance(&self, choices: &[Choice]) -> u32 {
+        let from = |same: &dyn Fn(u32) -> u32| choices.iter().filter(|c| c.version != same(c.component)).count();
         from(&|_| 0).min(from(&|component| self.components[component as usize].0)) as u32
     }
 }
 
-fn agrees(choices: &[(u32, u32)], state: &[u32]) -> bool {
-    choices.iter().all(|&(component, version)| state[component as usize] == version)
+fn agrees(choices: &[Choice], state: &[u32]) -> bool {
+    choices.iter().all(|choice| state[choice.component as usize] == choice.version)
 }
 
 fn hash(value: impl Hash) -> usize {

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
+use postcrash_core::choice::{Choice, BELOW};
 use postcrash_core::contents::{self, Extent};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device::{self, DeviceModel};
@@ -89,6 +90,16 @@ fn event_tuple<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyTup
     }
 }
 
+/// Choices, which are pairs in Python.
+struct Choices(Vec<Choice>);
+
+impl<'py> FromPyObject<'py> for Choices {
+    fn extract_bound(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let pairs: Vec<(u32, u32)> = object.extract()?;
+        Ok(Choices(pairs.into_iter().map(Choice::from).collect()))
+    }
+}
+
 #[pyclass(frozen)]
 struct Interval(postcrash_core::interval::Interval);
 
@@ -142,32 +153,32 @@ impl Interval {
         self.0.contents()
     }
 
-    fn covered(&self, choices: Vec<(u32, u32)>) -> PyResult<BigUint> {
-        self.check(&choices)?;
-        Ok(self.0.covered(&choices))
+    fn covered(&self, choices: Choices) -> PyResult<BigUint> {
+        self.check(&choices.0)?;
+        Ok(self.0.covered(&choices.0))
     }
 
-    fn lost(&self, choices: Vec<(u32, u32)>) -> PyResult<Vec<u32>> {
-        self.check(&choices)?;
-        Ok(self.0.lost(&choices))
+    fn lost(&self, choices: Choices) -> PyResult<Vec<u32>> {
+        self.check(&choices.0)?;
+        Ok(self.0.lost(&choices.0))
     }
 
-    fn torn(&self, choices: Vec<(u32, u32)>) -> PyResult<usize> {
+    fn torn(&self, choices: Choices) -> PyResult<usize> {
         Ok(self.0.torn(&self.lost(choices)?))
     }
 }
 
 impl Interval {
-    fn check(&self, choices: &[(u32, u32)]) -> PyResult<()> {
+    fn check(&self, choices: &[Choice]) -> PyResult<()> {
         let versions = |component: u32| self.0.components.get(component as usize).map_or(0, |c| c.versions.len());
-        let mut components: Vec<u32> = choices.iter().map(|choice| choice.0).collect();
+        let mut components: Vec<u32> = choices.iter().map(|choice| choice.component).collect();
         components.sort_unstable();
         if let Some(pair) = components.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(PyValueError::new_err(format!("component {} is chosen twice", pair[0])));
         }
-        match choices.iter().find(|&&(component, version)| version as usize >= versions(component)) {
+        match choices.iter().find(|choice| choice.version as usize >= versions(choice.component)) {
             None => Ok(()),
-            Some((component, version)) => {
+            Some(Choice { component, version }) => {
                 Err(PyIndexError::new_err(format!("component {component} has no version {version}")))
             }
         }
@@ -203,7 +214,7 @@ fn with_state<R>(
     base_path: PathBuf,
     model: &str,
     interval: u32,
-    choices: &[(u32, u32)],
+    choices: &[Choice],
     act: impl FnOnce(Space<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     with_cursor(recording, base_path, model, |mut cursor| {
@@ -219,8 +230,8 @@ fn with_state<R>(
 }
 
 /// The version of a component that a state with `choices` has.
-fn version_of(choices: &[(u32, u32)], component: u32) -> u32 {
-    choices.iter().find(|choice| choice.0 == component).map_or(0, |choice| choice.1)
+fn version_of(choices: &[Choice], component: u32) -> u32 {
+    choices.iter().find(|choice| choice.component == component).map_or(0, |choice| choice.version)
 }
 
 /// Bytes of one crash state.
@@ -232,11 +243,11 @@ fn state_bytes<'py>(
     base_path: PathBuf,
     model: &str,
     interval: u32,
-    choices: Vec<(u32, u32)>,
+    choices: Choices,
     sector: u64,
     sectors: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    with_state(recording, base_path, model, interval, &choices, |space| {
+    with_state(recording, base_path, model, interval, &choices.0, |space| {
         if sector.checked_add(sectors).is_none_or(|end| end > recording.0.disk_sectors()) {
             return Err(PyIndexError::new_err(format!("{sectors} sectors from sector {sector} are not on the disk")));
         }
@@ -244,7 +255,7 @@ fn state_bytes<'py>(
         let bytes = sectors as usize * SECTOR_BYTES;
         out.try_reserve_exact(bytes).map_err(|_| PyMemoryError::new_err(format!("no memory for {sectors} sectors")))?;
         out.resize(bytes, 0);
-        space.read(sector, &mut out, &mut |component| version_of(&choices, component));
+        space.read(sector, &mut out, &mut |component| version_of(&choices.0, component));
         Ok(PyBytes::new(py, &out))
     })
 }
@@ -256,17 +267,17 @@ fn write_state(
     base_path: PathBuf,
     model: &str,
     interval: u32,
-    choices: Vec<(u32, u32)>,
+    choices: Choices,
     path: PathBuf,
 ) -> PyResult<()> {
-    with_state(recording, base_path, model, interval, &choices, |space| {
+    with_state(recording, base_path, model, interval, &choices.0, |space| {
         let file = File::create(&path)?;
         let sectors = recording.0.disk_sectors();
         file.set_len(sectors * SECTOR_BYTES as u64)?;
         let mut out = vec![0; CHUNK_SECTORS as usize * SECTOR_BYTES];
         for sector in (0..sectors).step_by(CHUNK_SECTORS as usize) {
             let chunk = &mut out[..(sectors - sector).min(CHUNK_SECTORS) as usize * SECTOR_BYTES];
-            space.read(sector, chunk, &mut |component| version_of(&choices, component));
+            space.read(sector, chunk, &mut |component| version_of(&choices.0, component));
             if chunk.iter().any(|&byte| byte != 0) {
                 file.write_all_at(chunk, sector * SECTOR_BYTES as u64)?;
             }
@@ -357,6 +368,7 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("BELOW", BELOW)?;
     module.add_class::<Recording>()?;
     module.add_class::<Interval>()?;
     module.add_function(wrap_pyfunction!(intervals, module)?)?;

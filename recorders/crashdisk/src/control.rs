@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use postcrash_core::choice;
+use postcrash_core::choice::{self, by_component, Choice};
 use postcrash_core::interval::Instant;
 use postcrash_core::space::{CrashState, Space};
 use postcrash_wire::{Recover, Run, Spin};
@@ -37,14 +37,7 @@ pub enum Request {
     /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
     Explore(Explore),
     /// Recover one crash state. Answered by `executed`.
-    Execute {
-        recording: PathBuf,
-        base: PathBuf,
-        model: String,
-        interval: u32,
-        choices: Vec<(u32, u32)>,
-        recover: Recover,
-    },
+    Execute { recording: PathBuf, base: PathBuf, model: String, interval: u32, choices: Vec<Choice>, recover: Recover },
     /// Loop over a device of the guest without a crash disk. Answered by `spun`.
     Spin(Spin),
 }
@@ -89,8 +82,8 @@ pub struct Outcome {
     pub states: String,
     /// Executions that led to it, run or remembered.
     pub executions: u64,
-    /// The state with the fewest losses that leads to it: (component, version).
-    pub choices: Vec<(u32, u32)>,
+    /// The state with the fewest losses that leads to it.
+    pub choices: Vec<Choice>,
     /// Pieces that it lost.
     pub lost: Vec<u32>,
     /// Why there is no observation, with the console's end.
@@ -131,7 +124,7 @@ pub struct IntervalReport {
     pub rechecks: u64,
     pub outcomes: Vec<Outcome>,
     /// Every execution: its choices, and the number of its outcome. A state that agrees with the choices has that outcome.
-    pub executions: Vec<(Vec<(u32, u32)>, usize)>,
+    pub executions: Vec<(Vec<Choice>, usize)>,
     /// Why the interval is not covered whole.
     pub left_out: Option<String>,
     /// What is covered for certain, where not all is.
@@ -168,7 +161,7 @@ pub enum Event {
     /// A guest was lost; the state is run again in a new one.
     LostGuest {
         interval: u32,
-        choices: Vec<(u32, u32)>,
+        choices: Vec<Choice>,
         #[serde(flatten)]
         casualty: Casualty,
     },
@@ -188,7 +181,7 @@ pub enum Event {
     /// Two runs of the same crash state were observed differently.
     Nondeterministic {
         interval: u32,
-        choices: Vec<(u32, u32)>,
+        choices: Vec<Choice>,
         first: serde_json::Value,
         second: serde_json::Value,
     },
@@ -201,7 +194,7 @@ pub enum Event {
     },
     Executed {
         observation: serde_json::Value,
-        choices: Vec<(u32, u32)>,
+        choices: Vec<Choice>,
         casualty: Option<Casualty>,
     },
     Spun {
@@ -231,14 +224,13 @@ pub struct Crashed {
     pub interval: u32,
     #[serde(skip)]
     pub instants: Vec<Instant>,
-    /// Component and version.
-    pub choices: Vec<(u32, u32)>,
+    pub choices: Vec<Choice>,
     pub observation: Value,
 }
 
 impl Crashed {
     /// The disk under the recovery of a state in `space`.
     pub fn ground<'a>(&self, space: Space<'a>) -> CrashState<'a> {
-        CrashState { space, chosen: self.choices.iter().copied().collect() }
+        CrashState { space, chosen: by_component(&self.choices) }
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use num_bigint::BigUint;
+use postcrash_core::choice::Choice;
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
 use postcrash_core::ground::{Base, Content};
@@ -219,16 +220,18 @@ fn record(path: &Path, steps: &[Step]) {
 }
 
 /// One version of each component, and the disk that they make.
-pub type State = (Vec<(u32, u32)>, Disk);
+pub type State = (Vec<Choice>, Disk);
 
 /// Every combination of the components' versions.
 pub fn states(interval: &Interval, content: Content<'_>) -> Vec<State> {
-    let mut all: Vec<Vec<(u32, u32)>> = vec![Vec::new()];
+    let mut all: Vec<Vec<Choice>> = vec![Vec::new()];
     for (index, component) in (0..).zip(&interval.components) {
         let versions = 0..component.versions.len() as u32;
-        all = versions.flat_map(|v| all.iter().map(move |c| [&c[..], &[(index, v)]].concat())).collect();
+        all = versions
+            .flat_map(|v| all.iter().map(move |c| [&c[..], &[Choice { component: index, version: v }]].concat()))
+            .collect();
     }
-    let disk = |choices: &[(u32, u32)]| read_disk(interval, content, &mut |c| choices[c as usize].1);
+    let disk = |choices: &[Choice]| read_disk(interval, content, &mut |c| choices[c as usize].version);
     all.into_iter().map(|choices| (choices.clone(), disk(&choices))).collect()
 }
 

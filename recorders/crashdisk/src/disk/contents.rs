@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use postcrash_core::choice::by_component;
 use postcrash_core::explore::Explorer;
 use postcrash_core::space::Space;
 use postcrash_wire::pattern::{segments, TAGS};
@@ -20,7 +21,7 @@ use crate::disk::overlay::Overlay;
 pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer, report: &[u8]) -> Vec<u8> {
     let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
     loop {
-        let chosen = explorer.choices().into_iter().collect();
+        let chosen = by_component(&explorer.choices());
         let mut resolved = observation.clone();
         match (Resolver { space, overlay, chosen }).resolve(&mut resolved) {
             Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),

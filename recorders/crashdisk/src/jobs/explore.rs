@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use num_bigint::BigUint;
+use postcrash_core::choice::{by_component, Choice};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device::DeviceModel;
 use postcrash_core::explore::{BruteForce, Explorer, Fixed};
@@ -33,8 +34,6 @@ use crate::jobs::trust::Trust;
 /// A progress event is sent every so many recoveries.
 const PROGRESS_EVERY: u64 = 64;
 
-/// Component and version.
-type Choices = Vec<(u32, u32)>;
 /// What one recovery gave: the agent's report, or how the guests were lost.
 type Result1 = Result<Vec<u8>, Casualty>;
 
@@ -60,16 +59,17 @@ pub fn execute(
     machine: &mut Machine,
     source: &Source,
     index: u32,
-    choices: Vec<(u32, u32)>,
+    choices: Vec<Choice>,
     recover: &Recover,
 ) -> Result<(), GuestError> {
     let mut cursor = Cursor::new(&source.recording, &source.base, source.model);
     let interval = std::iter::from_fn(|| cursor.next_interval()).find(|interval| interval.index == index);
     let interval = interval.ok_or_else(|| GuestError::Input(format!("the recording has no crash interval {index}")))?;
-    let out_of_range = |&&(c, v): &&(u32, u32)| {
-        interval.components.get(c as usize).is_none_or(|component| v as usize >= component.versions.len())
+    let out_of_range = |choice: &&Choice| {
+        let component = interval.components.get(choice.component as usize);
+        component.is_none_or(|component| choice.version as usize >= component.versions.len())
     };
-    if let Some(&(component, version)) = choices.iter().find(out_of_range) {
+    if let Some(Choice { component, version }) = choices.iter().find(out_of_range) {
         return Err(GuestError::Input(format!(
             "crash interval {index} has no version {version} of component {component}"
         )));
@@ -150,7 +150,7 @@ struct Tally {
     result: Result1,
     states: BigUint,
     executions: u64,
-    choices: Vec<(u32, u32)>,
+    choices: Vec<Choice>,
     lost: Vec<u32>,
 }
 
@@ -350,8 +350,8 @@ impl Campaign<'_> {
             let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, Keep::Nothing)?;
             let (mut first, mut second) = (parse(&first), report(second).0);
             // One may have settled what the other left open: compare under the choices of both.
-            settle(&mut first, &explorer.choices().into_iter().collect());
-            settle(&mut second, &choices.iter().copied().collect());
+            settle(&mut first, &by_component(&explorer.choices()));
+            settle(&mut second, &by_component(&choices));
             if !agree(&first, &second) {
                 Event::Nondeterministic { interval: space.interval.index, choices, first, second }.emit();
             }
@@ -364,7 +364,7 @@ impl Campaign<'_> {
 struct Sample {
     random: Random,
     share: f64,
-    kept: Vec<(Choices, Vec<u8>)>,
+    kept: Vec<(Vec<Choice>, Vec<u8>)>,
 }
 
 impl Sample {
@@ -372,7 +372,7 @@ impl Sample {
         Sample { random: Random::new(job.seed ^ u64::from(interval)), share: job.recheck_share, kept: Vec::new() }
     }
 
-    fn offer(&mut self, choices: &[(u32, u32)], result: &Result1) {
+    fn offer(&mut self, choices: &[Choice], result: &Result1) {
         if let Ok(bytes) = result {
             if self.random.unit() < self.share {
                 self.kept.push((choices.to_vec(), bytes.clone()));
@@ -395,12 +395,12 @@ struct Extent {
 struct Tallies {
     by_digest: HashMap<Vec<u8>, usize>,
     all: Vec<Tally>,
-    executions: Vec<(Choices, usize)>,
+    executions: Vec<(Vec<Choice>, usize)>,
     covered: BigUint,
 }
 
 impl Tallies {
-    fn add(&mut self, space: Space<'_>, choices: Vec<(u32, u32)>, result: Result1) {
+    fn add(&mut self, space: Space<'_>, choices: Vec<Choice>, result: Result1) {
         let states = space.covered(&choices);
         let lost = space.lost(&choices);
         self.covered += &states;

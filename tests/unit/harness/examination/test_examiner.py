@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from postcrash._core import write_recording
+from postcrash._core import BELOW, write_recording
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
-from postcrash.harness.examination.crash_in_recovery import BELOW, SameRecovery
+from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
