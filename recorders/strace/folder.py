@@ -16,8 +16,8 @@ class NotMappedError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Node:
-    """An inode.
+class Inode:
+    """A file, directory or symbolic link, whatever names it has.
 
     children  of a directory
     names     the directories that hold it, with its name there; the first is the oldest
@@ -27,8 +27,8 @@ class Node:
     """
 
     type: Literal["dir", "file", "symlink"]
-    children: dict[str, "Node"] = field(default_factory=dict)
-    names: dict[tuple["Node", str], None] = field(default_factory=dict)
+    children: dict[str, "Inode"] = field(default_factory=dict)
+    names: dict[tuple["Inode", str], None] = field(default_factory=dict)
     size: int = 0
     target: str = ""
     handle: str = ""
@@ -38,17 +38,17 @@ class Node:
 class PathPlace:
     """Where a path leads: a name in a directory, and what stands there (None: nothing). The root has no directory."""
 
-    directory: Node | None
+    directory: Inode | None
     name: str
-    node: Node | None
+    node: Inode | None
 
-    def existing(self) -> Node:
+    def existing(self) -> Inode:
         """What stands there. Raises `NotMappedError`."""
         if self.node is None:
             raise NotMappedError(f"{shown(self.name)} is not there, as far as the trace tells")
         return self.node
 
-    def new(self) -> Node:
+    def new(self) -> Inode:
         """The directory, in which the name must be new. Raises `NotMappedError`."""
         if self.node is not None or self.directory is None:
             raise NotMappedError(f"{shown(self.name)} is there already, as far as the trace tells")
@@ -59,7 +59,7 @@ class Folder:
     """The tree below `roots`, which are absolute paths of one folder."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
-        self.root = Node("dir")
+        self.root = Inode("dir")
         self._roots = tuple([part for part in root.split("/") if part] for root in roots)
 
     def contains(self, path: str) -> bool:
@@ -70,7 +70,7 @@ class Folder:
         """A path of the folder as an absolute one."""
         return "/".join(["", *self._roots[0], path])
 
-    def path_of(self, node: Node) -> str | None:
+    def path_of(self, node: Inode) -> str | None:
         """A path of the inode relative to the folder, None if it has no name (any more)."""
         parts: list[str] = []
         while node is not self.root:
@@ -106,19 +106,19 @@ class Folder:
                 done.append(part)
         return self._at(done)
 
-    def add(self, directory: Node, name: str, node: Node) -> Node:
+    def add(self, directory: Inode, name: str, node: Inode) -> Inode:
         """Give `node` a name, which must be new, and give it back."""
         directory.children[name] = node
         node.names[directory, name] = None
         return node
 
-    def remove(self, directory: Node, name: str) -> Node:
+    def remove(self, directory: Inode, name: str) -> Inode:
         """Take a name away, and give back what it named."""
         node = directory.children.pop(name)
         del node.names[directory, name]
         return node
 
-    def is_below(self, node: Node, directory: Node) -> bool:
+    def is_below(self, node: Inode, directory: Inode) -> bool:
         """Whether `node` is `directory` or lies in it."""
         while node is not directory and node is not self.root and node.names:
             node, _ = next(iter(node.names))

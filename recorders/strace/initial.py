@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from postcrash.model.argument import LENGTH_MAX, XATTR_NAMESPACE
-from postcrash.recorders.strace.folder import Node, NotMappedError
+from postcrash.recorders.strace.folder import Inode, NotMappedError
 from postcrash.recorders.strace.state import CallSource, ImportState, ends_within
 
 _SOURCE = CallSource(0, "")
@@ -19,7 +19,9 @@ def set_up(run: ImportState, folder: Path) -> None:
     _directory(run, folder, run.folder.root, "", {})
 
 
-def _directory(run: ImportState, folder: Path, directory: Node, prefix: str, seen: dict[tuple[int, int], Node]) -> None:
+def _directory(
+    run: ImportState, folder: Path, directory: Inode, prefix: str, seen: dict[tuple[int, int], Inode]
+) -> None:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -34,7 +36,7 @@ def _directory(run: ImportState, folder: Path, directory: Node, prefix: str, see
             _directory(run, Path(entry.path), node, f"{path}/", seen)
 
 
-def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], Node]) -> Node:
+def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tuple[int, int], Inode]) -> Inode:
     status = entry.stat(follow_symlinks=False)
     identity = (status.st_dev, status.st_ino)
     if identity in seen and not stat.S_ISDIR(status.st_mode):
@@ -43,12 +45,12 @@ def _entry(run: ImportState, entry: os.DirEntry[str], path: str, seen: dict[tupl
         return known
     if stat.S_ISDIR(status.st_mode):
         run.emit(_SOURCE, "mkdir", path)
-        node = Node("dir")
+        node = Inode("dir")
     elif stat.S_ISLNK(status.st_mode):
-        node = Node("symlink", target=os.readlink(entry.path))
+        node = Inode("symlink", target=os.readlink(entry.path))
         run.emit(_SOURCE, "symlink", node.target, path)
     elif stat.S_ISREG(status.st_mode):
-        node = Node("file", size=ends_within(status.st_size))
+        node = Inode("file", size=ends_within(status.st_size))
         run.emit(_SOURCE, "creat", path)
         for start in range(0, node.size, LENGTH_MAX):
             run.emit(_SOURCE, "append", path, min(node.size - start, LENGTH_MAX))

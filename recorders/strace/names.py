@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from postcrash.model.quoting import shown
 from postcrash.recorders.strace.arguments import flags, path, string
-from postcrash.recorders.strace.folder import Node, NotMappedError, PathPlace
+from postcrash.recorders.strace.folder import Inode, NotMappedError, PathPlace
 from postcrash.recorders.strace.state import Context, Handler
 
 
@@ -22,7 +22,7 @@ def _mkdir(directory: int | None, index: int) -> Handler:
         if place is not None:
             parent = place.new()
             context.emit("mkdir", full_name(context, place))
-            context.run.folder.add(parent, place.name, Node("dir"))
+            context.run.folder.add(parent, place.name, Inode("dir"))
 
     return handler
 
@@ -78,7 +78,7 @@ def _symlink(directory: int | None, index: int) -> Handler:
         if place is not None:
             parent, target = place.new(), path(context.argument(0))
             context.emit("symlink", target, full_name(context, place))
-            context.run.folder.add(parent, place.name, Node("symlink", target=target))
+            context.run.folder.add(parent, place.name, Inode("symlink", target=target))
 
     return handler
 
@@ -133,7 +133,7 @@ def _exchange(context: Context, source: PathPlace, target: PathPlace) -> None:
     folder.add(source.directory, source.name, second)
 
 
-def _attribute(node: Node | None, context: Context) -> None:
+def _attribute(node: Inode | None, context: Context) -> None:
     if node is None:
         return
     name = path(context.argument(1))

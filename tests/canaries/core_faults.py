@@ -23,8 +23,8 @@ FAULTS = [
     Fault(
         "a content that hides all counts once",
         "component.rs",
-        "Shown { weight: BigUint::one() << number,",
-        "Shown { weight: BigUint::one(),",
+        "Assignments { weight: BigUint::one() << number,",
+        "Assignments { weight: BigUint::one(),",
     ),
     Fault(
         "a write of what stands there counts as two contents",

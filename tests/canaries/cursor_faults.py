@@ -64,13 +64,13 @@ CURSOR_FAULTS = [
     Fault(
         "a flush does nothing",
         "cursor.rs",
-        "Request { event: at, flush: true, fua: false }",
-        "Request { event: at, flush: false, fua: false }",
+        "OpenRequest { event: at, flush: true, fua: false }",
+        "OpenRequest { event: at, flush: false, fua: false }",
     ),
     Fault(
         "a flush counts once it is submitted",
         "cursor.rs",
-        "self.under_way.insert(id, Request { event: at, flush: true, fua: false });",
+        "self.under_way.insert(id, OpenRequest { event: at, flush: true, fua: false });",
         "let _ = id;\n                self.stabilise(self.completed_before(at).collect());",
     ),
     Fault("FUA does nothing", "cursor.rs", "request.fua && self.model", "false && request.fua && self.model"),

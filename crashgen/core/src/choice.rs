@@ -58,7 +58,7 @@ impl Options {
 
 /// What a walk that has not covered everything has covered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
+pub struct Reach {
     /// All states that deviate in at most so many components from everything kept; none if not even that one.
     pub all_kept: Option<u32>,
     /// The same for nothing kept.

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::choice::{position, Options};
 use crate::ground::Content;
-use crate::history::History;
+use crate::history::PieceHistory;
 use crate::piece::{Piece, Source};
 use crate::same_content::SameContent;
 
@@ -40,7 +40,7 @@ pub enum Versions {
     /// Pieces that overlap, each kept or lost on its own.
     Overlapping(Box<Overlapping>),
     /// Pieces that are kept in order.
-    InOrder(Box<History>),
+    InOrder(Box<PieceHistory>),
 }
 
 impl Versions {
@@ -68,12 +68,12 @@ pub struct Overlapping {
 struct Version {
     /// Where each sector's content comes from.
     sources: Vec<Source>,
-    shown: Shown,
+    shown: Assignments,
 }
 
 /// The keep-or-lose assignments that give a content.
 #[derive(Debug, Clone)]
-struct Shown {
+struct Assignments {
     /// How many there are.
     weight: BigUint,
     /// One with the fewest losses: a bit for each lost piece among the first `until`; all later ones are lost.
@@ -81,7 +81,7 @@ struct Shown {
     until: u64,
 }
 
-impl Shown {
+impl Assignments {
     fn has_lost(&self, piece: u64) -> bool {
         piece >= self.until || self.lost.bit(piece)
     }
@@ -92,9 +92,9 @@ impl Shown {
     }
 
     /// The same with piece number `piece` kept after all those before it.
-    fn keeping(&self, piece: u64) -> Shown {
+    fn keeping(&self, piece: u64) -> Assignments {
         let between = (BigUint::one() << piece) - (BigUint::one() << self.until);
-        Shown { weight: self.weight.clone(), lost: &self.lost | between, until: piece + 1 }
+        Assignments { weight: self.weight.clone(), lost: &self.lost | between, until: piece + 1 }
     }
 }
 
@@ -123,9 +123,9 @@ impl Component {
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 
-    /// The component of all `pieces`, kept in the given order. `look` as in [`History::of`].
+    /// The component of all `pieces`, kept in the given order. `look` as in [`PieceHistory::of`].
     pub fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
-        let history = History::of(pieces, content, look);
+        let history = PieceHistory::of(pieces, content, look);
         Component {
             sector: history.first_sector(),
             sectors: history.sectors(),
@@ -223,8 +223,8 @@ fn assignments(
     let stable: Vec<Source> = sectors.map(|s| content.stable_source(s)).collect();
     let mut same = SameContent::new(content);
     let nothing: Vec<Source> = (sector..).zip(&stable).map(|(s, &source)| same.first(s, source)).collect();
-    let all_lost = Shown { weight: BigUint::one(), lost: BigUint::ZERO, until: 0 };
-    let mut known: BTreeMap<Vec<Source>, Shown> = BTreeMap::from([(nothing.clone(), all_lost)]);
+    let all_lost = Assignments { weight: BigUint::one(), lost: BigUint::ZERO, until: 0 };
+    let mut known: BTreeMap<Vec<Source>, Assignments> = BTreeMap::from([(nothing.clone(), all_lost)]);
     for (number, &index) in (0..).zip(pieces) {
         let piece = all[index as usize].sources().map(|(s, source)| ((s - sector) as usize, s, source));
         let written: Vec<(usize, Source)> = piece
@@ -234,7 +234,7 @@ fn assignments(
         let mut kept = BTreeMap::new();
         if written.len() == stable.len() {
             // It hides all that was there.
-            let shown = Shown { weight: BigUint::one() << number, lost: BigUint::ZERO, until: number + 1 };
+            let shown = Assignments { weight: BigUint::one() << number, lost: BigUint::ZERO, until: number + 1 };
             kept.insert(written.into_iter().map(|(_, source)| source).collect(), shown);
         } else {
             for (sources, shown) in &known {
@@ -261,7 +261,7 @@ fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
 }
 
 /// Add assignments of the first `pieces` that show `sources`, or their weight to those known to give the same content.
-fn merge(versions: &mut BTreeMap<Vec<Source>, Shown>, sources: Vec<Source>, shown: Shown, pieces: u64) {
+fn merge(versions: &mut BTreeMap<Vec<Source>, Assignments>, sources: Vec<Source>, shown: Assignments, pieces: u64) {
     match versions.entry(sources) {
         Entry::Vacant(place) => {
             place.insert(shown);

@@ -8,7 +8,7 @@ use crate::recording::{Event, Recording};
 
 /// Neighbouring sectors that were written, or zeroed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum SectorExtent {
     Data { sector: u64, data: Vec<u8> },
     Zeros { sector: u64, sectors: u64 },
 }
@@ -17,14 +17,14 @@ pub enum Extent {
 ///
 /// Extents are as long as they can be, so that they depend on nothing but the contents. Of two writes to one sector that
 /// were under way together, the one that was submitted later counts, as on every drive but the device model `prefix`.
-pub fn contents(recording: &Recording, end: usize) -> Vec<Extent> {
+pub fn contents(recording: &Recording, end: usize) -> Vec<SectorExtent> {
     let mut runs = Runs::default();
     for event in recording.events().iter().take(end) {
         match *event {
             Event::Write { sector, ref data, .. } => {
-                runs.put(sector, Run { sectors: (data.len() / SECTOR_BYTES) as u64, data: Some(data.start) });
+                runs.put(sector, SectorRun { sectors: (data.len() / SECTOR_BYTES) as u64, data: Some(data.start) });
             }
-            Event::Zero { sector, sectors, .. } => runs.put(sector, Run { sectors, data: None }),
+            Event::Zero { sector, sectors, .. } => runs.put(sector, SectorRun { sectors, data: None }),
             _ => {}
         }
     }
@@ -33,17 +33,17 @@ pub fn contents(recording: &Recording, end: usize) -> Vec<Extent> {
 
 /// Sectors with the byte of the recording where their data starts, or zeros.
 #[derive(Clone, Copy)]
-struct Run {
+struct SectorRun {
     sectors: u64,
     data: Option<usize>,
 }
 
 /// Runs that do not overlap, by their first sectors.
 #[derive(Default)]
-struct Runs(BTreeMap<u64, Run>);
+struct Runs(BTreeMap<u64, SectorRun>);
 
 impl Runs {
-    fn put(&mut self, sector: u64, run: Run) {
+    fn put(&mut self, sector: u64, run: SectorRun) {
         let end = sector + run.sectors;
         self.cut(sector);
         self.cut(end);
@@ -62,22 +62,24 @@ impl Runs {
             return;
         }
         let data = run.data.map(|data| data + first as usize * SECTOR_BYTES);
-        let rest = Run { sectors: run.sectors - first, data };
+        let rest = SectorRun { sectors: run.sectors - first, data };
         run.sectors = first;
         self.0.insert(sector, rest);
     }
 
-    fn extents(self, bytes: &[u8]) -> Vec<Extent> {
+    fn extents(self, bytes: &[u8]) -> Vec<SectorExtent> {
         let mut extents = Vec::new();
         for (at, run) in self.0 {
             let content = run.data.map(|start| &bytes[start..start + run.sectors as usize * SECTOR_BYTES]);
             match (extents.last_mut(), content) {
-                (Some(Extent::Data { sector, data }), Some(content)) if *sector + sectors_in(data) == at => {
+                (Some(SectorExtent::Data { sector, data }), Some(content)) if *sector + sectors_in(data) == at => {
                     data.extend_from_slice(content);
                 }
-                (Some(Extent::Zeros { sector, sectors }), None) if *sector + *sectors == at => *sectors += run.sectors,
-                (_, Some(content)) => extents.push(Extent::Data { sector: at, data: content.to_vec() }),
-                (_, None) => extents.push(Extent::Zeros { sector: at, sectors: run.sectors }),
+                (Some(SectorExtent::Zeros { sector, sectors }), None) if *sector + *sectors == at => {
+                    *sectors += run.sectors
+                }
+                (_, Some(content)) => extents.push(SectorExtent::Data { sector: at, data: content.to_vec() }),
+                (_, None) => extents.push(SectorExtent::Zeros { sector: at, sectors: run.sectors }),
             }
         }
         extents

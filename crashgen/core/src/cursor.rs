@@ -62,7 +62,7 @@ impl InFlight {
 }
 
 /// A request that has not been completed.
-struct Request {
+struct OpenRequest {
     /// The event that submitted it.
     event: usize,
     /// It is a flush or has one before it (PREFLUSH): one that covers what had completed before `event`.
@@ -82,7 +82,7 @@ pub struct Cursor<'a> {
     /// Writes in flight by the event that completed them.
     completed: BTreeMap<usize, usize>,
     /// Requests under way by their id.
-    under_way: HashMap<u32, Request>,
+    under_way: HashMap<u32, OpenRequest>,
     /// PREFLUSH writes under way that stand behind what their flush covers.
     waiting: BTreeSet<usize>,
     /// The stage handed out last of the crash before event `at`: what had completed before this event is stable in it.
@@ -226,15 +226,15 @@ impl<'a> Cursor<'a> {
                 if preflush && self.model.order() == Order::Free && self.model.honours_flush() {
                     self.waiting.insert(at);
                 }
-                self.under_way.insert(id, Request { event: at, flush: preflush, fua });
+                self.under_way.insert(id, OpenRequest { event: at, flush: preflush, fua });
                 self.submit(sector, (data.len() / SECTOR_BYTES) as u64, Source::written(data.start));
             }
             Event::Zero { id, sector, sectors, order, .. } => {
-                self.under_way.insert(id, Request { event: at, flush: false, fua: false });
+                self.under_way.insert(id, OpenRequest { event: at, flush: false, fua: false });
                 self.submit(sector, sectors, Source::zeroed(order));
             }
             Event::Flush { id } => {
-                self.under_way.insert(id, Request { event: at, flush: true, fua: false });
+                self.under_way.insert(id, OpenRequest { event: at, flush: true, fua: false });
             }
             Event::Complete { id } => self.complete(id, event),
             Event::Started { .. } => self.started += 1,

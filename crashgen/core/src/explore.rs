@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::choice::{Choice, Options, Reached};
+use crate::choice::{Choice, Options, Reach};
 
 /// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
 pub trait Explorer {
@@ -19,7 +19,7 @@ pub trait Explorer {
     /// The choices that this execution made or was given: what it stands for.
     fn choices(&self) -> Vec<Choice>;
     /// How far it has come; none for a strategy that goes by no distance.
-    fn reached(&mut self) -> Option<Reached> {
+    fn reached(&mut self) -> Option<Reach> {
         None
     }
 }

@@ -15,18 +15,18 @@ const SECTORS_BETWEEN_LOOKS: usize = 64;
 
 /// What sectors show as more and more pieces are kept.
 #[derive(Debug, Clone)]
-pub struct History {
+pub struct PieceHistory {
     /// Distinct contents, most kept pieces first.
     pub(crate) versions: Vec<SameDisk>,
     /// The version with no piece kept.
     pub(crate) nothing_kept: u32,
     /// By sector, and there by the number of kept pieces. Each sector has at least two.
-    changes: Vec<Change>,
+    changes: Vec<SectorChange>,
 }
 
 /// From so many kept pieces on, a sector shows something else; from none on, what it shows at first.
 #[derive(Debug, Clone, Copy)]
-struct Change {
+struct SectorChange {
     sector: u64,
     source: Source,
     kept: u32,
@@ -40,11 +40,11 @@ pub(crate) struct SameDisk {
     pub count: u32,
 }
 
-impl History {
+impl PieceHistory {
     /// What `pieces` show, kept up to one of them in the given order, each over those before it. `look` is called now and
     /// then, as bytes of recording and base image are read.
-    pub(crate) fn of(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> History {
-        let history = History { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
+    pub(crate) fn of(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> PieceHistory {
+        let history = PieceHistory { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
         let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
         builder.keep_all();
         let mut history = builder.history;
@@ -77,7 +77,7 @@ impl History {
 /// Keeps one piece after the other and tells which numbers of kept pieces give the same content.
 struct Builder<'a> {
     pieces: &'a [Piece],
-    history: History,
+    history: PieceHistory,
     /// Changes with what any sector shows: equal for equal contents.
     fingerprint: u64,
     by_fingerprint: HashMap<u64, Vec<usize>>,
@@ -131,13 +131,13 @@ fn mark(sector: u64, source: Source) -> u64 {
 /// What the sectors of `pieces` show as more of them are kept; sectors that always show the same are left out.
 ///
 /// `look` is called now and then, as bytes of recording and base image are read.
-fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<Change> {
+fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<SectorChange> {
     let written = |(kept, piece): (u32, &Piece)| {
-        piece.sources().map(move |(sector, source)| Change { sector, source, kept }).collect::<Vec<_>>()
+        piece.sources().map(move |(sector, source)| SectorChange { sector, source, kept }).collect::<Vec<_>>()
     };
-    let mut written: Vec<Change> = (1..).zip(pieces).flat_map(written).collect();
+    let mut written: Vec<SectorChange> = (1..).zip(pieces).flat_map(written).collect();
     written.sort_unstable_by_key(|change| (change.sector, change.kept));
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<SectorChange> = Vec::new();
     for (number, of_sector) in written.chunk_by(|a, b| a.sector == b.sector).enumerate() {
         if number % SECTORS_BETWEEN_LOOKS == 0 {
             look();
@@ -145,11 +145,11 @@ fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<Chan
         let sector = of_sector[0].sector;
         let mut same = SameContent::new(content);
         let first = changes.len();
-        changes.push(Change { sector, source: same.first(sector, content.stable_source(sector)), kept: 0 });
+        changes.push(SectorChange { sector, source: same.first(sector, content.stable_source(sector)), kept: 0 });
         for write in of_sector {
             let source = same.first(sector, write.source);
             if source != changes[changes.len() - 1].source {
-                changes.push(Change { source, ..*write });
+                changes.push(SectorChange { source, ..*write });
             }
         }
         if changes.len() == first + 1 {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// Sectors that are read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct SectorRange {
     pub sector: u64,
     pub sectors: u64,
 }
@@ -28,15 +28,15 @@ impl Digest {
 /// A disk that is being chosen.
 pub trait Disk {
     /// What stands there, if that is settled.
-    fn content(&mut self, place: Place) -> Option<Digest>;
+    fn content(&mut self, place: SectorRange) -> Option<Digest>;
     /// Whether a recovery would have to know what stands in a place that is not settled.
-    fn awaited(&self, place: Place) -> bool;
+    fn awaited(&self, place: SectorRange) -> bool;
     /// Settle what stands there.
-    fn decide(&mut self, place: Place);
+    fn decide(&mut self, place: SectorRange);
 }
 
 enum Node<A> {
-    Read(Place),
+    Read(SectorRange),
     Answer(A),
 }
 
@@ -93,11 +93,11 @@ impl<A> Memo<A> {
     }
 
     /// Keep an `answer` that takes so many `bytes`, and all that was read for it.
-    pub fn keep(&mut self, request: &[u8], reads: &[(Place, Digest)], answer: A, bytes: usize) {
+    pub fn keep(&mut self, request: &[u8], reads: &[(SectorRange, Digest)], answer: A, bytes: usize) {
         if self.bytes > self.bytes_max {
             *self = Memo::new(self.bytes_max);
         }
-        let mut contents: HashMap<Place, Digest> = reads.iter().copied().collect();
+        let mut contents: HashMap<SectorRange, Digest> = reads.iter().copied().collect();
         let mut edge = None;
         let mut next = self.roots.get(request).copied();
         while let Some(at) = next {

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
 
-use crate::choice::{position, Choice, Options, Reached};
+use crate::choice::{position, Choice, Options, Reach};
 use crate::explore::Explorer;
 
 /// Further than any state.
@@ -242,10 +242,10 @@ impl Explorer for Walk {
         self.path.iter().map(|step| Choice { component: component(step), version: step.version }).collect()
     }
 
-    fn reached(&mut self) -> Option<Reached> {
+    fn reached(&mut self) -> Option<Reach> {
         self.close();
         let covered = |reference| self.nearest(0, reference).checked_sub(1);
-        Some(Reached { all_kept: covered(0), none_kept: covered(1), samples: self.samples })
+        Some(Reach { all_kept: covered(0), none_kept: covered(1), samples: self.samples })
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use common::reference::{Model, Reference, Space, MODELS};
-use common::{contents, notation, read_letter, states, Disk, Recorded, Request, Step, SECTORS};
+use common::{contents, notation, read_letter, states, Disk, RecordedLog, Request, Step, SECTORS};
 use num_bigint::BigUint;
 use postcrash_core::choice::Choice;
 use postcrash_core::explore::{BruteForce, Explorer};
@@ -131,7 +131,7 @@ fn random_log() -> impl Strategy<Value = Log> {
 }
 
 /// Contents and counts of each crash interval, by the events that its instants come before.
-fn core_spaces(recorded: &Recorded, model: &str) -> BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> {
+fn core_spaces(recorded: &RecordedLog, model: &str) -> BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> {
     let mut all: BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> = BTreeMap::new();
     recorded.each_interval(model, |interval, content| {
         let contents = contents(interval, content);
@@ -153,7 +153,7 @@ fn disks<'a, V: 'a>(spaces: impl IntoIterator<Item = &'a BTreeMap<Disk, V>>) -> 
 
 fn check_spaces(log: &Log) {
     let reference = log.reference();
-    let found = core_spaces(&Recorded::new(&log.steps), log.model.name);
+    let found = core_spaces(&RecordedLog::new(&log.steps), log.model.name);
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), reference.judged(), "the instants that are judged");
     for (&edge, stages) in &found {
         let wanted = reference.spaces(edge);
@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn a_state_loses_the_fewest_pieces(log in random_log()) {
         let reference = log.reference();
-        Recorded::new(&log.steps).each_interval(log.model.name, |interval, content| {
+        RecordedLog::new(&log.steps).each_interval(log.model.name, |interval, content| {
             check_lost(&reference, interval, content);
             check_marks(&reference, interval);
         });
@@ -272,7 +272,7 @@ proptest! {
 
     #[test]
     fn lazy_reading_reaches_every_outcome_and_counts_every_state(log in random_log(), seed in any::<u64>()) {
-        Recorded::new(&log.steps).each_interval(log.model.name, |interval, content| {
+        RecordedLog::new(&log.steps).each_interval(log.model.name, |interval, content| {
             let versions = interval.components.iter().map(|component| component.versions.len() as u32).collect();
             let lazy = outcomes(interval, content, seed, Walk::new(&Limits::default()));
             let brute = outcomes(interval, content, seed, BruteForce::new(versions));

@@ -2,20 +2,20 @@
 
 mod common;
 
-use common::{notation, parse, Recorded, Request, Step, SECTORS};
+use common::{notation, parse, RecordedLog, Request, Step, SECTORS};
 use fastrand::Rng;
-use postcrash_core::contents::{contents, Extent};
+use postcrash_core::contents::{contents, SectorExtent};
 use postcrash_wire::units::SECTOR_BYTES;
 
 const SEEDS: u64 = 2000;
 
 /// Extents as (first sector, one letter for each sector); `0` is a zero.
-fn shown(extents: &[Extent]) -> Vec<(u64, String)> {
-    let shown = |extent: &Extent| match extent {
-        Extent::Data { sector, data } => {
+fn shown(extents: &[SectorExtent]) -> Vec<(u64, String)> {
+    let shown = |extent: &SectorExtent| match extent {
+        SectorExtent::Data { sector, data } => {
             (*sector, data.iter().step_by(SECTOR_BYTES).map(|&byte| byte as char).collect())
         }
-        Extent::Zeros { sector, sectors } => (*sector, "0".repeat(*sectors as usize)),
+        SectorExtent::Zeros { sector, sectors } => (*sector, "0".repeat(*sectors as usize)),
     };
     extents.iter().map(shown).collect()
 }
@@ -61,14 +61,14 @@ fn random(seed: u64) -> Vec<Step> {
 
 #[test]
 fn runs_are_as_long_as_they_can_be_and_hold_what_was_written_last() {
-    let recorded = Recorded::new(&parse("w.0-3=A; w.6-9=BC; w.4-5=D; zero .8-8; w.12-13=E; zero .9-10"));
+    let recorded = RecordedLog::new(&parse("w.0-3=A; w.6-9=BC; w.4-5=D; zero .8-8; w.12-13=E; zero .9-10"));
     let expected = [(0, "AAAADDBC".to_owned()), (8, "000".to_owned()), (12, "EE".to_owned())];
     assert_eq!(shown(&contents(&recorded.recording, usize::MAX)), expected);
 }
 
 #[test]
 fn nothing_counts_from_the_end_on() {
-    let recorded = Recorded::new(&parse("w.0-1=A; w.1-2=B"));
+    let recorded = RecordedLog::new(&parse("w.0-1=A; w.1-2=B"));
     // Behind the mark: a submission, its completion, the next submission.
     assert_eq!(shown(&contents(&recorded.recording, 3)), [(0, "AA".to_owned())]);
     assert_eq!(shown(&contents(&recorded.recording, 4)), [(0, "ABB".to_owned())]);
@@ -79,7 +79,7 @@ fn nothing_counts_from_the_end_on() {
 fn random_requests_leave_what_a_naive_reading_says() {
     for seed in 0..SEEDS {
         let steps = random(seed);
-        let recorded = Recorded::new(&steps);
+        let recorded = RecordedLog::new(&steps);
         let found = shown(&contents(&recorded.recording, usize::MAX));
         assert_eq!(found, naive(&steps), "seed {seed}: {}", notation(&steps));
     }

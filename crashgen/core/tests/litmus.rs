@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{contents, parse, shown, Recorded};
+use common::{contents, parse, shown, RecordedLog};
 use num_bigint::BigUint;
 
 struct Row {
@@ -275,7 +275,7 @@ fn expected(text: &str) -> Expected {
 
 fn found(log: &str, model: &str) -> Vec<Expected> {
     let mut intervals = Vec::new();
-    Recorded::new(&parse(log)).each_interval(model, |interval, content| {
+    RecordedLog::new(&parse(log)).each_interval(model, |interval, content| {
         let contents = contents(interval, content).into_iter().map(|(disk, weight)| (shown(&disk), weight));
         intervals.push((interval.states(), contents.collect()));
     });
@@ -359,7 +359,7 @@ fn a_replayed_log_is_a_prefix_of_what_was_completed() {
 
 #[test]
 fn the_blocks_of_one_torn_write_count_as_sectors() {
-    Recorded::new(&parse("w.0-15=A")).each_interval("torn", |interval, _| {
+    RecordedLog::new(&parse("w.0-15=A")).each_interval("torn", |interval, _| {
         assert_eq!(interval.components.len(), 16);
         assert_eq!((interval.states(), interval.contents()), (BigUint::from(1u32 << 16), BigUint::from(1u32 << 16)));
     });
@@ -371,7 +371,7 @@ fn a_prefix_may_be_as_long_as_the_recording() {
     let write = |i: usize| format!("w.{}-{}={}", i % 8, i % 8 + 2, String::from_utf8_lossy(&letters(i)));
     let log: Vec<String> = (0..6000).map(write).collect();
     for model in ["ordered:2048", "prefix"] {
-        Recorded::new(&parse(&log.join("; "))).each_interval(model, |interval, content| {
+        RecordedLog::new(&parse(&log.join("; "))).each_interval(model, |interval, content| {
             assert!(interval.too_large.is_none() && interval.components.len() == 1);
             assert_eq!(interval.states(), BigUint::from(interval.pieces.len() + 1));
             assert_eq!(contents(interval, content).values().sum::<BigUint>(), interval.states());
@@ -383,7 +383,7 @@ fn a_prefix_may_be_as_long_as_the_recording() {
 fn an_interval_says_at_which_instants_a_crash_finds_it() {
     let log = "start; w0=A; return; start; w1=B; f<flush; f>; return; start; return; start; w0=C";
     let mut found = Vec::new();
-    Recorded::new(&parse(log)).each_interval("cache", |interval, _| {
+    RecordedLog::new(&parse(log)).each_interval("cache", |interval, _| {
         let instants = interval.instants.iter().map(|instant| (instant.event, instant.started, instant.returned));
         found.push((interval.index, interval.pieces.len(), instants.collect::<Vec<_>>()));
     });
@@ -400,14 +400,14 @@ fn an_interval_says_at_which_instants_a_crash_finds_it() {
 #[test]
 fn a_log_without_the_end_of_the_set_up_has_no_interval() {
     let steps = &parse("w0=A; flush; w1=B")[1..];
-    Recorded::new(steps).each_interval("cache", |interval, _| panic!("interval {}", interval.index));
+    RecordedLog::new(steps).each_interval("cache", |interval, _| panic!("interval {}", interval.index));
 }
 
 #[test]
 fn more_contents_than_can_be_listed_are_reported() {
     let twice: String = (0..8).flat_map(|s| ["A", "B"].map(|letter| format!("; w.{s}={letter}"))).collect();
     let mut reasons = Vec::new();
-    Recorded::new(&parse(&format!("w0=Z{twice}"))).each_interval("cache", |interval, _| {
+    RecordedLog::new(&parse(&format!("w0=Z{twice}"))).each_interval("cache", |interval, _| {
         assert_eq!(interval.states(), BigUint::from(1u32 << 17));
         reasons.extend(interval.too_large.as_ref().map(ToString::to_string));
     });

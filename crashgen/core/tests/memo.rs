@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_bigint::BigUint;
 use postcrash_core::choice::Options;
 use postcrash_core::explore::Explorer;
-use postcrash_core::memo::{Digest, Disk, Memo, Place};
+use postcrash_core::memo::{Digest, Disk, Memo, SectorRange};
 use postcrash_core::walk::{Limits, Walk};
 
-fn place(sector: u64) -> Place {
-    Place { sector, sectors: 1 }
+fn place(sector: u64) -> SectorRange {
+    SectorRange { sector, sectors: 1 }
 }
 
-fn reads(all: &[(u64, u8)]) -> Vec<(Place, Digest)> {
+fn reads(all: &[(u64, u8)]) -> Vec<(SectorRange, Digest)> {
     all.iter().map(|&(sector, byte)| (place(sector), Digest::of(&[byte]))).collect()
 }
 
@@ -25,17 +25,17 @@ struct Sectors<'a> {
 }
 
 impl Disk for Sectors<'_> {
-    fn content(&mut self, place: Place) -> Option<Digest> {
+    fn content(&mut self, place: SectorRange) -> Option<Digest> {
         self.asked.push(place.sector);
         let settled = !self.open.contains(&place.sector);
         settled.then(|| Digest::of(&[self.disk[place.sector as usize]]))
     }
 
-    fn awaited(&self, place: Place) -> bool {
+    fn awaited(&self, place: SectorRange) -> bool {
         !self.ahead.contains(&place.sector)
     }
 
-    fn decide(&mut self, place: Place) {
+    fn decide(&mut self, place: SectorRange) {
         assert!(self.open.remove(&place.sector), "{place:?} was decided already");
     }
 }
@@ -146,16 +146,16 @@ impl Chosen<'_> {
 }
 
 impl Disk for Chosen<'_> {
-    fn content(&mut self, place: Place) -> Option<Digest> {
+    fn content(&mut self, place: SectorRange) -> Option<Digest> {
         self.walk.chosen(place.sector as u32)?;
         Some(Digest::of(&[self.read(place.sector)]))
     }
 
-    fn awaited(&self, place: Place) -> bool {
+    fn awaited(&self, place: SectorRange) -> bool {
         place.sector % 3 > 0
     }
 
-    fn decide(&mut self, place: Place) {
+    fn decide(&mut self, place: SectorRange) {
         self.read(place.sector);
     }
 }

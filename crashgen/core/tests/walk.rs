@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use num_bigint::BigUint;
-use postcrash_core::choice::{Choice, Options, Reached};
+use postcrash_core::choice::{Choice, Options, Reach};
 use postcrash_core::explore::Explorer;
 use postcrash_core::walk::{drawn, Limits, Walk};
 use proptest::prelude::*;
@@ -83,7 +83,7 @@ impl Program {
     }
 
     /// Run at most `executions_max` executions.
-    fn walk(&self, limits: &Limits, executions_max: usize) -> (Vec<Execution>, Reached) {
+    fn walk(&self, limits: &Limits, executions_max: usize) -> (Vec<Execution>, Reach) {
         let mut walk = Walk::new(limits);
         let (mut executions, contents) = (Vec::new(), self.states().len());
         while executions.len() < executions_max && walk.next_execution() {
@@ -102,7 +102,7 @@ impl Program {
 
     /// Check that each state is covered at most once, with the right outcome, and that the claims are exact. Returns
     /// the states that are covered.
-    fn check(&self, executions: &[Execution], reached: &Reached) -> BTreeSet<State> {
+    fn check(&self, executions: &[Execution], reached: &Reach) -> BTreeSet<State> {
         let mut covered = BTreeSet::new();
         for state in self.states() {
             let agreeing: Vec<_> = executions.iter().filter(|execution| agrees(&execution.choices, &state)).collect();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use num_bigint::BigUint;
-use postcrash_dm_log_writes::{self as dm_log_writes, LogError, Logged};
+use postcrash_dm_log_writes::{self as dm_log_writes, LogError, LogItem};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -66,11 +66,11 @@ fn read_dm_log_writes<'py>(
     interruptible(py, |go_on| {
         dm_log_writes::entries(&log_path, disk_sectors, go_on, &mut |logged, events| found.push((logged, events)))
     })?;
-    let tuple = |logged: Logged| match logged {
-        Logged::Write { sector, data, fua } => ("write", sector, PyBytes::new(py, &data), fua).into_pyobject(py),
-        Logged::Discard { sector, sectors } => ("discard", sector, sectors).into_pyobject(py),
-        Logged::Flush { fua } => ("flush", fua).into_pyobject(py),
-        Logged::Mark { text } => ("mark", text).into_pyobject(py),
+    let tuple = |logged: LogItem| match logged {
+        LogItem::Write { sector, data, fua } => ("write", sector, PyBytes::new(py, &data), fua).into_pyobject(py),
+        LogItem::Discard { sector, sectors } => ("discard", sector, sectors).into_pyobject(py),
+        LogItem::Flush { fua } => ("flush", fua).into_pyobject(py),
+        LogItem::Mark { text } => ("mark", text).into_pyobject(py),
     };
     found.into_iter().map(|(logged, events)| Ok((tuple(logged)?, events))).collect()
 }

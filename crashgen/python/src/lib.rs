@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use num_bigint::BigUint;
 use postcrash_core::choice::{Choice, BELOW};
-use postcrash_core::contents::{self, Extent};
+use postcrash_core::contents::{self, SectorExtent};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device::{self, DeviceModel};
 use postcrash_core::ground::Base;
@@ -68,9 +68,9 @@ impl Recording {
 
     fn contents<'py>(&self, py: Python<'py>, end: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let extents = contents::contents(&self.0, end);
-        let tuple = |extent: &Extent| match extent {
-            Extent::Data { sector, data } => ("data", *sector, PyBytes::new(py, data)).into_pyobject(py),
-            Extent::Zeros { sector, sectors } => ("zeros", *sector, *sectors).into_pyobject(py),
+        let tuple = |extent: &SectorExtent| match extent {
+            SectorExtent::Data { sector, data } => ("data", *sector, PyBytes::new(py, data)).into_pyobject(py),
+            SectorExtent::Zeros { sector, sectors } => ("zeros", *sector, *sectors).into_pyobject(py),
         };
         extents.iter().map(tuple).collect()
     }

@@ -54,7 +54,7 @@ pub fn fill_stale(block: u64, out: &mut [u8]) {
 
 /// Where a run of bytes comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ByteSource {
     Zero,
     /// The write with this tag.
     Write(u8),
@@ -66,14 +66,14 @@ pub enum Source {
     Other,
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for ByteSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Source::Zero => f.write_str("zero"),
-            Source::Write(tag) => write!(f, "write:{tag}"),
-            Source::Moved(tag, distance) => write!(f, "write:{tag}{distance:+}"),
-            Source::Stale => f.write_str("stale"),
-            Source::Other => f.write_str("other"),
+            ByteSource::Zero => f.write_str("zero"),
+            ByteSource::Write(tag) => write!(f, "write:{tag}"),
+            ByteSource::Moved(tag, distance) => write!(f, "write:{tag}{distance:+}"),
+            ByteSource::Stale => f.write_str("stale"),
+            ByteSource::Other => f.write_str("other"),
         }
     }
 }
@@ -84,8 +84,8 @@ impl std::fmt::Display for Source {
 /// Each sector is looked at by itself, as a crash never mixes contents within one. At each position the source that
 /// explains the longest run wins, so a chance match of a byte or two inside foreign data does not count. Bytes of a write
 /// that stand whole blocks away from where it put them are known in runs of [`MOVED_RUN_BYTES_MIN`].
-pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, Source)> {
-    let mut found: Vec<(usize, Source)> = Vec::new();
+pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, ByteSource)> {
+    let mut found: Vec<(usize, ByteSource)> = Vec::new();
     let mut distance = 0;
     for (i, sector) in content.chunks(SECTOR_BYTES).enumerate() {
         let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags, distance);
@@ -151,15 +151,15 @@ impl<'a> Decoder<'a> {
     }
 
     /// End and source of the run from `at` of bytes that had been moved by `distance`, if it is long enough.
-    fn moved_run(&self, at: usize, distance: i64) -> Option<(usize, Source)> {
+    fn moved_run(&self, at: usize, distance: i64) -> Option<(usize, ByteSource)> {
         let tag = self.moved_tag_at(at, distance)?;
         let end = (at..self.content.len()).find(|&i| self.moved_tag_at(i, distance) != Some(tag));
         let end = end.unwrap_or(self.content.len());
-        (end - at >= MOVED_RUN_BYTES_MIN).then_some((end, Source::Moved(tag, distance)))
+        (end - at >= MOVED_RUN_BYTES_MIN).then_some((end, ByteSource::Moved(tag, distance)))
     }
 
     /// The same for whatever distance it is.
-    fn moved(&mut self, at: usize) -> Option<(usize, Source)> {
+    fn moved(&mut self, at: usize) -> Option<(usize, ByteSource)> {
         if self.content.len() - at < MOVED_RUN_BYTES_MIN || self.content[at] == 0 {
             return None;
         }
@@ -192,28 +192,28 @@ impl<'a> Decoder<'a> {
         end
     }
 
-    /// End and source of the longest run from `at`; one byte of [`Source::Other`] where nothing matches.
-    fn longest_run(&mut self, at: usize) -> (usize, Source) {
+    /// End and source of the longest run from `at`; one byte of [`ByteSource::Other`] where nothing matches.
+    fn longest_run(&mut self, at: usize) -> (usize, ByteSource) {
         let zero = self.run(at, |d, i| d.content[i] == 0);
         if zero > at {
-            return (zero, Source::Zero);
+            return (zero, ByteSource::Zero);
         }
         let mut stale = self.run(at, |d, i| d.stale_at(i));
         if stale - at < STALE_RUN_BYTES_MIN && stale < self.content.len() {
             stale = at;
         }
         let written = match self.tag_at(at) {
-            Some(tag) => (self.run(at, |d, i| d.tag_at(i) == Some(tag)), Source::Write(tag)),
-            None => (at, Source::Other),
+            Some(tag) => (self.run(at, |d, i| d.tag_at(i) == Some(tag)), ByteSource::Write(tag)),
+            None => (at, ByteSource::Other),
         };
-        let best = if stale > written.0 { (stale, Source::Stale) } else { written };
+        let best = if stale > written.0 { (stale, ByteSource::Stale) } else { written };
         if best.0 - at < MOVED_RUN_BYTES_MIN {
             if let Some(moved) = self.moved(at) {
                 return moved;
             }
         }
         if best.0 == at {
-            (at + 1, Source::Other)
+            (at + 1, ByteSource::Other)
         } else {
             best
         }
@@ -237,7 +237,12 @@ mod tests {
         let content = [written(3, 0, 100), written(4, 100, 900), vec![0; 24], stale[1024..2048].to_vec()].concat();
         assert_eq!(
             segments(&content, 0, 5),
-            [(100, Source::Write(3)), (1000, Source::Write(4)), (1024, Source::Zero), (2048, Source::Stale)]
+            [
+                (100, ByteSource::Write(3)),
+                (1000, ByteSource::Write(4)),
+                (1024, ByteSource::Zero),
+                (2048, ByteSource::Stale)
+            ]
         );
     }
 
@@ -245,31 +250,31 @@ mod tests {
     fn bytes_that_were_moved_by_whole_blocks_name_their_write_and_how_far() {
         let content = [written(7, 12288, 700), vec![0; 324], written(8, 1024, 100), written(3, 5220, 412)].concat();
         let expected = [
-            (700, Source::Moved(7, -12288)),
-            (1024, Source::Zero),
-            (1124, Source::Write(8)),
-            (1536, Source::Moved(3, -4096)),
+            (700, ByteSource::Moved(7, -12288)),
+            (1024, ByteSource::Zero),
+            (1124, ByteSource::Write(8)),
+            (1536, ByteSource::Moved(3, -4096)),
         ];
         assert_eq!(segments(&content, 0, TAGS), expected);
         assert_eq!(expected[0].1.to_string(), "write:7-12288");
-        assert_eq!(segments(&written(254, 0, 4096), 8192, TAGS), [(4096, Source::Moved(254, 8192))]);
-        assert_eq!(Source::Moved(254, 8192).to_string(), "write:254+8192");
+        assert_eq!(segments(&written(254, 0, 4096), 8192, TAGS), [(4096, ByteSource::Moved(254, 8192))]);
+        assert_eq!(ByteSource::Moved(254, 8192).to_string(), "write:254+8192");
     }
 
     #[test]
     fn bytes_of_another_offset_are_not_mistaken_for_a_write() {
         let moved = written(0, 4096 + 512, 4096);
-        assert!(segments(&moved, 0, 1).iter().all(|(_, source)| *source != Source::Stale));
-        let explained: usize = lengths(&segments(&moved, 0, 1), Source::Write(0));
+        assert!(segments(&moved, 0, 1).iter().all(|(_, source)| *source != ByteSource::Stale));
+        let explained: usize = lengths(&segments(&moved, 0, 1), ByteSource::Write(0));
         assert!(explained < 100, "{explained} bytes of a moved block look as if they were in place");
     }
 
     #[test]
     fn content_that_starts_later_in_the_file_is_recognised() {
-        assert_eq!(segments(&written(9, 8192, 700), 8192, 10), [(700, Source::Write(9))]);
+        assert_eq!(segments(&written(9, 8192, 700), 8192, 10), [(700, ByteSource::Write(9))]);
     }
 
-    fn lengths(runs: &[(usize, Source)], wanted: Source) -> usize {
+    fn lengths(runs: &[(usize, ByteSource)], wanted: ByteSource) -> usize {
         let mut start = 0;
         let mut total = 0;
         for &(end, source) in runs {

@@ -16,7 +16,7 @@ use crate::guest::config::GuestConfig;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum HarnessRequest {
     /// Start the guest. Answered by `booted`.
     Boot(GuestConfig),
     /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back; with
@@ -108,7 +108,7 @@ pub struct IntervalReport {
     pub index: u32,
     /// The crash came while this state was being recovered; its components have numbers from 2^31 on in what follows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<Crashed>,
+    pub within: Option<RecoveredState>,
     /// The instants that have these crash states; of a crash within recovery those of the state that was being recovered.
     pub instants: Vec<Instant>,
     pub pieces: usize,
@@ -128,27 +128,27 @@ pub struct IntervalReport {
     /// Why the interval is not covered whole.
     pub left_out: Option<String>,
     /// What is covered for certain, where not all is.
-    pub reached: Option<Reached>,
+    pub reached: Option<ReachReport>,
 }
 
-/// See [`postcrash_core::choice::Reached`].
+/// See [`postcrash_core::choice::Reach`].
 #[derive(Debug, Serialize)]
-pub struct Reached {
+pub struct ReachReport {
     pub all_kept: Option<u32>,
     pub none_kept: Option<u32>,
     pub samples: u64,
     pub seed: u64,
 }
 
-impl Reached {
-    pub fn of(reached: &choice::Reached, seed: u64) -> Reached {
-        Reached { all_kept: reached.all_kept, none_kept: reached.none_kept, samples: reached.samples, seed }
+impl ReachReport {
+    pub fn of(reached: &choice::Reach, seed: u64) -> ReachReport {
+        ReachReport { all_kept: reached.all_kept, none_kept: reached.none_kept, samples: reached.samples, seed }
     }
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event {
+pub enum HarnessEvent {
     Booted {
         seconds: f64,
     },
@@ -209,7 +209,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl HarnessEvent {
     pub fn emit(&self) {
         let mut out = std::io::stdout().lock();
         let line = serde_json::to_string(self).expect("events are plain data");
@@ -220,7 +220,7 @@ impl Event {
 
 /// The crash states that a recovery stands for, and what it showed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Crashed {
+pub struct RecoveredState {
     pub interval: u32,
     #[serde(skip)]
     pub instants: Vec<Instant>,
@@ -228,7 +228,7 @@ pub struct Crashed {
     pub observation: Value,
 }
 
-impl Crashed {
+impl RecoveredState {
     /// The disk under the recovery of a state in `space`.
     pub fn ground<'a>(&self, space: Space<'a>) -> CrashState<'a> {
         CrashState { space, chosen: by_component(&self.choices) }

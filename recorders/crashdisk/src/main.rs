@@ -13,7 +13,7 @@ use std::time::Instant;
 use postcrash_core::recording::RecordingError;
 use postcrash_wire::Command;
 
-use control::{Event, Request};
+use control::{HarnessEvent, HarnessRequest};
 use disk::EmptyDisk;
 use error::GuestError;
 use guest::machine::Machine;
@@ -23,7 +23,8 @@ use jobs::{explore, record, recovery};
 
 fn main() {
     if let Err(error) = termination::prepare() {
-        Event::Error { kind: "infrastructure", message: format!("no watcher: {error}"), console: String::new() }.emit();
+        HarnessEvent::Error { kind: "infrastructure", message: format!("no watcher: {error}"), console: String::new() }
+            .emit();
         return;
     }
     let mut machine = None;
@@ -38,39 +39,39 @@ fn main() {
     }
 }
 
-fn handle(machine: &mut Option<Machine>, request: Request) -> Result<(), GuestError> {
-    if let Request::Boot(config) = request {
+fn handle(machine: &mut Option<Machine>, request: HarnessRequest) -> Result<(), GuestError> {
+    if let HarnessRequest::Boot(config) = request {
         if let Some(cpu) = config.cpu {
             process::pin(cpu);
         }
         let started = Instant::now();
         *machine = Some(Machine::boot(config)?);
-        Event::Booted { seconds: started.elapsed().as_secs_f64() }.emit();
+        HarnessEvent::Booted { seconds: started.elapsed().as_secs_f64() }.emit();
         return Ok(());
     }
     let machine = machine.as_mut().ok_or_else(|| GuestError::Input("the first request must be boot".into()))?;
     match request {
-        Request::Boot(_) => unreachable!("handled above"),
-        Request::Record { base, out, run, metadata, held, blktrace } => {
+        HarnessRequest::Boot(_) => unreachable!("handled above"),
+        HarnessRequest::Record { base, out, run, metadata, held, blktrace } => {
             record::record(machine, record::Job { base, out, run, metadata, held, blktrace })
         }
-        Request::RecordRecovery { base, out, recover, marks, metadata } => {
+        HarnessRequest::RecordRecovery { base, out, recover, marks, metadata } => {
             recovery::record(machine, &base, &out, recover, marks, &metadata)
         }
-        Request::Explore(job) => explore::explore(machine, &job),
-        Request::Execute { recording, base, model, interval, choices, recover } => {
+        HarnessRequest::Explore(job) => explore::explore(machine, &job),
+        HarnessRequest::Execute { recording, base, model, interval, choices, recover } => {
             let source = Source::open(&recording, &base, &model)?;
             explore::execute(machine, &source, interval, choices, &recover)
         }
-        Request::Spin(spin) => {
+        HarnessRequest::Spin(spin) => {
             let result = machine.guest()?.run(&Command::Spin(spin), &mut EmptyDisk::default())?;
-            Event::Spun { result: serde_json::from_slice(&result).unwrap_or_default() }.emit();
+            HarnessEvent::Spun { result: serde_json::from_slice(&result).unwrap_or_default() }.emit();
             Ok(())
         }
     }
 }
 
-fn error_event(error: &GuestError) -> Event {
+fn error_event(error: &GuestError) -> HarnessEvent {
     let kind = match error {
         GuestError::Input(_) | GuestError::Recording(RecordingError::Malformed { .. }) => "input",
         GuestError::Lost(_) => "lost",
@@ -80,5 +81,5 @@ fn error_event(error: &GuestError) -> Event {
         GuestError::Lost(casualty) | GuestError::Boot(casualty) => casualty.console.clone(),
         _ => String::new(),
     };
-    Event::Error { kind, message: error.to_string(), console }
+    HarnessEvent::Error { kind, message: error.to_string(), console }
 }

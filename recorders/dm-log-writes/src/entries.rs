@@ -10,7 +10,7 @@ use crate::LogError;
 
 /// One thing that a log holds. Device mapper leaves FUA on a flush that it has cut off a write.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Logged {
+pub enum LogItem {
     Write { sector: u64, data: Vec<u8>, fua: bool },
     Discard { sector: u64, sectors: u64 },
     Flush { fua: bool },
@@ -23,7 +23,7 @@ pub fn entries(
     log: &Path,
     disk_sectors: u64,
     go_on: &mut dyn FnMut() -> bool,
-    each: &mut dyn FnMut(Logged, u64),
+    each: &mut dyn FnMut(LogItem, u64),
 ) -> Result<(), LogError> {
     let mut reader = LogReader::open(log, disk_sectors)?;
     // The recording starts with a mark.
@@ -33,7 +33,7 @@ pub fn entries(
             return Err(LogError::Interrupted);
         }
         if entry.flush {
-            each(Logged::Flush { fua: matches!(entry.body, Body::Nothing { fua: true }) }, events);
+            each(LogItem::Flush { fua: matches!(entry.body, Body::Nothing { fua: true }) }, events);
             events += 2;
         }
         match entry.body {
@@ -41,14 +41,14 @@ pub fn entries(
             Body::Write { sector, sectors, data: start, fua, .. } => {
                 let mut data = vec![0; sectors as usize * SECTOR_BYTES];
                 reader.read_exact_at(&mut data, start)?;
-                each(Logged::Write { sector, data, fua }, events);
+                each(LogItem::Write { sector, data, fua }, events);
                 events += 2 * parts(sector, sectors).count() as u64;
             }
             Body::Discard { sector, sectors } => {
-                each(Logged::Discard { sector, sectors }, events);
+                each(LogItem::Discard { sector, sectors }, events);
                 events += 2;
             }
-            Body::Mark { text } => each(Logged::Mark { text: legible(&text) }, events),
+            Body::Mark { text } => each(LogItem::Mark { text: legible(&text) }, events),
         }
     }
     Ok(())

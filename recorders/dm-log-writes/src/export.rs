@@ -16,7 +16,7 @@ use crate::{sectors_of, LogError};
 
 /// What an export did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Entries of the log.
     pub entries: u64,
     /// Requests that were never completed, and so are not in the log.
@@ -34,7 +34,7 @@ pub fn export(
     out: &std::path::Path,
     marks: &[(u64, String)],
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Exported, LogError> {
+) -> Result<ExportSummary, LogError> {
     let mut exporter = Exporter::new(recording, marks, LogWriter::create(out)?);
     let mut next_mark = 0;
     for event in 0..=recording.events().len() {
@@ -76,7 +76,7 @@ struct Exporter<'a> {
     under_way: HashMap<u32, UnderWay>,
     /// Flushes (and PREFLUSH writes) under way: how many items had completed when it was submitted.
     flushes: HashMap<u32, u64>,
-    result: Exported,
+    result: ExportSummary,
 }
 
 impl<'a> Exporter<'a> {
@@ -90,7 +90,7 @@ impl<'a> Exporter<'a> {
             unflushed: false,
             under_way: HashMap::new(),
             flushes: HashMap::new(),
-            result: Exported::default(),
+            result: ExportSummary::default(),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Exported, LogError> {
+    fn finish(mut self) -> Result<ExportSummary, LogError> {
         self.log_until(u64::MAX)?;
         self.result.unfinished = self.under_way.len() as u64;
         self.result.entries = self.log.entries();

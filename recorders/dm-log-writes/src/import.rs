@@ -22,7 +22,7 @@ const MARK_OVERHEAD_BYTES: usize = 48;
 
 /// The text of a mark and the number of events that stand before it in the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct LogMark {
     pub text: String,
     pub event: u64,
 }
@@ -38,7 +38,7 @@ pub struct Summary {
     /// Entries with the flush flag.
     pub flushes: u64,
     pub discards: u64,
-    pub marks: Vec<Mark>,
+    pub marks: Vec<LogMark>,
     /// Marks that found no place in `marks`.
     pub marks_left_out: u64,
     /// Entries with the metadata flag.
@@ -129,7 +129,7 @@ impl Counter {
             return;
         }
         self.marks_bytes = bytes;
-        self.summary.marks.push(Mark { text, event: self.events });
+        self.summary.marks.push(LogMark { text, event: self.events });
     }
 }
 

@@ -30,10 +30,10 @@ mod import;
 mod reader;
 mod writer;
 
-pub use entries::{entries, Logged};
+pub use entries::{entries, LogItem};
 pub use error::LogError;
-pub use export::{export, Exported};
-pub use import::{import, scan, Mark, Summary};
+pub use export::{export, ExportSummary};
+pub use import::{import, scan, LogMark, Summary};
 
 use postcrash_wire::units::SECTOR_BYTES;
 

@@ -11,7 +11,7 @@ use crate::{flag, sectors_of, LogError, ENTRY_BYTES, LOG_SECTOR_BYTES_MAX, MAGIC
 
 /// One entry of a log, checked: its data is in the log, its sectors (512 B) are on the disk.
 #[derive(Debug)]
-pub struct Entry {
+pub struct LogEntry {
     pub flush: bool,
     pub metadata: bool,
     pub body: Body,
@@ -80,7 +80,7 @@ impl LogReader {
     }
 
     /// The next entry, or none after the last that the superblock counts.
-    pub fn next_entry(&mut self) -> Result<Option<Entry>, LogError> {
+    pub fn next_entry(&mut self) -> Result<Option<LogEntry>, LogError> {
         if self.next == self.entries {
             return Ok(None);
         }
@@ -138,14 +138,14 @@ impl LogReader {
     }
 
     /// The entry that starts at `self.at`, and the byte behind its data.
-    fn entry_here(&self) -> Result<(Entry, u64), LogError> {
+    fn entry_here(&self) -> Result<(LogEntry, u64), LogError> {
         let data = self.within_log(self.at, self.log_sector_bytes)?;
         let mut bytes = [0; ENTRY_BYTES];
         self.read_exact_at(&mut bytes, self.at)?;
         let word = |index: usize| u64::from_le_bytes(bytes[index * 8..index * 8 + 8].try_into().expect("eight bytes"));
         let (sector, sectors, flags, text_bytes) = (word(0), word(1), word(2), word(3));
         self.check_flags(flags, sectors)?;
-        let entry = |body| Entry { flush: flags & flag::FLUSH != 0, metadata: flags & flag::METADATA != 0, body };
+        let entry = |body| LogEntry { flush: flags & flag::FLUSH != 0, metadata: flags & flag::METADATA != 0, body };
         if flags & flag::MARK != 0 {
             return Ok((entry(Body::Mark { text: self.text(text_bytes)? }), data));
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{events_of, exported, folder, log_of, record, words_of, Files};
-use postcrash_dm_log_writes::{Exported, Logged, Mark};
+use postcrash_dm_log_writes::{ExportSummary, LogItem, LogMark};
 
 /// A log, and the recording that it must become.
 const IMPORTS: &[(&str, &str)] = &[
@@ -64,7 +64,7 @@ fn each_recording_becomes_the_log_that_it_should() {
         assert_eq!(&words_of(&log), expected, "{events}");
         let entries = expected.split_whitespace().count() as u64;
         let (unfinished, overtaken, fua_behind_flush) = (*unfinished, *overtaken, *fua_behind_flush);
-        assert_eq!(said, Exported { entries, unfinished, overtaken, fua_behind_flush }, "{events}");
+        assert_eq!(said, ExportSummary { entries, unfinished, overtaken, fua_behind_flush }, "{events}");
     }
 }
 
@@ -72,7 +72,7 @@ fn each_recording_becomes_the_log_that_it_should() {
 fn a_summary_counts_what_is_there() {
     let files = Files::new(&log_of("m:start w1=A+fua+meta w2=BC m:middle w8=D f d0-15 m:end", 512));
     let summary = files.scan().expect("a sound log");
-    let mark = |text: &str, event| Mark { text: text.to_owned(), event };
+    let mark = |text: &str, event| LogMark { text: text.to_owned(), event };
     assert_eq!(summary.marks, [mark("start", 1), mark("middle", 5), mark("end", 11)]);
     assert_eq!((summary.entries, summary.log_sector_bytes), (8, 512));
     assert_eq!((summary.writes, summary.fua_writes, summary.flushes, summary.discards), (3, 1, 1, 1));
@@ -88,7 +88,7 @@ fn a_summary_counts_what_is_there() {
 fn a_flush_keeps_the_fua_that_it_was_cut_off() {
     let files = Files::new(&log_of("w1=A f+fua w2=B+fua f w3=C f+fua", 512));
     let mut entries = files.entries();
-    entries.retain(|(logged, _)| *logged == Logged::Flush { fua: true });
+    entries.retain(|(logged, _)| *logged == LogItem::Flush { fua: true });
     assert_eq!(entries.iter().map(|(_, events)| *events).collect::<Vec<_>>(), [3, 11]);
     assert_eq!(events_of(&files.import().expect("a sound log")).matches("<f").count(), 3);
 }

@@ -162,19 +162,19 @@ fn letter_of(sector: &[u8]) -> u8 {
 }
 
 /// A recording of a log with its base image.
-pub struct Recorded {
+pub struct RecordedLog {
     pub recording: Recording,
     pub base: Base,
 }
 
-impl Recorded {
-    pub fn new(steps: &[Step]) -> Recorded {
+impl RecordedLog {
+    pub fn new(steps: &[Step]) -> RecordedLog {
         let folder = tempfile::tempdir_in(fast_folder()).expect("a folder for temporary files");
         let (log, base) = (folder.path().join("log.pcr"), folder.path().join("base"));
         std::fs::write(&base, [b'.'; SECTORS * SECTOR_BYTES]).expect("a base image");
         record(&log, steps);
         let open = |path: &Path| Recording::open(path).expect("a recording just written");
-        Recorded { recording: open(&log), base: Base::open(&base).expect("a base image just written") }
+        RecordedLog { recording: open(&log), base: Base::open(&base).expect("a base image just written") }
     }
 
     /// Call `each` with every crash interval on the device model `model`.

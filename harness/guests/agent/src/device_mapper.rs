@@ -28,19 +28,19 @@ const SKIP_LOCKFS: u32 = 1 << 10;
 const DEVICE_NUMBER: usize = 40;
 const DEVICE_NAME: usize = 48;
 
-pub struct Mapping {
+pub struct MappedDevice {
     control: File,
     name: &'static str,
     pub device: String,
 }
 
-impl Mapping {
+impl MappedDevice {
     /// Map the test disk by `target` with its `parameters`.
-    pub fn create(name: &'static str, target: &str, parameters: &str) -> io::Result<Mapping> {
+    pub fn create(name: &'static str, target: &str, parameters: &str) -> io::Result<MappedDevice> {
         let control = OpenOptions::new().read(true).write(true).open(CONTROL);
         let control = control.map_err(|error| because("device mapper", error))?;
         let number = ask(&control, name, CREATE, 0, 0, &[])?;
-        let mapping = Mapping { control, name, device: format!("/dev/dm-{}", libc::minor(number)) };
+        let mapping = MappedDevice { control, name, device: format!("/dev/dm-{}", libc::minor(number)) };
         match mapping.switch(target, parameters) {
             Ok(()) => Ok(mapping),
             Err(error) => {

@@ -11,7 +11,7 @@ use crate::sys::{check, open};
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Serialize)]
-pub struct Fsck {
+pub struct FsckResult {
     /// Exit status; 128 + signal if it was killed.
     status: i32,
     /// What it printed, empty where the status is 0.
@@ -24,7 +24,7 @@ const BLKRAGET: libc::Ioctl = 0x1263;
 
 /// Run `argv` (program, arguments and the device) and wait for it. What it did not ask for is not read ahead: that would
 /// have to be decided, too, as a page that it then writes waits for the read.
-pub fn fsck(argv: &[String]) -> io::Result<Option<Fsck>> {
+pub fn fsck(argv: &[String]) -> io::Result<Option<FsckResult>> {
     let Some(device) = argv.last() else { return Ok(None) };
     let sectors = read_ahead(device, 0)?;
     let ended = run(argv);
@@ -44,7 +44,7 @@ fn read_ahead(device: &str, sectors: libc::c_ulong) -> io::Result<libc::c_ulong>
     Ok(before as libc::c_ulong)
 }
 
-fn run(argv: &[String]) -> io::Result<Fsck> {
+fn run(argv: &[String]) -> io::Result<FsckResult> {
     use std::os::unix::process::ExitStatusExt;
     let (program, arguments) = argv.split_first().expect("a program");
     let output = Command::new(program)
@@ -58,5 +58,5 @@ fn run(argv: &[String]) -> io::Result<Fsck> {
     // A program that is content prints statistics (btrfs: bytes wasted in nodes) that differ with the time of a commit.
     let mut text = if status == 0 { Vec::new() } else { [output.stdout, output.stderr].concat() };
     text.truncate(OUTPUT_BYTES_MAX);
-    Ok(Fsck { status, output: String::from_utf8_lossy(&text).into_owned() })
+    Ok(FsckResult { status, output: String::from_utf8_lossy(&text).into_owned() })
 }

@@ -19,9 +19,9 @@ fn inside(path: &str) -> String {
 
 /// The open files of a workload.
 #[derive(Default)]
-pub struct Held(HashMap<String, OwnedFd>);
+pub struct HeldFiles(HashMap<String, OwnedFd>);
 
-impl Held {
+impl HeldFiles {
     /// Hold the file `path` open.
     pub fn open(&mut self, path: &str) -> io::Result<()> {
         let file = open(&inside(path), libc::O_RDWR)?;

@@ -9,7 +9,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-use crate::log_limits::Limits;
+use crate::log_limits::RateLimits;
 use crate::sys::check;
 
 const READ_CLEAR: i32 = 4;
@@ -25,14 +25,14 @@ pub struct KernelLog {
     device: File,
     /// States that were begun.
     states: u64,
-    limits: Limits,
+    limits: RateLimits,
 }
 
 /// Said where the host is busy while threads take turns (steady.rs): about the host, and in whatever state it comes.
 const OF_A_BUSY_HOST: [&str; 2] = ["sched: RT throttling activated", "NOHZ tick-stop error"];
 
 /// What the kernel said while a state was recovered.
-pub struct Said {
+pub struct StateLog {
     /// Lines of level warning and worse, without time stamps.
     pub lines: Vec<String>,
     /// It is certain that no such line is missing.
@@ -49,7 +49,7 @@ impl KernelLog {
         // What it said while it booted is about no disk.
         // SAFETY: this command takes no buffer.
         check(unsafe { libc::klogctl(CLEAR, std::ptr::null_mut(), 0) })?;
-        Ok(KernelLog { device, states: 0, limits: Limits::default() })
+        Ok(KernelLog { device, states: 0, limits: RateLimits::default() })
     }
 
     /// What comes now is about the next state. With `wait`, not before all limits are unused.
@@ -64,7 +64,7 @@ impl KernelLog {
     }
 
     /// What was said since the state was begun, which is then forgotten.
-    pub fn take(&mut self) -> io::Result<Said> {
+    pub fn take(&mut self) -> io::Result<StateLog> {
         let mut buffer = vec![0u8; LOG_BYTES];
         // SAFETY: the buffer's length is given.
         let length = check(unsafe { libc::klogctl(READ_CLEAR, buffer.as_mut_ptr().cast(), LOG_BYTES as i32) })?;
@@ -78,7 +78,7 @@ impl KernelLog {
 }
 
 /// What the log says after the mark. What stands before it, said since the state before was reported, uses up limits too.
-fn said_since(mark: &str, log: &str, limits: &mut Limits) -> Said {
+fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     let (before, since) = match log.rsplit_once(mark) {
         Some((before, since)) => (Some(before), since),
         None => (None, log),
@@ -90,7 +90,7 @@ fn said_since(mark: &str, log: &str, limits: &mut Limits) -> Said {
     // It tells so of earlier states too. If a limit has been reached, that is known, and those are not taken for whole.
     let lost = limits.may_suppress() || (limits.is_news() && tells_of_suppressed(since));
     let whole = before.is_some() && !lost;
-    Said { lines, whole }
+    StateLog { lines, whole }
 }
 
 /// `<4>[    1.234567] text` as the level and `text`.
@@ -122,13 +122,13 @@ fn tells_of_suppressed(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{said_since, tells_of_suppressed, warning};
-    use crate::log_limits::Limits;
+    use crate::log_limits::RateLimits;
 
     const MARK: &str = "postcrash-agent: state 2;";
 
     #[test]
     fn a_log_is_whole_from_its_mark_on() {
-        let mut limits = Limits::default();
+        let mut limits = RateLimits::default();
         let log = format!("<4>of the state before\n<15>{MARK}\n<6>note\n<4>bad\n");
         let said = said_since(MARK, &log, &mut limits);
         assert_eq!((said.lines, said.whole), (vec!["<4>bad".to_string()], true));
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_nobody_knew_of_is_noticed_when_the_kernel_tells() {
-        let mut limits = Limits::default();
+        let mut limits = RateLimits::default();
         let log = format!("<15>{MARK}\n<4>odd: 3 callbacks suppressed\n<4>bad\n");
         assert!(!said_since(MARK, &log, &mut limits).whole);
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_the_state_before_said_uses_up_limits() {
         let before = "<4>BTRFS warning (device vda): bad\n".repeat(10);
-        let said = said_since(MARK, &format!("{before}<15>{MARK}\n"), &mut Limits::default());
+        let said = said_since(MARK, &format!("{before}<15>{MARK}\n"), &mut RateLimits::default());
         assert_eq!((said.lines.len(), said.whole), (0, false));
     }
 

@@ -48,7 +48,7 @@ const TRACE: &str = "------------[ cut here ]------------";
 
 /// The lines of late that use up limits, by what they have in common.
 #[derive(Default)]
-pub struct Limits {
+pub struct RateLimits {
     shown: HashMap<String, Vec<Instant>>,
     /// Whether a limit may have been reached at any time.
     reached: bool,
@@ -56,7 +56,7 @@ pub struct Limits {
     traced: bool,
 }
 
-impl Limits {
+impl RateLimits {
     /// Forget the lines that no longer count. Returns how long it takes until none does, if half of a limit is used up.
     pub fn begin(&mut self) -> Duration {
         if self.shown.is_empty() {
@@ -116,7 +116,7 @@ fn kind(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{kind, Limits};
+    use super::{kind, RateLimits};
     use std::time::Duration;
 
     #[test]
@@ -130,14 +130,14 @@ mod tests {
 
     #[test]
     fn a_trace_may_be_the_only_one_of_its_kind() {
-        let mut limits = Limits::default();
+        let mut limits = RateLimits::default();
         limits.count("<4>------------[ cut here ]------------");
         assert!(limits.may_suppress());
     }
 
     #[test]
     fn ten_alike_may_hide_the_next_and_others_do_not() {
-        let mut limits = Limits::default();
+        let mut limits = RateLimits::default();
         assert_eq!(limits.begin(), Duration::ZERO);
         limits.count("<3>JBD2: once");
         assert_eq!(limits.begin(), Duration::ZERO);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::device_mapper::Mapping;
+use crate::device_mapper::MappedDevice;
 use crate::{btrfs, modules, LOG_DISK, QEMU_DISK, TEST_DISK};
 
 const LOG_WRITES: &str = "log-writes";
@@ -15,8 +15,8 @@ const MIRROR_LOG: &str = "core 2 1024 nosync";
 
 /// The mappings.
 pub struct LogWrites {
-    logged: Mapping,
-    mirror: Option<Mapping>,
+    logged: MappedDevice,
+    mirror: Option<MappedDevice>,
     is_logging: bool,
 }
 
@@ -33,10 +33,10 @@ impl LogWrites {
         } else {
             (LINEAR, format!("{} 0", below(mirror.as_ref())))
         };
-        match Mapping::create(LOG_WRITES, target, &parameters) {
+        match MappedDevice::create(LOG_WRITES, target, &parameters) {
             Ok(logged) => Ok(LogWrites { logged, mirror, is_logging: from_start }),
             Err(error) => {
-                mirror.map_or(Ok(()), Mapping::remove)?;
+                mirror.map_or(Ok(()), MappedDevice::remove)?;
                 Err(error)
             }
         }
@@ -79,20 +79,20 @@ impl LogWrites {
         btrfs::forget_devices()?;
         self.logged.remove()?;
         flushed?;
-        self.mirror.map_or(Ok(()), Mapping::remove)
+        self.mirror.map_or(Ok(()), MappedDevice::remove)
     }
 }
 
-fn below(mirror: Option<&Mapping>) -> &str {
+fn below(mirror: Option<&MappedDevice>) -> &str {
     mirror.map_or(TEST_DISK, |mirror| &mirror.device)
 }
 
-fn logged(mirror: Option<&Mapping>) -> String {
+fn logged(mirror: Option<&MappedDevice>) -> String {
     format!("{} {LOG_DISK}", below(mirror))
 }
 
 /// Reads are answered by the first disk.
-fn mirror() -> io::Result<Mapping> {
+fn mirror() -> io::Result<MappedDevice> {
     modules::load(MIRROR)?;
-    Mapping::create(MIRROR, MIRROR, &format!("{MIRROR_LOG} 2 {TEST_DISK} 0 {QEMU_DISK} 0"))
+    MappedDevice::create(MIRROR, MIRROR, &format!("{MIRROR_LOG} 2 {TEST_DISK} 0 {QEMU_DISK} 0"))
 }

@@ -11,7 +11,7 @@ use postcrash_wire::{pattern, Operation, Word};
 
 use crate::checkpoint::checkpoint;
 use crate::commit::commit;
-use crate::held::{Held, HANDLE};
+use crate::held::{HeldFiles, HANDLE};
 use crate::share::{dedupe, reflink};
 use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 
@@ -19,7 +19,7 @@ use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 const PAGE_BYTES: u64 = 4096;
 
 /// Do one operation. `commit` and `checkpoint` depend on the type of file system.
-pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> {
+pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result<()> {
     match op.op {
         Word::Mkdir => with_name(op, held, |path| unsafe { libc::mkdir(path, 0o755) }),
         Word::Rmdir => with_name(op, held, |path| unsafe { libc::rmdir(path) }),
@@ -82,25 +82,29 @@ pub fn perform(op: &Operation, held: &mut Held, fstype: &str) -> io::Result<()> 
 }
 
 /// A system call that takes the operation's path.
-fn with_name(op: &Operation, held: &Held, call: impl FnOnce(*const c_char) -> i32) -> io::Result<()> {
+fn with_name(op: &Operation, held: &HeldFiles, call: impl FnOnce(*const c_char) -> i32) -> io::Result<()> {
     let path = cstr(&held.path(&op.path)?)?;
     check(call(path.as_ptr())).map(drop)
 }
 
 /// A system call that takes both paths.
-fn with_names(op: &Operation, held: &Held, call: impl FnOnce(*const c_char, *const c_char) -> i32) -> io::Result<()> {
+fn with_names(
+    op: &Operation,
+    held: &HeldFiles,
+    call: impl FnOnce(*const c_char, *const c_char) -> i32,
+) -> io::Result<()> {
     let (path, to) = (cstr(&held.path(&op.path)?)?, cstr(&held.path(&op.to)?)?);
     check(call(path.as_ptr(), to.as_ptr())).map(drop)
 }
 
 /// A system call that takes the open file.
-fn with_file(op: &Operation, held: &Held, flags: i32, call: impl FnOnce(RawFd) -> i32) -> io::Result<()> {
+fn with_file(op: &Operation, held: &HeldFiles, flags: i32, call: impl FnOnce(RawFd) -> i32) -> io::Result<()> {
     let file = held.descriptor(&op.path, flags)?;
     check(call(file.as_raw_fd())).map(drop)
 }
 
 /// What follows a handle's path is the open file; a symbolic link is linked itself.
-fn link(op: &Operation, held: &Held) -> io::Result<()> {
+fn link(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let flags = if op.path.starts_with(HANDLE) { libc::AT_SYMLINK_FOLLOW } else { 0 };
     let here = libc::AT_FDCWD;
     with_names(op, held, |path, to| unsafe { libc::linkat(here, path, here, to, flags) })
@@ -112,7 +116,7 @@ fn exchange(path: *const c_char, to: *const c_char) -> i32 {
 }
 
 /// Devices have the numbers of the simulation (model/simulate.py).
-fn mknod(op: &Operation, held: &Held) -> io::Result<()> {
+fn mknod(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let (kind, device) = match op.mode.as_str() {
         "fifo" => (libc::S_IFIFO, 0),
         "socket" => (libc::S_IFSOCK, 0),
@@ -128,12 +132,12 @@ fn size(file: &OwnedFd) -> io::Result<u64> {
     check(unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_END) }).map(|size| size as u64)
 }
 
-fn write_at(op: &Operation, held: &Held, flags: i32) -> io::Result<()> {
+fn write_at(op: &Operation, held: &HeldFiles, flags: i32) -> io::Result<()> {
     let (offset, length) = range(op)?;
     write(op, &held.descriptor(&op.path, libc::O_WRONLY | flags)?, offset, length)
 }
 
-fn append(op: &Operation, held: &Held) -> io::Result<()> {
+fn append(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let file = held.descriptor(&op.path, libc::O_WRONLY)?;
     let (_, length) = range(op)?;
     write(op, &file, size(&file)?, length)
@@ -168,7 +172,7 @@ fn with_mapping(file: &OwnedFd, length: usize, act: impl FnOnce(*mut u8) -> io::
     result
 }
 
-fn mmapwrite(op: &Operation, held: &Held) -> io::Result<()> {
+fn mmapwrite(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let file = held.descriptor(&op.path, libc::O_RDWR)?;
     let (offset, length) = range(op)?;
     let end = offset + length as u64;
@@ -185,7 +189,7 @@ fn mmapwrite(op: &Operation, held: &Held) -> io::Result<()> {
     })
 }
 
-fn writeback(op: &Operation, held: &Held) -> io::Result<()> {
+fn writeback(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     let (offset, length) = (op.offset.unwrap_or(0) as i64, op.length.unwrap_or(0) as i64);
     with_file(op, held, libc::O_RDONLY, |fd| unsafe { libc::sync_file_range(fd, offset, length, all) })
@@ -205,7 +209,7 @@ fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
     })
 }
 
-fn fallocate(op: &Operation, held: &Held) -> io::Result<()> {
+fn fallocate(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let (offset, length) = range(op)?;
     let mode = match op.mode.as_str() {
         "none" => 0,

@@ -5,12 +5,12 @@ use std::io;
 use postcrash_wire::{Message, Recover};
 use serde::Serialize;
 
-use crate::fsck::{fsck, Fsck};
+use crate::fsck::{fsck, FsckResult};
 use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::sys::errno;
-use crate::usage::{use_after_recovery, Used};
+use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
 
 #[derive(Serialize)]
@@ -23,11 +23,11 @@ struct Observation {
     klog_whole: bool,
     /// How the program ended that ran before the mount; absent where there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    repair: Option<Fsck>,
+    repair: Option<FsckResult>,
     /// Null where it was not asked for, and where the mount failed.
-    fsck: Option<Fsck>,
+    fsck: Option<FsckResult>,
     /// Null where it was not asked for, and where the mount failed.
-    used: Option<Used>,
+    used: Option<Usage>,
 }
 
 /// Recover `device`. The report goes out before unmounting unless fsck is to run afterwards: what the kernel

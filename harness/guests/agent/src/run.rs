@@ -5,7 +5,7 @@ use std::io;
 use postcrash_wire::{Message, Operation, Run};
 
 use crate::blktrace::Blktrace;
-use crate::held::Held;
+use crate::held::HeldFiles;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
@@ -23,20 +23,20 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let steady = Steady::start(!run.held)?;
-    let result = mounted(&device, &mut Marks { mailbox, trace, log: log.as_mut(), steady }, run);
+    let result = mounted(&device, &mut ProgressMarks { mailbox, trace, log: log.as_mut(), steady }, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
 
 /// Says how far the workload is: to the crash disk, and to the recorders in the guest that there are.
-struct Marks<'a> {
+struct ProgressMarks<'a> {
     mailbox: &'a mut Mailbox,
     trace: Option<Blktrace>,
     log: Option<&'a mut LogWrites>,
     steady: Steady,
 }
 
-impl Marks<'_> {
+impl ProgressMarks<'_> {
     fn started(&mut self, op: u32) -> io::Result<()> {
         self.mailbox.send(&Message::Started { op })?;
         self.recorders(&format!("started {op}"))?;
@@ -71,16 +71,16 @@ impl Marks<'_> {
     }
 }
 
-fn mounted(device: &str, marks: &mut Marks, run: &Run) -> io::Result<()> {
+fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()> {
     mount(device, &run.mount).map_err(|e| io::Error::new(e.kind(), format!("mount: {e}")))?;
-    let mut held = Held::default();
+    let mut held = HeldFiles::default();
     let done = operations(marks, &mut held, run).and_then(|()| marks.done());
     drop(held);
     unmount()?;
     done
 }
 
-fn operations(marks: &mut Marks, held: &mut Held, run: &Run) -> io::Result<()> {
+fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io::Result<()> {
     commit::prepare()?;
     if !sequence(marks, held, &run.setup, 0, &run.mount.fstype)? {
         return Ok(());
@@ -92,8 +92,8 @@ fn operations(marks: &mut Marks, held: &mut Held, run: &Run) -> io::Result<()> {
 }
 
 fn sequence(
-    marks: &mut Marks,
-    held: &mut Held,
+    marks: &mut ProgressMarks,
+    held: &mut HeldFiles,
     operations: &[Operation],
     first: u32,
     fstype: &str,

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use postcrash_wire::Operation;
 
-use crate::held::Held;
+use crate::held::HeldFiles;
 use crate::sys::{check, range, unsupported};
 
 /// `_IOW(0x94, 13, struct file_clone_range)`.
@@ -38,11 +38,11 @@ struct DedupeRange {
 }
 
 /// The two files of an operation, open.
-fn files(op: &Operation, held: &Held) -> io::Result<(OwnedFd, OwnedFd)> {
+fn files(op: &Operation, held: &HeldFiles) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((held.descriptor(&op.path, libc::O_RDONLY)?, held.descriptor(&op.to, libc::O_RDWR)?))
 }
 
-pub fn reflink(op: &Operation, held: &Held) -> io::Result<()> {
+pub fn reflink(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
     let to_offset = op.to_offset.ok_or_else(unsupported)?;
     let clone = CloneRange { from: from.as_raw_fd().into(), from_offset, length: length as u64, to_offset };
@@ -50,7 +50,7 @@ pub fn reflink(op: &Operation, held: &Held) -> io::Result<()> {
     check(unsafe { libc::ioctl(to.as_raw_fd(), FICLONERANGE, &clone) }).map(drop)
 }
 
-pub fn dedupe(op: &Operation, held: &Held) -> io::Result<()> {
+pub fn dedupe(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
     let mut dedupe = DedupeRange {
         from_offset,

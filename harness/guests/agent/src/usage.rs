@@ -22,7 +22,7 @@ const BYTES: usize = 8192;
 
 /// The first step that failed; `failed` is empty and `errno` 0 if none did.
 #[derive(Serialize)]
-pub struct Used {
+pub struct Usage {
     failed: String,
     errno: i32,
     /// It is mounted again on the way, which can fail.
@@ -31,16 +31,16 @@ pub struct Used {
 }
 
 /// Use the mounted file system.
-pub fn use_after_recovery(device: &str, how: &Mount) -> Used {
+pub fn use_after_recovery(device: &str, how: &Mount) -> Usage {
     let failed = change().and_then(|()| delete()).and_then(|()| write_anew(device, how)).err();
-    failed.unwrap_or(Used { failed: String::new(), errno: 0, is_mounted: true })
+    failed.unwrap_or(Usage { failed: String::new(), errno: 0, is_mounted: true })
 }
 
-type Outcome<T> = Result<T, Used>;
+type StepResult<T> = Result<T, Usage>;
 
-fn step<T>(what: &str, path: &Path, result: io::Result<T>) -> Outcome<T> {
+fn step<T>(what: &str, path: &Path, result: io::Result<T>) -> StepResult<T> {
     let path = path.strip_prefix(MOUNT_POINT).unwrap_or(path);
-    result.map_err(|error| Used {
+    result.map_err(|error| Usage {
         failed: format!("{what} {}", path.display()).trim_end().into(),
         errno: errno(&error),
         is_mounted: true,
@@ -55,7 +55,7 @@ fn unless_full<T>(result: io::Result<T>) -> io::Result<()> {
 }
 
 /// Everything below `folder`, folders before what they hold, and whether it is a folder.
-fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> Outcome<()> {
+fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> StepResult<()> {
     for entry in step("list", folder, fs::read_dir(folder))? {
         let entry = step("list", folder, entry)?;
         let path = entry.path();
@@ -71,13 +71,13 @@ fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> Outcome<()> {
     Ok(())
 }
 
-fn everything() -> Outcome<Vec<(PathBuf, bool)>> {
+fn everything() -> StepResult<Vec<(PathBuf, bool)>> {
     let mut found = Vec::new();
     below(Path::new(MOUNT_POINT), &mut found)?;
     Ok(found)
 }
 
-fn change() -> Outcome<()> {
+fn change() -> StepResult<()> {
     for (path, is_folder) in everything()? {
         if is_folder {
             let new = path.join(NEW);
@@ -93,7 +93,7 @@ fn change() -> Outcome<()> {
     Ok(())
 }
 
-fn delete() -> Outcome<()> {
+fn delete() -> StepResult<()> {
     for (path, is_folder) in everything()?.into_iter().rev() {
         if is_folder {
             step("rmdir", &path, fs::remove_dir(&path))?;
@@ -107,7 +107,7 @@ fn delete() -> Outcome<()> {
     }
 }
 
-fn write_anew(device: &str, how: &Mount) -> Outcome<()> {
+fn write_anew(device: &str, how: &Mount) -> StepResult<()> {
     let root = Path::new(MOUNT_POINT);
     let (folder, file) = (root.join(NEW), root.join(NEW).join("file"));
     let mut bytes = vec![0; BYTES];
@@ -120,7 +120,7 @@ fn write_anew(device: &str, how: &Mount) -> Outcome<()> {
     };
     step("write", &file, write())?;
     step("unmount", root, unmount())?;
-    step("mount again", root, mount(device, how)).map_err(|failed| Used { is_mounted: false, ..failed })?;
+    step("mount again", root, mount(device, how)).map_err(|failed| Usage { is_mounted: false, ..failed })?;
     let mut found = Vec::new();
     let read = File::open(&file).and_then(|opened| opened.take(2 * BYTES as u64).read_to_end(&mut found));
     step("read", &file, read)?;

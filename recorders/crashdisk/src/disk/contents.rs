@@ -46,7 +46,7 @@ fn extents(reported: &Value) -> Vec<(u64, u64, u64)> {
 }
 
 /// File bytes from one place.
-enum Run {
+enum FileRun {
     Bytes(Vec<u8>),
     /// Sectors of an undecided component, so many of them from this one of the disk on.
     Choice {
@@ -86,12 +86,12 @@ impl Resolver<'_> {
         let mut at = 0;
         for run in self.runs(extents, size) {
             let end = match &run {
-                Run::Bytes(bytes) => size.min(at + bytes.len() as u64),
-                Run::Choice { sectors, .. } => size.min(at + sectors * SECTOR_BYTES as u64),
+                FileRun::Bytes(bytes) => size.min(at + bytes.len() as u64),
+                FileRun::Choice { sectors, .. } => size.min(at + sectors * SECTOR_BYTES as u64),
             };
             match run {
-                Run::Bytes(bytes) => append(&mut shown, decoded(&bytes[..(end - at) as usize], at)),
-                Run::Choice { component, sector, sectors } => {
+                FileRun::Bytes(bytes) => append(&mut shown, decoded(&bytes[..(end - at) as usize], at)),
+                FileRun::Choice { component, sector, sectors } => {
                     self.append_choice(&mut shown, component, sector, sectors, at, end)?;
                 }
             }
@@ -101,8 +101,8 @@ impl Resolver<'_> {
     }
 
     /// The file's bytes, sector by sector, joined where they come from one place.
-    fn runs(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    fn runs(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<FileRun> {
+        let mut runs: Vec<FileRun> = Vec::new();
         let mut extents = extents.iter().peekable();
         let mut offset = 0;
         while offset < size {
@@ -121,21 +121,21 @@ impl Resolver<'_> {
         runs
     }
 
-    fn push(&self, runs: &mut Vec<Run>, sector: Option<u64>) {
+    fn push(&self, runs: &mut Vec<FileRun>, sector: Option<u64>) {
         let mut bytes = [0; SECTOR_BYTES];
         let Some(sector) = sector else { return push_bytes(runs, &bytes) };
         let open = self.space.open(sector, &|component| self.chosen.get(&component).copied());
         match (open, runs.last_mut()) {
             _ if self.overlay.has(sector) => self.overlay.read(sector, &mut bytes, &mut |_, _| {}),
             (None, _) => self.space.read(sector, &mut bytes, &mut |component| self.chosen[&component]),
-            (Some(now), Some(Run::Choice { component, sector: start, sectors }))
+            (Some(now), Some(FileRun::Choice { component, sector: start, sectors }))
                 if *component == now && *start + *sectors == sector =>
             {
                 *sectors += 1;
                 return;
             }
             (Some(component), _) => {
-                runs.push(Run::Choice { component, sector, sectors: 1 });
+                runs.push(FileRun::Choice { component, sector, sectors: 1 });
                 return;
             }
         }
@@ -171,10 +171,10 @@ impl Resolver<'_> {
     }
 }
 
-fn push_bytes(runs: &mut Vec<Run>, bytes: &[u8]) {
+fn push_bytes(runs: &mut Vec<FileRun>, bytes: &[u8]) {
     match runs.last_mut() {
-        Some(Run::Bytes(known)) => known.extend_from_slice(bytes),
-        _ => runs.push(Run::Bytes(bytes.to_vec())),
+        Some(FileRun::Bytes(known)) => known.extend_from_slice(bytes),
+        _ => runs.push(FileRun::Bytes(bytes.to_vec())),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use postcrash_core::explore::Explorer;
-use postcrash_core::memo::{Digest, Disk, Memo, Place};
+use postcrash_core::memo::{Digest, Disk, Memo, SectorRange};
 use postcrash_core::space::Space;
 use postcrash_wire::units::{BLOCK_BYTES, SECTOR_BYTES};
 use postcrash_wire::Recover;
@@ -18,7 +18,7 @@ use crate::disk::overlay::Overlay;
 const BYTES_MAX: usize = 256 << 20;
 
 /// What a recovery showed, before contents are looked up.
-struct Answer {
+struct RecoveryReport {
     report: Vec<u8>,
     /// Blocks of the report's files that the guest wrote itself.
     written: Overlay,
@@ -27,9 +27,9 @@ struct Answer {
 /// What a recovery read of its crash state, in the order in which reads were answered, and what it showed.
 #[derive(Default)]
 pub struct Footprint {
-    reads: Vec<Place>,
-    known: HashSet<Place>,
-    answer: Option<Answer>,
+    reads: Vec<SectorRange>,
+    known: HashSet<SectorRange>,
+    answer: Option<RecoveryReport>,
 }
 
 impl Footprint {
@@ -38,7 +38,7 @@ impl Footprint {
         let mut rest = (sector..sector + sectors).peekable();
         while let Some(start) = rest.find(|&s| !overlay.has(s)) {
             let more = std::iter::from_fn(|| rest.next_if(|&s| !overlay.has(s))).count();
-            let place = Place { sector: start, sectors: 1 + more as u64 };
+            let place = SectorRange { sector: start, sectors: 1 + more as u64 };
             if self.known.insert(place) {
                 self.reads.push(place);
             }
@@ -52,15 +52,15 @@ impl Footprint {
             let start = block.saturating_mul(BLOCK_BYTES as u64);
             places.iter().any(|&(first, end)| first < start.saturating_add(BLOCK_BYTES as u64) && start < end)
         };
-        self.answer = Some(Answer { report: report.to_vec(), written: overlay.part(needed) });
+        self.answer = Some(RecoveryReport { report: report.to_vec(), written: overlay.part(needed) });
     }
 }
 
 /// The recoveries that guests of one machine have run; these have the same kernel and a disk of the same size.
 pub struct Recoveries {
-    memo: Memo<Answer>,
+    memo: Memo<RecoveryReport>,
     /// Places that hold the same in all crash states of the interval that is explored.
-    stable: HashMap<Place, Digest>,
+    stable: HashMap<SectorRange, Digest>,
 }
 
 impl Default for Recoveries {
@@ -94,7 +94,7 @@ impl Recoveries {
         let Some(answer) = footprint.answer else { return };
         let mut state = State { space, explorer, awaited: &|_| true, stable: &mut self.stable };
         let content = |&place| (place, state.content(place).expect("what was read is decided"));
-        let reads: Vec<(Place, Digest)> = footprint.reads.iter().map(content).collect();
+        let reads: Vec<(SectorRange, Digest)> = footprint.reads.iter().map(content).collect();
         let bytes = answer.report.len() + answer.written.bytes();
         self.memo.keep(&request(recover), &reads, answer, bytes);
     }
@@ -105,11 +105,11 @@ struct State<'a> {
     space: Space<'a>,
     explorer: &'a mut dyn Explorer,
     awaited: &'a dyn Fn(u64) -> bool,
-    stable: &'a mut HashMap<Place, Digest>,
+    stable: &'a mut HashMap<SectorRange, Digest>,
 }
 
 impl State<'_> {
-    fn read(&mut self, place: Place) -> Vec<u8> {
+    fn read(&mut self, place: SectorRange) -> Vec<u8> {
         let mut bytes = vec![0; place.sectors as usize * SECTOR_BYTES];
         let State { space, explorer, .. } = self;
         let mut choose = |component| explorer.choose(component, &|| space.options(component));
@@ -118,13 +118,13 @@ impl State<'_> {
     }
 
     /// Whether something has no version among those `chosen`.
-    fn is_open(&self, place: Place, chosen: &dyn Fn(u32) -> Option<u32>) -> bool {
+    fn is_open(&self, place: SectorRange, chosen: &dyn Fn(u32) -> Option<u32>) -> bool {
         (place.sector..place.sector + place.sectors).any(|sector| self.space.open(sector, chosen).is_some())
     }
 }
 
 impl Disk for State<'_> {
-    fn content(&mut self, place: Place) -> Option<Digest> {
+    fn content(&mut self, place: SectorRange) -> Option<Digest> {
         if let Some(&content) = self.stable.get(&place) {
             return Some(content);
         }
@@ -138,11 +138,11 @@ impl Disk for State<'_> {
         Some(content)
     }
 
-    fn awaited(&self, place: Place) -> bool {
+    fn awaited(&self, place: SectorRange) -> bool {
         (self.awaited)(place.sector)
     }
 
-    fn decide(&mut self, place: Place) {
+    fn decide(&mut self, place: SectorRange) {
         self.read(place);
     }
 }

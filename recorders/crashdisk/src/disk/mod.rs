@@ -20,7 +20,7 @@ use crate::disk::contents::resolved;
 use crate::disk::memo::Footprint;
 use crate::disk::overlay::Overlay;
 use crate::disk::random::Random;
-use crate::virtio::block::{Kind, SPLIT_BYTES};
+use crate::virtio::block::{RequestKind, SPLIT_BYTES};
 
 /// How far the operations (set-up included) had got at a crash.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -43,7 +43,7 @@ pub fn holds_reads(interval: &Interval) -> bool {
 /// A disk that serves one guest. Requests come in submission order.
 pub trait Disk {
     /// Requests were submitted together; the numbers are handed to `completed`, one for each.
-    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+    fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         Ok(vec![0; requests.len()])
     }
     fn completed(&mut self, _id: u32) -> Result<(), RecordingError> {
@@ -106,7 +106,7 @@ impl Disk for PlainDisk<'_> {
 }
 
 /// A recording under way.
-pub struct Log {
+pub struct OpenRecording {
     writer: RecordingWriter,
     disk_sectors: u64,
     next_id: u32,
@@ -121,24 +121,32 @@ pub struct Log {
 }
 
 /// What became of a recording.
-pub struct Recorded {
+pub struct RecordingSummary {
     pub requests: u32,
     /// The operation that failed, and its errno.
     pub failed: Option<(u32, u32)>,
 }
 
-impl Log {
+impl OpenRecording {
     pub fn new(writer: RecordingWriter, disk_sectors: u64) -> Self {
         let marks = Marks { started: 0, returned: 0 };
-        Log { writer, disk_sectors, next_id: 0, outstanding: HashMap::new(), recording: true, marks, failed: None }
+        OpenRecording {
+            writer,
+            disk_sectors,
+            next_id: 0,
+            outstanding: HashMap::new(),
+            recording: true,
+            marks,
+            failed: None,
+        }
     }
 
-    pub fn finish(self) -> Result<Recorded, RecordingError> {
+    pub fn finish(self) -> Result<RecordingSummary, RecordingError> {
         self.writer.finish()?;
-        Ok(Recorded { requests: self.next_id, failed: self.failed })
+        Ok(RecordingSummary { requests: self.next_id, failed: self.failed })
     }
 
-    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+    fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         let mut ids = Vec::new();
         while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
             let parts = split_parts(rest);
@@ -152,17 +160,17 @@ impl Log {
     }
 
     /// Record one request, or a write that came in parts. Returns its id.
-    fn record(&mut self, parts: &[&Kind]) -> Result<u32, RecordingError> {
+    fn record(&mut self, parts: &[&RequestKind]) -> Result<u32, RecordingError> {
         // What does not fit will fail, so it never reaches the disk.
         if !self.recording || parts.iter().any(|part| !part.fits(self.disk_sectors)) {
             return Ok(UNRECORDED);
         }
         let id = self.next_id;
         match parts[0] {
-            Kind::Write { sector, .. } => self.writer.write(id, *sector, &joined(parts), false, false)?,
-            Kind::Zero { sector, sectors, discard } => self.writer.zero(id, *sector, *sectors, *discard)?,
-            Kind::Flush => self.writer.flush(id)?,
-            Kind::Read { .. } | Kind::Identify | Kind::Unsupported => return Ok(UNRECORDED),
+            RequestKind::Write { sector, .. } => self.writer.write(id, *sector, &joined(parts), false, false)?,
+            RequestKind::Zero { sector, sectors, discard } => self.writer.zero(id, *sector, *sectors, *discard)?,
+            RequestKind::Flush => self.writer.flush(id)?,
+            RequestKind::Read { .. } | RequestKind::Identify | RequestKind::Unsupported => return Ok(UNRECORDED),
         }
         self.next_id += 1;
         Ok(id)
@@ -207,7 +215,7 @@ impl Log {
 /// A base image whose requests and marks go into a recording.
 pub struct RecordingDisk<'a> {
     pub plain: PlainDisk<'a>,
-    pub log: Log,
+    pub log: OpenRecording,
     /// Draws the order of completions that are held back until the guest stands still.
     order: Option<Random>,
 }
@@ -215,11 +223,11 @@ pub struct RecordingDisk<'a> {
 impl<'a> RecordingDisk<'a> {
     /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
     pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
-        RecordingDisk::of(base, Log::new(writer, base.sectors()), held)
+        RecordingDisk::of(base, OpenRecording::new(writer, base.sectors()), held)
     }
 
     /// The same with a log that was begun.
-    pub fn of(base: &'a Base, log: Log, held: Option<u64>) -> Self {
+    pub fn of(base: &'a Base, log: OpenRecording, held: Option<u64>) -> Self {
         let plain = PlainDisk { base, overlay: Overlay::default() };
         RecordingDisk { plain, log, order: held.map(Random::new) }
     }
@@ -227,9 +235,9 @@ impl<'a> RecordingDisk<'a> {
 
 /// How many of `requests`, from the first on, are one write that the limit of our own on requests has split: full
 /// requests, each followed by the next sectors.
-fn split_parts(requests: &[&Kind]) -> usize {
-    let continues = |pair: &[&Kind]| match pair {
-        [Kind::Write { sector, data }, Kind::Write { sector: next, .. }] => {
+fn split_parts(requests: &[&RequestKind]) -> usize {
+    let continues = |pair: &[&RequestKind]| match pair {
+        [RequestKind::Write { sector, data }, RequestKind::Write { sector: next, .. }] => {
             data.len() == SPLIT_BYTES && sector + (data.len() / SECTOR_BYTES) as u64 == *next
         }
         _ => false,
@@ -237,16 +245,16 @@ fn split_parts(requests: &[&Kind]) -> usize {
     1 + requests.windows(2).take_while(|pair| continues(pair)).count()
 }
 
-fn joined(parts: &[&Kind]) -> Vec<u8> {
+fn joined(parts: &[&RequestKind]) -> Vec<u8> {
     let data = parts.iter().filter_map(|part| match part {
-        Kind::Write { data, .. } => Some(data.as_slice()),
+        RequestKind::Write { data, .. } => Some(data.as_slice()),
         _ => None,
     });
     data.collect::<Vec<_>>().concat()
 }
 
 impl Disk for RecordingDisk<'_> {
-    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+    fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         self.log.submitted(requests)
     }
 
@@ -288,7 +296,7 @@ pub struct StateDisk<'a> {
     /// Hold back reads that would decide something.
     hold: bool,
     /// Where the recovery is recorded, if it is.
-    pub log: Option<Log>,
+    pub log: Option<OpenRecording>,
     /// What was read of the crash state, where that is wanted.
     pub footprint: Option<Footprint>,
     /// What the agent reported, contents resolved. What is read from then on has influenced nothing.
@@ -299,7 +307,7 @@ impl<'a> StateDisk<'a> {
     pub fn new(
         space: Space<'a>,
         explorer: &'a mut dyn Explorer,
-        log: Option<Log>,
+        log: Option<OpenRecording>,
         footprint: Option<Footprint>,
     ) -> Self {
         let hold = holds_reads(space.interval);
@@ -308,7 +316,7 @@ impl<'a> StateDisk<'a> {
 }
 
 impl Disk for StateDisk<'_> {
-    fn submitted(&mut self, requests: &[&Kind]) -> Result<Vec<u32>, RecordingError> {
+    fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         self.log.as_mut().map_or_else(|| Ok(vec![UNRECORDED; requests.len()]), |log| log.submitted(requests))
     }
 

@@ -10,7 +10,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::virtio::block::{Kind, Request};
+use crate::virtio::block::{Request, RequestKind};
 
 #[derive(Default)]
 pub struct HeldReads {
@@ -59,7 +59,9 @@ impl HeldReads {
     /// Reads of any of `sectors` from `sector` on: they must be answered before these change.
     pub fn overlapping(&mut self, sector: u64, sectors: u64) -> Vec<Request> {
         let overlaps = |request: &Request| match request.kind {
-            Kind::Read { sector: start, bytes } => start < sector + sectors && sector < start + (bytes / 512) as u64,
+            RequestKind::Read { sector: start, bytes } => {
+                start < sector + sectors && sector < start + (bytes / 512) as u64
+            }
             _ => false,
         };
         let (now, later) = self.reads.drain(..).partition(overlaps);
@@ -70,7 +72,7 @@ impl HeldReads {
 
 fn start(request: &Request) -> Option<u64> {
     match request.kind {
-        Kind::Read { sector, .. } => Some(sector),
+        RequestKind::Read { sector, .. } => Some(sector),
         _ => None,
     }
 }

@@ -33,7 +33,7 @@ use crate::guest::held_reads::HeldReads;
 use crate::guest::pending::PendingRequests;
 use crate::guest::process::{peak_memory_kib, pidfd};
 use crate::guest::sleep::Sleep;
-use crate::virtio::block::{self, Kind, Request, Status};
+use crate::virtio::block::{self, Request, RequestKind, Status};
 use crate::virtio::log_disk::{self, LogDisk};
 use crate::virtio::mailbox::Mailbox;
 use crate::virtio::poll::Poll;
@@ -46,7 +46,7 @@ const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum PollToken {
     Exit,
     Listen(Device),
     Socket(Device),
@@ -71,7 +71,7 @@ struct Port {
 pub struct Guest {
     config: GuestConfig,
     process: Child,
-    poll: Poll<Token>,
+    poll: Poll<PollToken>,
     ports: Vec<Port>,
     mailbox: Mailbox,
     log_disk: Option<LogDisk>,
@@ -103,9 +103,9 @@ impl Guest {
         let ports = ports.collect::<io::Result<Vec<_>>>()?;
         let process = config.engine.launch(config)?;
         let mut poll = Poll::new()?;
-        poll.add(pidfd(&process)?, Token::Exit)?;
+        poll.add(pidfd(&process)?, PollToken::Exit)?;
         for (device, port) in devices.into_iter().zip(&ports) {
-            poll.add(port.listener.as_raw_fd(), Token::Listen(device))?;
+            poll.add(port.listener.as_raw_fd(), PollToken::Listen(device))?;
         }
         let mut guest = Guest {
             config: config.clone(),
@@ -226,12 +226,12 @@ impl Guest {
         Ok(())
     }
 
-    fn handle(&mut self, token: Token, disk: &mut dyn Disk) -> Result<(), GuestError> {
+    fn handle(&mut self, token: PollToken, disk: &mut dyn Disk) -> Result<(), GuestError> {
         match token {
-            Token::Exit => Err(self.lose("the guest's kernel died".into())),
-            Token::Listen(device) => self.accept(device),
-            Token::Socket(device) => self.serve_socket(device),
-            Token::Kick(device) => {
+            PollToken::Exit => Err(self.lose("the guest's kernel died".into())),
+            PollToken::Listen(device) => self.accept(device),
+            PollToken::Socket(device) => self.serve_socket(device),
+            PollToken::Kick(device) => {
                 if let Some(kick) = self.ports[device as usize].kick {
                     drain_eventfd(kick);
                 }
@@ -246,7 +246,7 @@ impl Guest {
     fn accept(&mut self, device: Device) -> Result<(), GuestError> {
         let port = &mut self.ports[device as usize];
         let (stream, _) = port.listener.accept()?;
-        self.poll.add(stream.as_raw_fd(), Token::Socket(device))?;
+        self.poll.add(stream.as_raw_fd(), PollToken::Socket(device))?;
         let (features, config) = (block::features(port.volatile), block::config(port.sectors, port.volatile));
         port.connection = Some(Connection::new(stream, features, config));
         Ok(())
@@ -262,7 +262,7 @@ impl Guest {
         if kick != port.kick {
             port.kick = kick;
             if let Some(kick) = kick {
-                self.poll.add(kick, Token::Kick(device))?;
+                self.poll.add(kick, PollToken::Kick(device))?;
             }
         }
         Ok(())
@@ -327,17 +327,18 @@ impl Guest {
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
             match request.kind {
-                Kind::Read { sector, bytes } if disk.undecided(sector, (bytes / SECTOR_BYTES) as u64) => {
+                RequestKind::Read { sector, bytes } if disk.undecided(sector, (bytes / SECTOR_BYTES) as u64) => {
                     self.held.hold(request);
                     continue;
                 }
-                Kind::Write { sector, ref data } => {
+                RequestKind::Write { sector, ref data } => {
                     answered |= self.release(sector, (data.len() / SECTOR_BYTES) as u64, disk)?;
                 }
-                Kind::Zero { sector, sectors, .. } => answered |= self.release(sector, sectors, disk)?,
+                RequestKind::Zero { sector, sectors, .. } => answered |= self.release(sector, sectors, disk)?,
                 _ => {}
             }
-            let may_wait = matches!(request.kind, Kind::Write { .. } | Kind::Zero { .. } | Kind::Flush);
+            let may_wait =
+                matches!(request.kind, RequestKind::Write { .. } | RequestKind::Zero { .. } | RequestKind::Flush);
             if may_wait && request.kind.fits(self.config.disk_sectors) && disk.completes_at_rest() {
                 execute(&request.kind, disk, self.config.disk_sectors);
                 self.pending.add(request, id);
@@ -434,19 +435,19 @@ fn take(port: &mut Port) -> io::Result<Vec<Request>> {
     chains.into_iter().map(|chain| Request::parse(chain, &connection.memory)).collect()
 }
 
-fn execute(kind: &Kind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) {
+fn execute(kind: &RequestKind, disk: &mut dyn Disk, sectors: u64) -> (Vec<u8>, Status) {
     let mut data = Vec::new();
     match kind {
         kind if !kind.fits(sectors) => return (data, Status::Error),
-        Kind::Read { sector, bytes } => {
+        RequestKind::Read { sector, bytes } => {
             data.resize(*bytes, 0);
             disk.read(*sector, &mut data);
         }
-        Kind::Write { sector, data } => disk.overlay().write(*sector, data),
-        Kind::Zero { sector, sectors, .. } => disk.overlay().zero(*sector, *sectors),
-        Kind::Flush => {}
-        Kind::Identify => data.extend_from_slice(b"postcrash"),
-        Kind::Unsupported => return (data, Status::Unsupported),
+        RequestKind::Write { sector, data } => disk.overlay().write(*sector, data),
+        RequestKind::Zero { sector, sectors, .. } => disk.overlay().zero(*sector, *sectors),
+        RequestKind::Flush => {}
+        RequestKind::Identify => data.extend_from_slice(b"postcrash"),
+        RequestKind::Unsupported => return (data, Status::Unsupported),
     }
     (data, Status::Ok)
 }

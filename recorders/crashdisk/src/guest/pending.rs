@@ -5,7 +5,7 @@
 //! completion before it asked for the flush. If the disk completed what it finds in the ring, it would be the host's
 //! scheduler that decides: a write and a flush that come together can be found together, or one after the other.
 
-use crate::virtio::block::{Kind, Request};
+use crate::virtio::block::{Request, RequestKind};
 
 /// A request, and its number in the recording.
 pub struct Pending {
@@ -15,7 +15,7 @@ pub struct Pending {
 
 impl Pending {
     fn is_write(&self) -> bool {
-        matches!(self.request.kind, Kind::Write { .. } | Kind::Zero { .. })
+        matches!(self.request.kind, RequestKind::Write { .. } | RequestKind::Zero { .. })
     }
 }
 
@@ -56,14 +56,14 @@ impl PendingRequests {
 mod tests {
     use super::*;
 
-    fn write(sector: u64) -> Kind {
-        Kind::Write { sector, data: vec![0; 4096] }
+    fn write(sector: u64) -> RequestKind {
+        RequestKind::Write { sector, data: vec![0; 4096] }
     }
 
     /// Requests 0 (in two parts), 1 and 2, of which the last is a flush.
     fn pending() -> PendingRequests {
         let mut pending = PendingRequests::default();
-        for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (Kind::Flush, 2)] {
+        for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (RequestKind::Flush, 2)] {
             pending.add(Request::of(kind), id);
         }
         pending
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn flushes_alone_are_not_drawn() {
         let mut pending = PendingRequests::default();
-        pending.add(Request::of(Kind::Flush), 0);
+        pending.add(Request::of(RequestKind::Flush), 0);
         assert_eq!(ids(&pending.next(|count| Some(2 % count))), [0]);
         assert!(pending.next(|count| Some(2 % count)).is_empty());
     }

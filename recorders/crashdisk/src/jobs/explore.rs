@@ -17,7 +17,7 @@ use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::control::{Crashed, Event, Explore, IntervalReport, Outcome, Reached};
+use crate::control::{Explore, HarnessEvent, IntervalReport, Outcome, ReachReport, RecoveredState};
 use crate::disk::contents::settle;
 use crate::disk::memo::Footprint;
 use crate::disk::random::Random;
@@ -50,7 +50,7 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     campaign.trust.confirm(campaign.machine)?;
     let memory_kib = machine.guest()?.memory_kib()?;
     let disk_memory_kib = peak_memory_kib(std::process::id())?;
-    Event::Explored { recoveries, seconds, memory_kib, disk_memory_kib }.emit();
+    HarnessEvent::Explored { recoveries, seconds, memory_kib, disk_memory_kib }.emit();
     Ok(())
 }
 
@@ -82,7 +82,7 @@ pub fn execute(
     let space = Space { content: cursor.content(), interval: &interval };
     let (result, _) = run_state(machine, &mut trust, space, &mut explorer, Keep::Nothing)?;
     let (observation, casualty) = report(result);
-    Event::Executed { observation, choices: explorer.choices(), casualty }.emit();
+    HarnessEvent::Executed { observation, choices: explorer.choices(), casualty }.emit();
     Ok(())
 }
 
@@ -125,7 +125,7 @@ fn run_state(
             }
             Err(GuestError::Lost(lost)) => {
                 let (interval, choices) = (space.interval.index, explorer.choices());
-                Event::LostGuest { interval, choices, casualty: lost.clone() }.emit();
+                HarnessEvent::LostGuest { interval, choices, casualty: lost.clone() }.emit();
                 casualty = Some(lost);
             }
             Err(other) => return Err(other),
@@ -155,7 +155,7 @@ struct Tally {
 }
 
 /// How far one crash interval is.
-struct Exploration {
+struct IntervalExploration {
     explorer: Box<dyn Explorer>,
     tallies: Tallies,
     sample: Sample,
@@ -164,12 +164,12 @@ struct Exploration {
     /// Whether a first run is still to show which reads the guest waits for, if anything has to be run.
     cold: bool,
     /// What recoveries wrote, where crashes within them are wanted.
-    recorded: Vec<(Crashed, Recording)>,
+    recorded: Vec<(RecoveredState, Recording)>,
 }
 
-impl Exploration {
-    fn new(job: &Explore, interval: &Interval) -> Exploration {
-        Exploration {
+impl IntervalExploration {
+    fn new(job: &Explore, interval: &Interval) -> IntervalExploration {
+        IntervalExploration {
             explorer: explorer(job, interval),
             tallies: Tallies::default(),
             sample: Sample::new(job, interval.index),
@@ -207,7 +207,7 @@ impl Campaign<'_> {
         &mut self,
         recording: &Recording,
         ground: &dyn Ground,
-        within: Option<&Crashed>,
+        within: Option<&RecoveredState>,
         limit: &Share,
     ) -> Result<(), GuestError> {
         let mut explorations = self.begin(Cursor::new(recording, ground, self.model), within);
@@ -232,19 +232,19 @@ impl Campaign<'_> {
     }
 
     /// The explorations that the job asks for, by crash interval.
-    fn begin(&self, mut cursor: Cursor<'_>, within: Option<&Crashed>) -> BTreeMap<u32, Exploration> {
+    fn begin(&self, mut cursor: Cursor<'_>, within: Option<&RecoveredState>) -> BTreeMap<u32, IntervalExploration> {
         let intervals = std::iter::from_fn(|| cursor.next_interval());
         let asked = self.job.intervals.as_ref().filter(|_| within.is_none());
         let wanted = intervals.filter(|interval| asked.is_none_or(|all| all.contains(&interval.index)));
-        wanted.map(|interval| (interval.index, Exploration::new(self.job, &interval))).collect()
+        wanted.map(|interval| (interval.index, IntervalExploration::new(self.job, &interval))).collect()
     }
 
     /// Explore until the share is spent or nothing is left to run; whether nothing is.
     fn advance(
         &mut self,
-        exploration: &mut Exploration,
+        exploration: &mut IntervalExploration,
         space: Space<'_>,
-        within: Option<&Crashed>,
+        within: Option<&RecoveredState>,
         share: &Share,
     ) -> Result<bool, GuestError> {
         if space.interval.too_large.is_some() {
@@ -257,13 +257,13 @@ impl Campaign<'_> {
             if exploration.explorer.next_execution() {
                 let remember = if self.job.memo { Keep::Footprint } else { Keep::Nothing };
                 let keep = scratch.as_deref().map_or(remember, Keep::Recording);
-                let Exploration { explorer, cold, .. } = &mut *exploration;
+                let IntervalExploration { explorer, cold, .. } = &mut *exploration;
                 let (result, recorded) = self.run(explorer.as_mut(), cold, space, keep)?;
                 let choices = exploration.explorer.choices();
                 if let (Some(recorded), Ok(bytes)) = (recorded, &result) {
                     let (interval, observation) = (space.interval.index, parse(bytes));
                     let instants = space.interval.instants.clone();
-                    let crashed = Crashed { interval, instants, choices: choices.clone(), observation };
+                    let crashed = RecoveredState { interval, instants, choices: choices.clone(), observation };
                     exploration.recorded.push((crashed, recorded));
                 }
                 exploration.sample.offer(&choices, &result);
@@ -293,7 +293,7 @@ impl Campaign<'_> {
         };
         self.budget.count(known.is_some());
         if self.budget.executions() % PROGRESS_EVERY == 0 {
-            Event::Progress { recoveries: self.budget.recoveries() }.emit();
+            HarnessEvent::Progress { recoveries: self.budget.recoveries() }.emit();
         }
         if let Some(bytes) = known {
             return Ok((Ok(bytes), None));
@@ -312,9 +312,9 @@ impl Campaign<'_> {
     /// stop for, if it had to.
     fn finish(
         &mut self,
-        mut exploration: Exploration,
+        mut exploration: IntervalExploration,
         space: Space<'_>,
-        within: Option<&Crashed>,
+        within: Option<&RecoveredState>,
         spent: Option<&str>,
         limit: &Share,
     ) -> Result<(), GuestError> {
@@ -329,14 +329,14 @@ impl Campaign<'_> {
         let too_large = space.interval.too_large.as_ref().map(ToString::to_string);
         let reached = exploration.explorer.reached().filter(|_| !whole && too_large.is_none());
         let why = || spent.unwrap_or("no more was asked for").into();
-        let extent = Extent {
+        let extent = ExplorationTotals {
             recoveries: exploration.recoveries,
             remembered: exploration.remembered,
             rechecks,
             left_out: (!whole).then(|| too_large.unwrap_or_else(why)),
-            reached: reached.map(|reached| Reached::of(&reached, self.job.seed)),
+            reached: reached.map(|reached| ReachReport::of(&reached, self.job.seed)),
         };
-        Event::Interval(Box::new(exploration.tallies.report(space, within, extent))).emit();
+        HarnessEvent::Interval(Box::new(exploration.tallies.report(space, within, extent))).emit();
         Ok(())
     }
 
@@ -353,7 +353,7 @@ impl Campaign<'_> {
             settle(&mut first, &by_component(&explorer.choices()));
             settle(&mut second, &by_component(&choices));
             if !agree(&first, &second) {
-                Event::Nondeterministic { interval: space.interval.index, choices, first, second }.emit();
+                HarnessEvent::Nondeterministic { interval: space.interval.index, choices, first, second }.emit();
             }
         }
         Ok(count)
@@ -382,12 +382,12 @@ impl Sample {
 }
 
 /// How much of an interval was looked at.
-struct Extent {
+struct ExplorationTotals {
     recoveries: u64,
     remembered: u64,
     rechecks: u64,
     left_out: Option<String>,
-    reached: Option<Reached>,
+    reached: Option<ReachReport>,
 }
 
 /// Distinct outcomes of an interval.
@@ -425,7 +425,7 @@ impl Tallies {
         }
     }
 
-    fn report(self, space: Space<'_>, within: Option<&Crashed>, extent: Extent) -> IntervalReport {
+    fn report(self, space: Space<'_>, within: Option<&RecoveredState>, extent: ExplorationTotals) -> IntervalReport {
         let interval = space.interval;
         let outcome = |tally: Tally| {
             let (observation, casualty) = report(tally.result);

@@ -7,13 +7,13 @@ const LOG: [&str; 2] = ["klog", "klog_whole"];
 
 /// What of the agent's report says that.
 #[derive(Deserialize)]
-struct Log {
+struct LogCompleteness {
     klog_whole: bool,
 }
 
 /// Whether the agent has seen all lines. Where it does not say, it may not have.
 pub fn is_whole(report: &[u8]) -> bool {
-    serde_json::from_slice::<Log>(report).is_ok_and(|log| log.klog_whole)
+    serde_json::from_slice::<LogCompleteness>(report).is_ok_and(|log| log.klog_whole)
 }
 
 /// Whether two observations of one crash state are the same. Logs are compared only where both are whole.

@@ -6,8 +6,8 @@ use postcrash_core::ground::{Base, Ground};
 use postcrash_core::recording::RecordingWriter;
 use postcrash_wire::{Command, Run};
 
-use crate::control::{Event, Work};
-use crate::disk::{Marks, Recorded, RecordingDisk};
+use crate::control::{HarnessEvent, Work};
+use crate::disk::{Marks, RecordingDisk, RecordingSummary};
 use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::guest::Guest;
@@ -29,7 +29,7 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
     job.run.held = job.held.is_some();
     let command = Command::Run(job.run);
-    let (trace, Recorded { requests, failed }) = machine.twice(|machine| {
+    let (trace, RecordingSummary { requests, failed }) = machine.twice(|machine| {
         let base = Base::open(&job.base)?;
         let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
         run(machine.guest()?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
@@ -37,7 +37,7 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     if let Some(file) = job.blktrace {
         std::fs::write(file, trace)?;
     }
-    Event::Recorded { requests, failed }.emit();
+    HarnessEvent::Recorded { requests, failed }.emit();
     Ok(())
 }
 
@@ -47,12 +47,12 @@ pub fn run(
     command: &Command,
     mut disk: RecordingDisk<'_>,
     during: Work,
-) -> Result<(Vec<u8>, Recorded), GuestError> {
+) -> Result<(Vec<u8>, RecordingSummary), GuestError> {
     let answer = guest.run(command, &mut disk);
     let Marks { started, returned } = disk.log.marks;
     let recorded = disk.log.finish()?;
     if let Err(GuestError::Lost(casualty)) = &answer {
-        Event::LostAtWork { during, started, returned, casualty: casualty.clone() }.emit();
+        HarnessEvent::LostAtWork { during, started, returned, casualty: casualty.clone() }.emit();
     }
     answer.map(|answer| (answer, recorded))
 }

@@ -12,22 +12,22 @@ use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
 use postcrash_wire::{Command, Recover};
 
-use crate::control::{Event, Work};
-use crate::disk::{Log, Marks, RecordingDisk};
+use crate::control::{HarnessEvent, Work};
+use crate::disk::{Marks, OpenRecording, RecordingDisk};
 use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::jobs::record;
 
 /// Begin the recording, in the file `scratch`, of the recovery of a state in `space`.
-pub fn begin(scratch: &Path, space: Space<'_>) -> Result<Log, GuestError> {
+pub fn begin(scratch: &Path, space: Space<'_>) -> Result<OpenRecording, GuestError> {
     let Instant { started, returned, .. } = space.interval.latest();
     let marks = Marks { started, returned };
     let sectors = space.content.ground.sectors();
-    Ok(Log::new(marked(scratch, sectors, "{}", marks)?, sectors))
+    Ok(OpenRecording::new(marked(scratch, sectors, "{}", marks)?, sectors))
 }
 
 /// The recording that `log` wrote to `scratch`, which is gone then.
-pub fn recorded(log: Log, scratch: &Path) -> Result<Recording, RecordingError> {
+pub fn recorded(log: OpenRecording, scratch: &Path) -> Result<Recording, RecordingError> {
     log.finish()?;
     let recording = Recording::open(scratch)?;
     std::fs::remove_file(scratch).map_err(|source| RecordingError::Io { path: scratch.to_owned(), source })?;
@@ -46,11 +46,11 @@ pub fn record(
     let base = Base::open(base)?;
     let command = Command::Recover(recover);
     let (_, recorded) = machine.twice(|machine| {
-        let mut log = Log::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
+        let mut log = OpenRecording::new(marked(out, base.sectors(), metadata, marks)?, base.sectors());
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
-    Event::Recorded { requests: recorded.requests, failed: None }.emit();
+    HarnessEvent::Recorded { requests: recorded.requests, failed: None }.emit();
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
 
-use crate::control::{Event, Work};
+use crate::control::{HarnessEvent, Work};
 use crate::disk::overlay::Overlay;
 use crate::disk::PlainDisk;
 use crate::error::GuestError;
@@ -67,7 +67,8 @@ impl<'a> Trust<'a> {
         let mut disk = PlainDisk { base: &self.source.base, overlay: Overlay::default() };
         let answer = machine.guest()?.run(&Command::Recover(self.recover.clone()), &mut disk);
         if let Err(GuestError::Lost(casualty)) = &answer {
-            Event::LostAtWork { during: Work::Trust, started: 0, returned: 0, casualty: casualty.clone() }.emit();
+            HarnessEvent::LostAtWork { during: Work::Trust, started: 0, returned: 0, casualty: casualty.clone() }
+                .emit();
         }
         let bytes = answer?;
         let observation = parsed(&bytes);

@@ -46,7 +46,7 @@ pub fn config(sectors: u64, volatile: bool) -> Vec<u8> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     Read {
         sector: u64,
         bytes: usize,
@@ -67,14 +67,14 @@ pub enum Kind {
     Unsupported,
 }
 
-impl Kind {
+impl RequestKind {
     /// Whether all that it is about lies on a disk of `sectors`.
     pub fn fits(&self, sectors: u64) -> bool {
         let (start, count) = match self {
-            Kind::Read { sector, bytes } => (*sector, (bytes / SECTOR_BYTES) as u64),
-            Kind::Write { sector, data } => (*sector, (data.len() / SECTOR_BYTES) as u64),
-            Kind::Zero { sector, sectors, .. } => (*sector, *sectors),
-            Kind::Flush | Kind::Identify | Kind::Unsupported => return true,
+            RequestKind::Read { sector, bytes } => (*sector, (bytes / SECTOR_BYTES) as u64),
+            RequestKind::Write { sector, data } => (*sector, (data.len() / SECTOR_BYTES) as u64),
+            RequestKind::Zero { sector, sectors, .. } => (*sector, *sectors),
+            RequestKind::Flush | RequestKind::Identify | RequestKind::Unsupported => return true,
         };
         start.checked_add(count).is_some_and(|end| end <= sectors)
     }
@@ -91,7 +91,7 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Request {
     pub head: u16,
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Where the device puts data: all writable buffers without the status byte.
     target: Vec<Buffer>,
     status: u64,
@@ -116,19 +116,19 @@ impl Request {
         let is_sectors = total > 0 && total % SECTOR_BYTES == 0;
         let all = |writable: bool| data.iter().all(|buffer| buffer.writable == writable);
         let kind = match u32::from_le_bytes(fields[0..4].try_into().expect("four bytes")) {
-            0 if is_sectors && all(true) => Kind::Read { sector, bytes: total },
-            1 if is_sectors && all(false) => Kind::Write { sector, data: gather(data, memory)? },
-            4 => Kind::Flush,
-            8 => Kind::Identify,
+            0 if is_sectors && all(true) => RequestKind::Read { sector, bytes: total },
+            1 if is_sectors && all(false) => RequestKind::Write { sector, data: gather(data, memory)? },
+            4 => RequestKind::Flush,
+            8 => RequestKind::Identify,
             kind @ (11 | 13) if total == 16 && all(false) => zero(&gather(data, memory)?, kind == 11),
-            _ => Kind::Unsupported,
+            _ => RequestKind::Unsupported,
         };
         let target = data.iter().copied().filter(|b| b.writable).collect();
         Ok(Request { head: chain.head, kind, target, status: status.address })
     }
 
     #[cfg(test)]
-    pub fn of(kind: Kind) -> Request {
+    pub fn of(kind: RequestKind) -> Request {
         Request { head: 0, kind, target: Vec::new(), status: 0 }
     }
 
@@ -157,11 +157,11 @@ fn gather(buffers: &[Buffer], memory: &GuestMemory) -> io::Result<Vec<u8>> {
 }
 
 /// The one segment of a discard or write-zeroes request: sector, number of sectors, flags.
-fn zero(segment: &[u8], discard: bool) -> Kind {
+fn zero(segment: &[u8], discard: bool) -> RequestKind {
     let sector = u64::from_le_bytes(segment[0..8].try_into().expect("eight bytes"));
     match u32::from_le_bytes(segment[8..12].try_into().expect("four bytes")) {
-        sectors @ 1..=ZERO_SECTORS_MAX => Kind::Zero { sector, sectors: u64::from(sectors), discard },
-        _ => Kind::Unsupported,
+        sectors @ 1..=ZERO_SECTORS_MAX => RequestKind::Zero { sector, sectors: u64::from(sectors), discard },
+        _ => RequestKind::Unsupported,
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         Request::parse(Chain { head: 0, buffers: all }, memory)
     }
 
-    fn kind(memory: &GuestMemory, kind: u32, sector: u64, data: &[Buffer]) -> Kind {
+    fn kind(memory: &GuestMemory, kind: u32, sector: u64, data: &[Buffer]) -> RequestKind {
         header(memory, kind, sector);
         parse(memory, data).expect("a request").kind
     }
@@ -198,7 +198,7 @@ mod tests {
         let memory = memory();
         memory.write(DATA, &[7; 1024]).expect("inside");
         let data = [buffer(DATA, 100, false), buffer(DATA + 100, 924, false)];
-        assert_eq!(kind(&memory, 1, 9, &data), Kind::Write { sector: 9, data: vec![7; 1024] });
+        assert_eq!(kind(&memory, 1, 9, &data), RequestKind::Write { sector: 9, data: vec![7; 1024] });
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let memory = memory();
         header(&memory, 0, 3);
         let request = parse(&memory, &[buffer(DATA, 200, true), buffer(DATA + 4096, 312, true)]).expect("a read");
-        assert_eq!(request.kind, Kind::Read { sector: 3, bytes: 512 });
+        assert_eq!(request.kind, RequestKind::Read { sector: 3, bytes: 512 });
         assert_eq!(request.answer(&memory, &[5; 512], Status::Error).expect("answered"), 513);
         let mut out = [0; 2];
         memory.read(DATA + 199, &mut out).expect("inside");
@@ -229,9 +229,9 @@ mod tests {
     fn a_request_that_moves_no_whole_sectors_is_unsupported() {
         let memory = memory();
         for code in [0, 1] {
-            assert_eq!(kind(&memory, code, 0, &[]), Kind::Unsupported);
+            assert_eq!(kind(&memory, code, 0, &[]), RequestKind::Unsupported);
             for length in [0, 1, 511, 513] {
-                assert_eq!(kind(&memory, code, 0, &[buffer(DATA, length, code == 0)]), Kind::Unsupported);
+                assert_eq!(kind(&memory, code, 0, &[buffer(DATA, length, code == 0)]), RequestKind::Unsupported);
             }
         }
     }
@@ -239,19 +239,19 @@ mod tests {
     #[test]
     fn data_in_the_wrong_direction_is_unsupported() {
         let memory = memory();
-        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 512, false)]), Kind::Unsupported);
-        assert_eq!(kind(&memory, 1, 0, &[buffer(DATA, 512, true)]), Kind::Unsupported);
-        assert_eq!(kind(&memory, 11, 0, &[buffer(DATA, 16, true)]), Kind::Unsupported);
-        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 256, true), buffer(DATA, 256, false)]), Kind::Unsupported);
+        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 512, false)]), RequestKind::Unsupported);
+        assert_eq!(kind(&memory, 1, 0, &[buffer(DATA, 512, true)]), RequestKind::Unsupported);
+        assert_eq!(kind(&memory, 11, 0, &[buffer(DATA, 16, true)]), RequestKind::Unsupported);
+        assert_eq!(kind(&memory, 0, 0, &[buffer(DATA, 256, true), buffer(DATA, 256, false)]), RequestKind::Unsupported);
     }
 
     #[test]
     fn unknown_kinds_are_unsupported() {
         let memory = memory();
         for code in [2, 3, 5, 7, 10, 12, 14, u32::MAX] {
-            assert_eq!(kind(&memory, code, u64::MAX, &[buffer(DATA, 512, true)]), Kind::Unsupported);
+            assert_eq!(kind(&memory, code, u64::MAX, &[buffer(DATA, 512, true)]), RequestKind::Unsupported);
         }
-        assert_eq!(kind(&memory, 4, u64::MAX, &[]), Kind::Flush);
+        assert_eq!(kind(&memory, 4, u64::MAX, &[]), RequestKind::Flush);
     }
 
     #[test]
@@ -262,9 +262,9 @@ mod tests {
             memory.write(DATA, &segment).expect("inside");
             kind(&memory, 11, 0, &[buffer(DATA, length, false)])
         };
-        assert_eq!(discard(8, 16), Kind::Zero { sector: u64::MAX, sectors: 8, discard: true });
+        assert_eq!(discard(8, 16), RequestKind::Zero { sector: u64::MAX, sectors: 8, discard: true });
         for (sectors, length) in [(0, 16), (ZERO_SECTORS_MAX + 1, 16), (u32::MAX, 16), (8, 0), (8, 15), (8, 32)] {
-            assert_eq!(discard(sectors, length), Kind::Unsupported, "{sectors} sectors in {length} bytes");
+            assert_eq!(discard(sectors, length), RequestKind::Unsupported, "{sectors} sectors in {length} bytes");
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use postcrash_wire::units::SECTOR_BYTES;
 
-use crate::virtio::block::{Kind, Request, Status};
+use crate::virtio::block::{Request, RequestKind, Status};
 use crate::virtio::vhost::Connection;
 
 /// Capacity. The file is as long as what was written to it.
@@ -36,18 +36,18 @@ impl LogDisk {
         Ok(())
     }
 
-    fn execute(&self, kind: &Kind) -> io::Result<(Vec<u8>, Status)> {
+    fn execute(&self, kind: &RequestKind) -> io::Result<(Vec<u8>, Status)> {
         let mut data = Vec::new();
         match kind {
             kind if !kind.fits(SECTORS) => return Ok((data, Status::Error)),
-            Kind::Read { sector, bytes } => {
+            RequestKind::Read { sector, bytes } => {
                 data.resize(*bytes, 0);
                 self.read(*sector * SECTOR_BYTES as u64, &mut data)?;
             }
-            Kind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES as u64)?,
-            Kind::Flush => {}
-            Kind::Identify => data.extend_from_slice(b"postcrash-log"),
-            Kind::Zero { .. } | Kind::Unsupported => return Ok((data, Status::Unsupported)),
+            RequestKind::Write { sector, data } => self.file.write_all_at(data, *sector * SECTOR_BYTES as u64)?,
+            RequestKind::Flush => {}
+            RequestKind::Identify => data.extend_from_slice(b"postcrash-log"),
+            RequestKind::Zero { .. } | RequestKind::Unsupported => return Ok((data, Status::Unsupported)),
         }
         Ok((data, Status::Ok))
     }
@@ -74,14 +74,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("postcrash-log-disk-{}", std::process::id()));
         let disk = LogDisk::create(&folder).expect("created");
         std::fs::remove_file(&folder).expect("it is there");
-        let write = Kind::Write { sector: 3, data: vec![7; 512] };
+        let write = RequestKind::Write { sector: 3, data: vec![7; 512] };
         assert_eq!(disk.execute(&write).expect("written"), (Vec::new(), Status::Ok));
-        let (data, _) = disk.execute(&Kind::Read { sector: 2, bytes: 1536 }).expect("read");
+        let (data, _) = disk.execute(&RequestKind::Read { sector: 2, bytes: 1536 }).expect("read");
         assert_eq!(data, [vec![0; 512], vec![7; 512], vec![0; 512]].concat());
         for (kind, status) in [
-            (Kind::Write { sector: SECTORS, data: vec![7; 512] }, Status::Error),
-            (Kind::Read { sector: u64::MAX, bytes: 512 }, Status::Error),
-            (Kind::Zero { sector: 0, sectors: 1, discard: true }, Status::Unsupported),
+            (RequestKind::Write { sector: SECTORS, data: vec![7; 512] }, Status::Error),
+            (RequestKind::Read { sector: u64::MAX, bytes: 512 }, Status::Error),
+            (RequestKind::Zero { sector: 0, sectors: 1, discard: true }, Status::Unsupported),
         ] {
             assert_eq!(disk.execute(&kind).expect("answered").1, status, "{kind:?}");
         }

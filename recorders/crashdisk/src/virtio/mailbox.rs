@@ -5,7 +5,7 @@ use std::io;
 use postcrash_wire::units::SECTOR_BYTES;
 use postcrash_wire::{frame, Command, Message};
 
-use crate::virtio::block::{Kind, Request, Status};
+use crate::virtio::block::{Request, RequestKind, Status};
 use crate::virtio::memory::invalid;
 use crate::virtio::vhost::Connection;
 
@@ -47,7 +47,7 @@ impl Mailbox {
     /// Handle one request on the mailbox device; returns the messages that it completes.
     pub fn accept(&mut self, request: Request, connection: &mut Connection) -> io::Result<Option<Message>> {
         match &request.kind {
-            Kind::Read { sector: START, .. } if self.command.is_none() || self.result.is_some() => {
+            RequestKind::Read { sector: START, .. } if self.command.is_none() || self.result.is_some() => {
                 if self.waiting() {
                     return Err(invalid("the agent asks for a command while it waits for one".into()));
                 }
@@ -55,11 +55,11 @@ impl Mailbox {
                 self.waiting = Some(request);
                 return Ok(None);
             }
-            Kind::Read { sector, bytes } => {
+            RequestKind::Read { sector, bytes } => {
                 let data = self.command_bytes(*sector, *bytes);
                 complete(&request, connection, &data, Status::Ok)?;
             }
-            Kind::Write { sector, data } => {
+            RequestKind::Write { sector, data } => {
                 if *sector == START {
                     self.assembling.clear();
                 }
@@ -70,8 +70,8 @@ impl Mailbox {
                 complete(&request, connection, &[], Status::Ok)?;
                 return self.assembled();
             }
-            Kind::Flush => complete(&request, connection, &[], Status::Ok)?,
-            Kind::Identify => complete(&request, connection, b"postcrash-mailbox", Status::Ok)?,
+            RequestKind::Flush => complete(&request, connection, &[], Status::Ok)?,
+            RequestKind::Identify => complete(&request, connection, b"postcrash-mailbox", Status::Ok)?,
             _ => complete(&request, connection, &[], Status::Unsupported)?,
         }
         Ok(None)
@@ -79,7 +79,7 @@ impl Mailbox {
 
     /// Whether a request is the message that an operation has returned, which fits into one.
     pub fn tells_of_return(request: &Request) -> bool {
-        let Kind::Write { sector: START, data } = &request.kind else { return false };
+        let RequestKind::Write { sector: START, data } = &request.kind else { return false };
         let payload = frame::payload_length(data).ok().and_then(|length| data[frame::HEADER_BYTES..].get(..length));
         payload.is_some_and(|payload| matches!(Message::decode(payload), Ok(Message::Returned { .. })))
     }
@@ -90,7 +90,7 @@ impl Mailbox {
             return Ok(());
         }
         if let Some(request) = self.waiting.take() {
-            let Kind::Read { bytes, .. } = request.kind else { unreachable!("only reads wait") };
+            let RequestKind::Read { bytes, .. } = request.kind else { unreachable!("only reads wait") };
             let data = self.command_bytes(START, bytes);
             complete(&request, connection, &data, Status::Ok)?;
         }
@@ -201,16 +201,16 @@ mod tests {
     #[test]
     fn the_return_of_an_operation_is_told_from_all_else() {
         let told = |kind| Mailbox::tells_of_return(&Request::of(kind));
-        let write = |sector, message: &Message| Kind::Write { sector, data: frame::encode(&message.encode()) };
+        let write = |sector, message: &Message| RequestKind::Write { sector, data: frame::encode(&message.encode()) };
         let returned = Message::Returned { op: 3, errno: 0 };
         assert!(told(write(START, &returned)));
         assert!(!told(write(START + 8, &returned)));
-        assert!(!told(Kind::Read { sector: START, bytes: 4096 }));
+        assert!(!told(RequestKind::Read { sector: START, bytes: 4096 }));
         for other in [Message::Started { op: 3 }, Message::Durable, Message::Done(Vec::new())] {
             assert!(!told(write(START, &other)), "{other:?}");
         }
         for broken in [vec![], vec![0xff; 512], frame::encode(&returned.encode())[..5].to_vec()] {
-            assert!(!told(Kind::Write { sector: START, data: broken }));
+            assert!(!told(RequestKind::Write { sector: START, data: broken }));
         }
     }
 

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use postcrash_core::recording::{Event, Recording, RecordingWriter};
-use postcrash_dm_log_writes::{entries, export, import, scan, Exported, LogError, Logged, Summary};
+use postcrash_dm_log_writes::{entries, export, import, scan, ExportSummary, LogError, LogItem, Summary};
 use tempfile::TempDir;
 
 pub const DISK_SECTORS: u64 = 64;
@@ -191,7 +191,7 @@ impl Files {
     }
 
     /// Everything in a sound log, with its place.
-    pub fn entries(&self) -> Vec<(Logged, u64)> {
+    pub fn entries(&self) -> Vec<(LogItem, u64)> {
         let mut found = Vec::new();
         entries(&self.log, DISK_SECTORS, &mut || true, &mut |logged, events| found.push((logged, events)))
             .expect("a sound log");
@@ -208,7 +208,7 @@ impl Files {
 }
 
 /// The log of a recording, with what the export says.
-pub fn exported(recording: &Recording, marks: &[(u64, String)]) -> (Vec<u8>, Exported) {
+pub fn exported(recording: &Recording, marks: &[(u64, String)]) -> (Vec<u8>, ExportSummary) {
     let folder = folder();
     let out = folder.path().join("log");
     let result = export(recording, &out, marks, &mut || true).expect("an export");
