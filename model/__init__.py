@@ -5,7 +5,7 @@ Reading order: `operation` (the table of the language), `workload` (its parser),
 """
 
 from postcrash.model.builder import WorkloadBuilder
-from postcrash.model.choices import Choice, every_answer
+from postcrash.model.choices import UndecidedBytes, every_answer
 from postcrash.model.content import all_from, any_from, runs, source_at, sources
 from postcrash.model.history import History
 from postcrash.model.observation import FsckResult, Observation, ObservationError, Usage
@@ -20,7 +20,6 @@ from postcrash.model.workload import Workload, WorkloadError, load_workload, par
 __all__ = [
     "FORMS",
     "Certificate",
-    "Choice",
     "Entry",
     "EntryType",
     "ExitCode",
@@ -37,6 +36,7 @@ __all__ = [
     "Segments",
     "SimulationError",
     "Tree",
+    "UndecidedBytes",
     "Usage",
     "Verdict",
     "Workload",

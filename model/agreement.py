@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from postcrash.model.choices import Choice, settle
+from postcrash.model.choices import UndecidedBytes, settle
 from postcrash.model.content import stretches
 from postcrash.model.segments import Segment, Segments, clipped, merged
 from postcrash.model.tree import Entry, Tree
@@ -31,31 +31,33 @@ def is_version_of(found: Tree, known: Tree) -> bool:
     return True
 
 
-def _alone(known: Tree) -> frozenset[Choice]:
+def _alone(known: Tree) -> frozenset[UndecidedBytes]:
     """Choices whose components hold together with nothing else."""
     choices = [choice for entry in known.values() for choice in entry.choices]
     count = Counter(choice.component for choice in choices)
     return frozenset(choice for choice in choices if count[choice.component] == 1)
 
 
-def _each_part(found: Entry, known: Entry, alone: frozenset[Choice]) -> Iterator[_Possible | None]:
+def _each_part(found: Entry, known: Entry, alone: frozenset[UndecidedBytes]) -> Iterator[_Possible | None]:
     """For each part of a file: what must be so of `known` to have its bytes; None if nothing can be."""
     for part in stretches(found, 0, found.size):
         theirs = stretches(known, part.start, part.end)
-        if isinstance(part, Choice):
+        if isinstance(part, UndecidedBytes):
             yield settle(part, lambda version, theirs=theirs: _possible(version, theirs, alone))  # type: ignore[misc]
         else:
             yield _possible((part,), theirs, alone)
 
 
-def _possible(mine: Segments, theirs: list[Segment | Choice], alone: frozenset[Choice]) -> _Possible | None:
+def _possible(
+    mine: Segments, theirs: list[Segment | UndecidedBytes], alone: frozenset[UndecidedBytes]
+) -> _Possible | None:
     possible: list[tuple[int, frozenset[int]]] = []
     for part in theirs:
         own = merged(clipped(mine, part.start, part.end))
-        versions = part.versions if isinstance(part, Choice) else ((part,),)
+        versions = part.versions if isinstance(part, UndecidedBytes) else ((part,),)
         agreeing = frozenset(n for n, version in enumerate(versions) if merged(version) == own)
         if not agreeing:
             return None
-        if isinstance(part, Choice) and part not in alone:
+        if isinstance(part, UndecidedBytes) and part not in alone:
             possible.append((part.component, agreeing))
     return tuple(possible)

@@ -1,9 +1,9 @@
 """Contents that a recovery did not settle, and questions to them.
 
 Where a file system does not check its data, one recovery stands for many crash states: what a file holds in some
-places is then a `Choice` between the versions of a component of the crash interval, independent of the rest of the
-tree. A question is a function of a tree that looks at contents through `postcrash.model.content`. `every_answer` asks
-it once for each way in which the choices that it looks at make a difference, so a question about two blocks of
+places is then `UndecidedBytes`, one of the versions of a component of the crash interval, independent of the rest of
+the tree. A question is a function of a tree that looks at contents through `postcrash.model.content`. `every_answer`
+asks it once for each way in which the choices that it looks at make a difference, so a question about two blocks of
 twenty-five has at most four answers.
 """
 
@@ -19,7 +19,7 @@ Cost = Callable[[int, int], int]
 Answer = tuple[T, dict[int, int]]
 
 
-class Choice(NamedTuple):
+class UndecidedBytes(NamedTuple):
     """The bytes from `start` up to `end` of a file: one of `versions`, whichever version `component` has."""
 
     start: int
@@ -27,10 +27,10 @@ class Choice(NamedTuple):
     component: int
     versions: tuple[Segments, ...]
 
-    def within(self, start: int, end: int) -> "Choice":
+    def within(self, start: int, end: int) -> "UndecidedBytes":
         """The part from `start` up to `end`."""
         versions = tuple(clipped(version, start, end) for version in self.versions)
-        return Choice(max(self.start, start), min(self.end, end), self.component, versions)
+        return UndecidedBytes(max(self.start, start), min(self.end, end), self.component, versions)
 
 
 class UndecidedContentError(RuntimeError):
@@ -61,7 +61,7 @@ class _Path:
                 followed = self.followed + (0,) * (place - len(self.followed)) + (number,)
                 yield cost(component, min(group)) - least, followed
 
-    def settle(self, choice: Choice, aspect: Callable[[Segments], T]) -> T:
+    def settle(self, choice: UndecidedBytes, aspect: Callable[[Segments], T]) -> T:
         """What `aspect` is of the choice on this way. Forks where versions that are still possible disagree."""
         alive = self.alive.get(choice.component, frozenset(range(len(choice.versions))))
         by_aspect: dict[T, set[int]] = {}
@@ -81,7 +81,7 @@ class _Path:
 _path: ContextVar[_Path | None] = ContextVar("path", default=None)
 
 
-def settle(choice: Choice, aspect: Callable[[Segments], T]) -> T:
+def settle(choice: UndecidedBytes, aspect: Callable[[Segments], T]) -> T:
     """What `aspect` (hashable) is of `choice`, within a question of `every_answer`."""
     path = _path.get()
     if path is None:

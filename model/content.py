@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from postcrash.model.choices import Choice, settle
+from postcrash.model.choices import UndecidedBytes, settle
 from postcrash.model.segments import Segment, Segments, clipped
 from postcrash.model.tree import Entry
 
@@ -10,7 +10,7 @@ from postcrash.model.tree import Entry
 def runs(entry: Entry, start: int, end: int) -> Iterator[Segment]:
     """What stands from `start` up to `end`, in order, as far as the file reaches. Choices are settled one by one."""
     for part in stretches(entry, start, end):
-        if isinstance(part, Choice):
+        if isinstance(part, UndecidedBytes):
             yield from settle(part, lambda version: version)
         else:
             yield part
@@ -41,7 +41,7 @@ def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]
     if None not in allowed and sum(part.end - part.start for part in parts) < end - start:
         return False
     settled = tuple(part for part in parts if isinstance(part, Segment))
-    return fine(settled) and all(settle(part, fine) for part in parts if isinstance(part, Choice))
+    return fine(settled) and all(settle(part, fine) for part in parts if isinstance(part, UndecidedBytes))
 
 
 def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | None = None) -> bool:
@@ -52,10 +52,10 @@ def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | N
 
     parts = stretches(entry, start, entry.size if end is None else end)
     settled = tuple(part for part in parts if isinstance(part, Segment))
-    return found(settled) or any(settle(part, found) for part in parts if isinstance(part, Choice))
+    return found(settled) or any(settle(part, found) for part in parts if isinstance(part, UndecidedBytes))
 
 
-def stretches(entry: Entry, start: int, end: int) -> list[Segment | Choice]:
+def stretches(entry: Entry, start: int, end: int) -> list[Segment | UndecidedBytes]:
     """What stands from `start` up to `end`, in order, choices unsettled."""
     choices = [choice.within(start, end) for choice in entry.choices if choice.start < end and choice.end > start]
     if not choices:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from postcrash.model.choices import Choice
+from postcrash.model.choices import UndecidedBytes
 from postcrash.model.pattern import TAG_MAX
 from postcrash.model.segments import Segment, Segments, merged, write_of
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
@@ -197,10 +197,10 @@ def _xattrs(obj: object, place: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs))
 
 
-def _contents(obj: object, place: str) -> tuple[Segments, tuple[Choice, ...]]:
+def _contents(obj: object, place: str) -> tuple[Segments, tuple[UndecidedBytes, ...]]:
     """The settled segments of a file, and its choices."""
     segments: list[Segment] = []
-    choices: list[Choice] = []
+    choices: list[UndecidedBytes] = []
     least = 0
     for i, item in enumerate(_array(obj, place, SEGMENTS_MAX)):
         if isinstance(item, dict):
@@ -221,7 +221,7 @@ def _segment(obj: object, place: str, least: int) -> Segment:
     return Segment(start, end, _source(triple[2], f"{place}[2]"))
 
 
-def _choice(obj: dict[object, object], place: str, least: int) -> Choice:
+def _choice(obj: dict[object, object], place: str, least: int) -> UndecidedBytes:
     wire = _object(obj, place, ("start", "end", "component", "versions"))
     start = _integer(wire.get("start"), f"{place}.start", least, SIZE_MAX)
     end = _integer(wire.get("end"), f"{place}.end", start + 1, SIZE_MAX)
@@ -236,7 +236,7 @@ def _choice(obj: dict[object, object], place: str, least: int) -> Choice:
         versions.append(merged(shifted))
     if not versions:
         raise ObservationError(f"{place}.versions", "at least one version", versions)
-    return Choice(start, end, component, tuple(versions))
+    return UndecidedBytes(start, end, component, tuple(versions))
 
 
 def _source(obj: object, place: str) -> str:
@@ -247,7 +247,7 @@ def _source(obj: object, place: str) -> str:
     return source
 
 
-def _check_whole(parts: Sequence[Segment | Choice], start: int, end: int, place: str) -> None:
+def _check_whole(parts: Sequence[Segment | UndecidedBytes], start: int, end: int, place: str) -> None:
     """Refuse parts that do not cover the file from `start` to `end` without gaps."""
     covered = start
     for part in sorted(parts, key=lambda part: part.start):

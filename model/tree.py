@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from postcrash.model.choices import Choice
+from postcrash.model.choices import UndecidedBytes
 from postcrash.model.operation import HANDLE
 from postcrash.model.segments import Segment, Segments
 
@@ -54,7 +54,7 @@ class Entry:
     target: str = ""
     hash: str = ""
     error: int = 0
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[UndecidedBytes, ...] = ()
     is_linkable: bool = False
 
     @property

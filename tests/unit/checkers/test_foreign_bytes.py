@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.checkers.foreign_bytes import ForeignBytes
-from postcrash.model import Choice, Entry, History, Observation, Segment, Tree, every_answer, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, UndecidedBytes, every_answer, parse_workload
 
 # workload, name, what its bytes are (start, end, source), whether that is foreign
 ROWS = [
@@ -44,6 +44,6 @@ def test_litmus(operations: str, path: str, runs: list[tuple[int, int, str]], ex
 
 def test_a_choice_is_asked_for_each_of_its_versions() -> None:
     versions = tuple((Segment(0, 10, source),) for source in ("write:0", "zero", "stale"))
-    entry = Entry("a", "file", size=10, choices=(Choice(0, 10, 3, versions),))
+    entry = Entry("a", "file", size=10, choices=(UndecidedBytes(0, 10, 3, versions),))
     answers = list(every_answer(lambda: is_foreign("creat a; append a 10", entry)))
     assert answers == [(False, {3: 0}), (True, {3: 2})]

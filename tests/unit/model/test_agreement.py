@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from postcrash.model.agreement import is_version_of
-from postcrash.model.choices import Choice, every_answer
+from postcrash.model.choices import UndecidedBytes, every_answer
 from postcrash.model.segments import Segment, Segments, merged
 from postcrash.model.tree import Entry, Tree
 
@@ -34,14 +34,14 @@ def tree(content: list[Block]) -> Tree:
     entries = []
     for inode, half in enumerate((content[: BLOCKS // 2], content[BLOCKS // 2 :])):
         settled: list[Segment] = []
-        choices: list[Choice] = []
+        choices: list[UndecidedBytes] = []
         for number, block in enumerate(half):
             start, end = number * BLOCK, (number + 1) * BLOCK
             if isinstance(block, str):
                 settled.append(Segment(start, end, block))
             else:
                 versions = tuple((Segment(start, end, source),) for source in block[1])
-                choices.append(Choice(start, end, block[0], versions))
+                choices.append(UndecidedBytes(start, end, block[0], versions))
         size = len(half) * BLOCK
         entries.append(
             Entry(f"f{inode}", "file", inode=inode, size=size, segments=merged(settled), choices=tuple(choices))
@@ -70,13 +70,15 @@ def segments(*runs: tuple[int, int, str]) -> Segments:
     return tuple(Segment(*run) for run in runs)
 
 
-def file(size: int, settled: Segments, choices: Iterable[Choice] = ()) -> Tree:
+def file(size: int, settled: Segments, choices: Iterable[UndecidedBytes] = ()) -> Tree:
     return Tree([Entry("f", "file", size=size, segments=settled, choices=tuple(choices))])
 
 
 def test_runs_may_be_cut_elsewhere() -> None:
     whole = file(8, segments((0, 8, "zero")))
-    cut = file(8, segments((0, 2, "zero")), [Choice(2, 8, 0, (segments((2, 8, "write:0")), segments((2, 8, "zero"))))])
+    cut = file(
+        8, segments((0, 2, "zero")), [UndecidedBytes(2, 8, 0, (segments((2, 8, "write:0")), segments((2, 8, "zero"))))]
+    )
     assert is_version_of(whole, cut)
     answers = {answer for answer, _ in every_answer(lambda: is_version_of(cut, whole), lambda _, version: version)}
     assert answers == {True, False}
@@ -85,7 +87,9 @@ def test_runs_may_be_cut_elsewhere() -> None:
 def test_what_cannot_matter_is_not_asked_twice() -> None:
     """Twelve blocks that are open on both sides alike take one answer, not 4,096."""
     choices = [
-        Choice(n * 4, n * 4 + 4, n, (segments((n * 4, n * 4 + 4, "zero")), segments((n * 4, n * 4 + 4, "write:0"))))
+        UndecidedBytes(
+            n * 4, n * 4 + 4, n, (segments((n * 4, n * 4 + 4, "zero")), segments((n * 4, n * 4 + 4, "write:0")))
+        )
         for n in range(12)
     ]
     both = file(48, (), choices)

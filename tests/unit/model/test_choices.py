@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postcrash.model import Choice, Entry, Segment, all_from, any_from, every_answer, runs, source_at
+from postcrash.model import Entry, Segment, UndecidedBytes, all_from, any_from, every_answer, runs, source_at
 from postcrash.model.choices import UndecidedContentError
 from postcrash.model.units import BLOCK_BYTES
 
@@ -21,7 +21,7 @@ def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None)
             segments.append(Segment(start, end, sources[0]))
         else:
             shown = tuple((Segment(start, end, source),) for source in sources)
-            choices.append(Choice(start, end, number, shown))
+            choices.append(UndecidedBytes(start, end, number, shown))
     return Entry("a", "file", size=len(versions) * BLOCK_BYTES, segments=tuple(segments), choices=tuple(choices))
 
 

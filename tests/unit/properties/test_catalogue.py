@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from postcrash.model import Entry, History, Tree
-from postcrash.model.choices import Choice, every_answer
+from postcrash.model.choices import UndecidedBytes, every_answer
 from postcrash.model.segments import Segment
 from postcrash.properties import Judgement, Property, property_named
 from postcrash.properties.family import family
@@ -162,7 +162,9 @@ def test_nothing_is_promised_of_what_has_not_returned() -> None:
 def test_a_choice_of_contents_is_asked_for_every_answer() -> None:
     (workload,) = family(("litmus", LONG, "write a 0 8192"))
     choices = tuple(
-        Choice(start, start + 4096, number, tuple((Segment(start, start + 4096, f"write:{tag}"),) for tag in (0, 1)))
+        UndecidedBytes(
+            start, start + 4096, number, tuple((Segment(start, start + 4096, f"write:{tag}"),) for tag in (0, 1))
+        )
         for number, start in enumerate((0, 4096))
     )
     tree = Tree([Entry(".", "dir"), Entry("a", "file", nlink=1, size=8192, choices=choices)])
