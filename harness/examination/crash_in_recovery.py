@@ -52,19 +52,19 @@ class SameRecovery:
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveredState:
+class FirstCrash:
     """The state of a crash interval that was being recovered when the second crash came."""
 
     interval: int
     choices: Choices
 
     @staticmethod
-    def of(event: Event) -> "RecoveredState | None":
+    def of(event: Event) -> "FirstCrash | None":
         """The one that an `interval` event names."""
         within = event.get("within")
         if within is None:
             return None
-        return RecoveredState(within["interval"], tuple((c, v) for c, v in within["choices"]))
+        return FirstCrash(within["interval"], tuple((c, v) for c, v in within["choices"]))
 
     def settled(self, choices: Choices) -> list[tuple[int, int]]:
         """Its choices, and what those of a crash within its recovery add to them."""
@@ -100,7 +100,7 @@ def image_of(recording: Path) -> Path:
 def record_recovery(
     machine: Machine,
     source: Source,
-    crashed: RecoveredState,
+    crashed: FirstCrash,
     choices: Choices,
     out: Path,
     recover: dict[str, Any],

@@ -12,7 +12,7 @@ from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, d
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import (
-    RecoveredState,
+    FirstCrash,
     SameRecovery,
     first_observation,
 )
@@ -151,7 +151,7 @@ class _Examiner:
                     ruling.undecided(reason)
 
     def _interval(self, event: Event, recover: dict[str, Any]) -> None:
-        crashed = RecoveredState.of(event)
+        crashed = FirstCrash.of(event)
         self._result.count(event, within_recovery=crashed is not None)
         self._extents[-1].add(event, within_recovery=crashed is not None)
         for outcome in event["outcomes"]:
@@ -171,7 +171,7 @@ class _Examiner:
                 )
             self._undecided(recover, f"{place}{coverage(event)}")
 
-    def _same_recovery(self, event: Event, crashed: RecoveredState, history: History, recover: dict[str, Any]) -> None:
+    def _same_recovery(self, event: Event, crashed: FirstCrash, history: History, recover: dict[str, Any]) -> None:
         """Compare every recovery after a crash within the one that `event` is about with what that one showed.
 
         That is the same for executions which agree on what the first recovery had left open.
@@ -192,7 +192,7 @@ class _Examiner:
         histories: Sequence[History],
         recover: dict[str, Any],
         judges: Sequence[Judge],
-        crashed: RecoveredState | None,
+        crashed: FirstCrash | None,
     ) -> None:
         """Have an outcome judged at each instant at which a crash can lead to it."""
         witness = Witness.of(interval, outcome, histories[0], recover, crashed)
@@ -215,7 +215,7 @@ def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
     """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
     counts = ("index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached")
     certificate = {"recover": recover, **{name: event[name] for name in counts}}
-    if crashed := RecoveredState.of(event):
+    if crashed := FirstCrash.of(event):
         return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}
     outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
     return {**certificate, "executions": event["executions"], "outcomes": outcomes}

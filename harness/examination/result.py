@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from postcrash._core import Interval
-from postcrash.harness.examination.crash_in_recovery import RecoveredState
+from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.repair import is_repaired
 from postcrash.harness.guests.machine import Event
@@ -70,12 +70,12 @@ class Witness:
     recover: dict[str, Any]
     observation: dict[str, Any] | None
     casualty: dict[str, str] | None
-    crashed: RecoveredState | None = None
+    crashed: FirstCrash | None = None
     """The state that was being recovered, if the crash came within its recovery."""
 
     @staticmethod
     def of(
-        interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: RecoveredState | None
+        interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: FirstCrash | None
     ) -> "Witness":
         """The simplest crash state that led to an outcome of a crash interval, at the instant of `history`."""
         return Witness(

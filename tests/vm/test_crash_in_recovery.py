@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.examination.crash_in_recovery import (
-    RecoveredState,
+    FirstCrash,
     SameRecovery,
     judge_again,
     record_recovery,
@@ -88,7 +88,7 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
         by_state.setdefault(json.dumps([report["within"]["interval"], report["within"]["choices"]]), []).append(report)
     assert len(by_state) >= 4
     for number, reports in enumerate(list(by_state.values())[:6]):
-        crashed = RecoveredState.of(reports[0])
+        crashed = FirstCrash.of(reports[0])
         assert crashed is not None
         history = instants_of(reports[0], recorded.workload)[-1]
         out = tmp_path / f"{number}.pcr"
