@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -79,14 +80,14 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     started = time.monotonic()
     recover = target.recover_wire(walk=True, fsck=False)
     *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120), memo=False)
-    intervals = [event for event in events if event["event"] == "interval"]
-    largest = max(interval["components"] for interval in intervals)
-    states = sum(int(interval["covered"]) for interval in intervals)
-    left_out = " (not all)" if any(interval["left_out"] for interval in intervals) else ""
+    intervals = [event for event in events if isinstance(event, IntervalReport)]
+    largest = max(interval.components for interval in intervals)
+    states = sum(interval.covered for interval in intervals)
+    left_out = " (not all)" if any(interval.left_out for interval in intervals) else ""
     seconds = time.monotonic() - started
     return Measurement(
         *(workload.name, name, blocks, largest, f"{float(states):.0e}{left_out}"),
-        *(last["recoveries"], seconds),
+        *(last.recoveries, seconds),
     )
 
 

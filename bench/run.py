@@ -65,7 +65,7 @@ def explore(machine: Machine, target: Target, source: Source, states: int) -> tu
         source, recover, Budget(states, 3600), recheck_share=0, brute_force=True, intervals=[busiest(source)]
     )
     last = list(events)[-1]
-    return last["recoveries"] / last["seconds"], last["memory_kib"]
+    return last.recoveries / last.seconds, last.memory_kib
 
 
 class Bench:
@@ -97,7 +97,7 @@ class Bench:
                 machine.spin("/dev/ubda", recover, 10)
                 for _ in range(ROUNDS):
                     spun = machine.spin("/dev/ubda", recover, self.states)
-                    rates.append((explore(machine, target, source, self.states)[0], self.states / spun["seconds"]))
+                    rates.append((explore(machine, target, source, self.states)[0], self.states / spun.seconds))
             crash, file = (statistics.median(column) for column in zip(*rates, strict=True))
             ratio = statistics.median(a / b for a, b in rates)
             return {"crash_states_per_s": crash, "plain_file_loops_per_s": file, "ratio": ratio}

@@ -11,6 +11,7 @@ import json
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
@@ -20,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash._core import Recording, write_recording
+from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
@@ -108,14 +110,14 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
         intervals = in_flight_max = 0
         complete = True
         for event in machine.explore(Source(path, base.path, "cache"), recover, BUDGET, memo=False):
-            if event["event"] == "interval":
+            if isinstance(event, IntervalReport):
                 intervals += 1
-                in_flight_max = max(in_flight_max, event["pieces"])
-                complete &= event["left_out"] is None and event["covered"] == event["states"]
+                in_flight_max = max(in_flight_max, event.pieces)
+                complete &= event.left_out is None and event.covered == event.states
     requests = sum(event[0] in ("write", "zero", "flush") for event in recording.events()) + shape.writes
     return Figures(
-        *(requests, path.stat().st_size, intervals, in_flight_max, event["recoveries"], complete),
-        *(event["seconds"], event["disk_memory_kib"], event["memory_kib"]),
+        *(requests, path.stat().st_size, intervals, in_flight_max, event.recoveries, complete),
+        *(event.seconds, event.disk_memory_kib, event.memory_kib),
     )
 
 
@@ -126,6 +128,7 @@ def shown(figure: float) -> str:
 
 def main() -> None:
     """Explore both shapes and print one table."""
+    sys.set_int_max_str_digits(0)
     parser = argparse.ArgumentParser(description=__doc__)
     pair = {"type": int, "nargs": 2, "metavar": ("WRITES", "BYTES")}
     parser.add_argument("--commits", type=int, default=500, help="journal commits of the recording that is spread")

@@ -30,7 +30,7 @@ from postcrash.harness.output import say
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.consoles import keep_console
+from postcrash.reports.consoles import Casualty, keep_console
 from postcrash.reports.store.store import NotInStoreError, StoreError
 
 
@@ -48,7 +48,7 @@ class _Commands(click.Group):
 
 def _kept(store: Path, error: HarnessError) -> str:
     try:
-        return f"the guest's console is in {keep_console(store, {'what': str(error), 'console': error.evidence})}"
+        return f"the guest's console is in {keep_console(store, Casualty(str(error), error.evidence))}"
     except OSError as failed:
         return f"the guest's console could not be kept: {failed}"
 

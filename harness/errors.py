@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
 
+from postcrash.harness.wire import Message
 from postcrash.model import ExitCode
+from postcrash.reports.consoles import Casualty
 
 
 class HarnessError(Exception):
@@ -42,13 +44,11 @@ class GuestLostError(InfrastructureError):
 
 
 @dataclass(frozen=True, slots=True)
-class LostAtWork:
+class LostAtWork(Message):
     """How a guest was lost, but for guests lost over crash states that are explored.
 
     during   "run" of a workload, "trust": recovery of the base image, "recovery" of a crash state that is recorded
-    what     in words: it hangs, or its kernel died
-    console  the end of its console
-    stacks   what its kernel was doing, or why that is not known
+    what     as in `Casualty`, and so console and stacks
     started  operations (set-up included) that had been started, and returned: those that had returned
     """
 
@@ -59,9 +59,10 @@ class LostAtWork:
     started: int
     returned: int
 
-    def to_json(self) -> dict[str, str]:
-        """As decoded JSON, as the crash disk reports the loss of a crash state's guest."""
-        return {"what": self.what, "console": self.console, "stacks": self.stacks}
+    @property
+    def casualty(self) -> Casualty:
+        """Without what it did."""
+        return Casualty(self.what, self.console, self.stacks)
 
 
 class UsageError(HarnessError):

@@ -1,29 +1,42 @@
-"""Consoles of guests that were lost: files of the store, which are called by their names wherever a loss is told of."""
+"""Lost guests and their consoles: files of the store, which are called by their names wherever a loss is told of."""
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 CONSOLES = "consoles"
 """The store's folder of consoles."""
 
 
-def console_text(lost: Mapping[str, Any]) -> str:
-    """What is kept of a guest that was lost (`what`, `console`, `stacks`), as one text."""
-    parts = [lost["what"], lost.get("console", ""), lost.get("stacks", "")]
+@dataclass(frozen=True, slots=True)
+class Casualty:
+    """How a guest was lost.
+
+    what     in words: it hangs, or its kernel died
+    console  the end of its console
+    stacks   what its kernel was doing, or why that is not known
+    """
+
+    what: str
+    console: str = ""
+    stacks: str = ""
+
+
+def console_text(lost: Casualty) -> str:
+    """What is kept of a guest that was lost, as one text."""
+    parts = [lost.what, lost.console, lost.stacks]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def console_file(lost: Mapping[str, Any]) -> str:
+def console_file(lost: Casualty) -> str:
     """The name of its file, from the store's folder on: equal texts have one file."""
     digest = hashlib.sha256(console_text(lost).encode(errors="replace")).hexdigest()
     return f"{CONSOLES}/c-{digest[:16]}.txt"
 
 
-def keep_console(store: Path, lost: Mapping[str, Any]) -> Path:
+def keep_console(store: Path, lost: Casualty) -> Path:
     """Write its file in the store's folder `store`: whole or not at all. Raises OSError."""
     place = store / console_file(lost)
     if not place.exists():

@@ -1,19 +1,20 @@
 """`postcrash certify`: put certificates to the test."""
 
 import random
-from typing import Any
 
 import click
 from rich.console import Console
 
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.certify import Trial
 from postcrash.harness.examination.certify import certify as run
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import state_id
 
 
@@ -60,7 +61,7 @@ def _made_elsewhere(kernels: list[str], here: str) -> str:
     return f"the certificates were made on {', '.join(kernels)}, not on {here}: see --kernel"
 
 
-def _trials(session: Session, runs: list[dict[str, Any]], samples: int, seed: int) -> list[tuple[str, Trial]]:
+def _trials(session: Session, runs: list[Json], samples: int, seed: int) -> list[tuple[str, Trial]]:
     chance = random.Random(seed)
     shares = [0] * len(runs)
     for _ in range(samples):
@@ -71,6 +72,6 @@ def _trials(session: Session, runs: list[dict[str, Any]], samples: int, seed: in
             source = Source(
                 session.store.recording_path(known["recording"]), session.store.base_path(known["base"]), known["model"]
             )
-            found = run(machine, source, known["certificates"], share, chance.randrange(2**32))
+            found = run(machine, source, certificates_of(known), share, chance.randrange(2**32))
             trials.extend((known["recording"], trial) for trial in found)
     return trials

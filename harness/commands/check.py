@@ -17,6 +17,7 @@ from postcrash.harness.commands.options import (
 )
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import run_campaign
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
@@ -186,10 +187,10 @@ def _to_json(result: Examination, about: dict[str, Statements]) -> dict[str, obj
     }
 
 
-def _interval(certificate: dict[str, Any]) -> dict[str, object]:
+def _interval(certificate: Certificate) -> dict[str, object]:
     kept = ("index", "instants", "states", "covered", "recoveries", "remembered", "reached", "left_out")
-    kind = kind_of(certificate["recover"])
-    return {"kind": kind, "repaired": is_repaired(certificate["recover"]), **{name: certificate[name] for name in kept}}
+    wire, recover = certificate.to_wire(), certificate.recover
+    return {"kind": kind_of(recover), "repaired": is_repaired(recover), **{name: wire[name] for name in kept}}
 
 
 def _kind(recover: dict[str, Any]) -> str:
@@ -214,12 +215,12 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
         reason = f": {ruling.reason}" if ruling.reason else ""
         console.print(f"[{colours[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
         console.print(f" ({meaning}){reason}" if meaning else reason, markup=False, highlight=False)
-    incomplete = [certificate for certificate in result.certificates if certificate["left_out"] is not None]
+    incomplete = [certificate for certificate in result.certificates if certificate.left_out is not None]
     for certificate in incomplete:
-        if "within" not in certificate:
-            kind = _kind(certificate["recover"])
+        if certificate.within is None:
+            kind = _kind(certificate.recover)
             console.print(f"covered ({kind}): {coverage(certificate)}", markup=False, highlight=False)
-    if within := sum("within" in certificate for certificate in incomplete):
+    if within := sum(certificate.within is not None for certificate in incomplete):
         console.print(f"covered in part: {within} crash intervals of recoveries", markup=False, highlight=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)

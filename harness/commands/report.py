@@ -8,6 +8,7 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.tally import violating
@@ -126,7 +127,7 @@ def _states(session: Session, finding: Finding) -> str:
     with source_of(session.store, finding) as (source, _):
         known = intervals(Recording(source.recording), source.base, finding.model)
     workload = parse_workload(finding.workload_text, finding.workload_name)
-    counted = violating(runs[-1]["certificates"], known, workload, judge)
+    counted = violating(certificates_of(runs[-1]), known, workload, judge)
     if counted is None:
         return "There are too many crash states to count those that show it."
     broken, covered = map(count_text, counted)

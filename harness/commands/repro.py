@@ -104,14 +104,14 @@ def _judge(session: Session, machine: Machine, under: Source | None, finding: Fi
 
 
 def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
-    event = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
-    if event["observation"] is None:
-        return Verdict.UNDECIDED if judge else Verdict.VIOLATED, event["casualty"]["what"]
+    executed = machine.execute(source, finding.interval, finding.choices, finding.recover)
+    if executed.casualty is not None:
+        return Verdict.UNDECIDED if judge else Verdict.VIOLATED, executed.casualty.what
     if judge is None:
         return Verdict.HOLDS, "the state is recovered"
     workload = parse_workload(finding.workload_text, finding.workload_name)
     try:
-        observation = Observation.from_wire(event["observation"])
+        observation = Observation.from_wire(executed.observation)
     except ObservationError as error:
         raise UsageError(f"the agent's report is broken: {error}") from error
     opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)

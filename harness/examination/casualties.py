@@ -1,10 +1,8 @@
 """Guests that were lost: what is told of it, and the finding where two were lost over one workload."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import LostAtWork
@@ -12,7 +10,7 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict, Workload
-from postcrash.reports.consoles import console_file
+from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Finding, recording_id
 
@@ -21,9 +19,9 @@ CASUALTY_JUDGE = "guest"
 _RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the recovery of a crash state"}
 
 
-def note(during: str, lost: Mapping[str, Any]) -> str:
+def note(during: str, lost: Casualty) -> str:
     """One sentence: what happened during what, and where the console is."""
-    return f"{during}: {lost['what']}; the guest was replaced (console: {console_file(lost)} in the store)"
+    return f"{during}: {lost.what}; the guest was replaced (console: {console_file(lost)} in the store)"
 
 
 def doing(workload: Workload, lost: LostAtWork) -> str:
@@ -45,8 +43,8 @@ def doing(workload: Workload, lost: LostAtWork) -> str:
 
 def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
     """Note a guest that was lost while the workload ran, and have its console kept."""
-    result.casualties.append(lost.to_json())
-    result.notes.append(note(doing(workload, lost), lost.to_json()))
+    result.casualties.append(lost.casualty)
+    result.notes.append(note(doing(workload, lost), lost.casualty))
 
 
 def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
@@ -90,7 +88,7 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
         started=lost.started,
         returned=lost.returned,
         observation=None,
-        casualty=lost.to_json(),
+        casualty=lost.casualty,
         recover={},
         guest=plan.guest,
         explanation=None,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
+from postcrash.harness.examination.certificate import Certificate
+from postcrash.harness.guests.events import Report
 from postcrash.harness.guests.machine import Machine, Source
 
 Choices = list[tuple[int, int]]
@@ -17,17 +19,17 @@ class Trial:
 
     interval: int
     choices: tuple[tuple[int, int], ...]
-    predicted: dict[str, Any] | None
-    observed: dict[str, Any] | None
+    predicted: Report
+    observed: Report
 
     @property
     def confirmed(self) -> bool:
         """Whether the certificate was right."""
-        return self.predicted == self.observed
+        return bool(self.predicted == self.observed)
 
 
 def certify(
-    machine: Machine, source: Source, certificates: list[dict[str, Any]], samples: int, seed: int
+    machine: Machine, source: Source, certificates: list[Certificate], samples: int, seed: int
 ) -> Iterator[Trial]:
     """Run `samples` random states, spread evenly over the certificates of one recording, files read by the kernel.
 
@@ -35,27 +37,24 @@ def certify(
     """
     chance = random.Random(seed)
     known = {interval.index: interval for interval in intervals(Recording(source.recording), source.base, source.model)}
-    covered = [certificate for certificate in certificates if certificate.get("executions")]
+    covered = [certificate for certificate in certificates if certificate.executions]
     for _ in range(samples):
         certificate = chance.choice(covered)
-        interval = known[certificate["index"]]
+        interval = known[certificate.index]
         choices, predicted = _covered_state(certificate, interval, chance)
-        executed = machine.execute(source, interval.index, choices, {**certificate["recover"], "map": False})
-        yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed["observation"]))
+        executed = machine.execute(source, interval.index, choices, {**certificate.recover, "map": False})
+        yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
 
 
-def _covered_state(
-    certificate: dict[str, Any], interval: Interval, chance: random.Random
-) -> tuple[Choices, dict[str, Any] | None]:
+def _covered_state(certificate: Certificate, interval: Interval, chance: random.Random) -> tuple[Choices, Report]:
     """A random state and its predicted observation."""
-    executions = certificate["executions"]
-    weights = [interval.covered([(c, v) for c, v in choices]) for choices, _ in executions]
-    fixed, outcome = executions[_weighted(weights, chance)]
+    weights = [interval.covered(choices) for choices, _ in certificate.executions]
+    fixed, outcome = certificate.executions[_weighted(weights, chance)]
     chosen = dict(fixed)
     for component, (_, _, versions) in enumerate(interval.components):
         if component not in chosen:
             chosen[component] = _weighted(versions, chance)
-    return sorted(chosen.items()), settled(certificate["outcomes"][outcome]["observation"], chosen)
+    return sorted(chosen.items()), settled(certificate.outcomes[outcome].observation, chosen)
 
 
 def _weighted(weights: list[int], chance: random.Random) -> int:
@@ -68,7 +67,7 @@ def _weighted(weights: list[int], chance: random.Random) -> int:
     raise AssertionError("drawn below the sum of the weights")
 
 
-def settled(observation: dict[str, Any] | None, chosen: dict[int, int]) -> dict[str, Any] | None:
+def settled(observation: Report, chosen: dict[int, int]) -> Report:
     """A wire observation with the `chosen` version of each choice, adjacent segments of one source joined."""
     if observation is None or observation["tree"] is None:
         return observation
@@ -91,7 +90,7 @@ def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
     return joined
 
 
-def _comparable(*observations: dict[str, Any] | None) -> Iterator[dict[str, Any] | None]:
+def _comparable(*observations: Report) -> Iterator[Report]:
     """Without hashes, as contents that were looked up on the host have none, and without logs unless all are whole."""
     whole = all(each is None or each.get("klog_whole") for each in observations)
     unlike = () if whole else ("klog", "klog_whole")

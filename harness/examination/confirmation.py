@@ -18,6 +18,7 @@ from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ALONE_TOO, ONLY_REPAIRED, is_found_alone, mounted_alone, said_repair
 from postcrash.harness.examination.result import Examination, Ruling, Witness
+from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
 from postcrash.reports.explanation.explanation import explain
@@ -76,13 +77,13 @@ class Confirmation:
     def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
         """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
         recover = {**witness.recover, "map": False}
-        again = self._machine.execute(self._source, witness.interval, list(witness.choices), recover)
-        if again["observation"] is None or again["observation"]["mount_errno"]:
-            return Verdict.VIOLATED if again["observation"] else Verdict.UNDECIDED
+        again = self._machine.execute(self._source, witness.interval, witness.choices, recover)
+        if again.observation is None or again.observation["mount_errno"]:
+            return Verdict.VIOLATED if again.observation else Verdict.UNDECIDED
         if not judge.wants(witness.recover):
             return Verdict.HOLDS  # it is about the repair
         at = History(self._plan.workload, witness.started, witness.returned)
-        return opinion_on(judge, at, again["observation"]).verdict
+        return opinion_on(judge, at, again.observation).verdict
 
     def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
         """Recover the state below for real, and look for the violation among the crashes within that recovery."""
@@ -100,9 +101,9 @@ class Confirmation:
             again = self._machine.explore(
                 *(source, recover, self._plan.how.budget), memo=False, intervals=[witness.interval]
             )
-            for event in again:
-                for outcome in event.get("outcomes", ()):
-                    found = Witness.of(event["index"], outcome, history, recover, None)
+            for report in (event for event in again if isinstance(event, IntervalReport)):
+                for outcome in report.outcomes:
+                    found = Witness.of(report.index, outcome, history, recover, None)
                     self._opinions.judge(judge, history, found, ruling, place)
             seen = ruling.witnesses.get((message, witness.is_repaired))
             shown = seen and self._shown_again(judge, message, seen, source)
@@ -130,14 +131,14 @@ class Confirmation:
     def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
         """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""
         recover = {**witness.recover, "map": False}
-        again = self._machine.execute(source, witness.interval, list(witness.choices), recover)
-        if again["observation"] is None:
+        again = self._machine.execute(source, witness.interval, witness.choices, recover)
+        if again.observation is None:
             return None
         history = History(self._plan.workload, witness.started, witness.returned)
-        opinion = opinion_on(judge, history, again["observation"])
+        opinion = opinion_on(judge, history, again.observation)
         if opinion.verdict is not Verdict.VIOLATED or opinion.message != message:
             return None
-        return replace(witness, recover=recover, observation=again["observation"])
+        return replace(witness, recover=recover, observation=again.observation)
 
     def finding(self, judge: str, message: str, witness: Witness, place: Place) -> Finding:
         plan, recording = self._plan, recording_id(place.recording.digest)

@@ -1,27 +1,29 @@
 """What the certificate of a crash interval covers, in words."""
 
 from decimal import Decimal
-from typing import Any
+
+from postcrash.harness.examination.certificate import Certificate
+from postcrash.harness.guests.events import IntervalReport
 
 _EXACT_MAX = 10**12
 """Numbers up to this are written out."""
 
 
-def coverage(certificate: dict[str, Any]) -> str:
+def coverage(certificate: Certificate | IntervalReport) -> str:
     """For example `crash interval 3: 9 of 2^80 crash states: all within 1 deviation of everything kept, …`."""
-    name = f"crash interval {certificate['index']}"
-    counts = f"{_number(int(certificate['covered']))} of {_number(int(certificate['states']))} crash states"
-    reached, left_out = certificate["reached"], certificate["left_out"]
+    name = f"crash interval {certificate.index}"
+    counts = f"{_number(certificate.covered)} of {_number(certificate.states)} crash states"
+    reached, left_out = certificate.reached, certificate.left_out
     if left_out is None:
         return f"{name}: {counts}"
     parts = []
     if reached is not None:
-        for kept, bound in (("everything", reached["all_kept"]), ("nothing", reached["none_kept"])):
+        for kept, bound in (("everything", reached.all_kept), ("nothing", reached.none_kept)):
             if bound is not None:
                 parts.append(f"all within {bound} deviation{'s' * (bound != 1)} of {kept} kept")
-        if reached["samples"]:
-            random = f"{reached['samples']:,} random one{'s' * (reached['samples'] != 1)}"
-            parts.append(f"{random} (seed {reached['seed']})")
+        if reached.samples:
+            random = f"{reached.samples:,} random one{'s' * (reached.samples != 1)}"
+            parts.append(f"{random} (seed {reached.seed})")
     return f"{name}: {counts}{': ' * bool(parts)}{', '.join(parts)}; {left_out}"
 
 

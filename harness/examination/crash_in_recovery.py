@@ -17,7 +17,8 @@ from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.judges import Opinion, unless_unread
-from postcrash.harness.guests.machine import Event, Machine, Source
+from postcrash.harness.guests.events import IntervalReport, RecoveredState
+from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store
@@ -59,22 +60,19 @@ class FirstCrash:
     choices: Choices
 
     @staticmethod
-    def of(event: Event) -> "FirstCrash | None":
-        """The one that an `interval` event names."""
-        within = event.get("within")
-        if within is None:
-            return None
-        return FirstCrash(within["interval"], tuple((c, v) for c, v in within["choices"]))
+    def of(report: IntervalReport) -> "FirstCrash | None":
+        """The one that a report names."""
+        return None if report.within is None else FirstCrash(report.within.interval, report.within.choices)
 
     def settled(self, choices: Choices) -> list[tuple[int, int]]:
         """Its choices, and what those of a crash within its recovery add to them."""
         return [*self.choices, *((c - BELOW, version) for c, version in choices if c >= BELOW)]
 
 
-def first_observation(event: Event, choices: list[tuple[int, int]]) -> Observation:
+def first_observation(within: RecoveredState, choices: Choices) -> Observation:
     """What the recovery within which the crash came would have shown, in the states that an execution stands for."""
     chosen = {component - BELOW: version for component, version in choices if component >= BELOW}
-    wire = event["within"]["observation"]
+    wire = within.observation
     tree = [
         {**entry, "segments": list(_above(entry["segments"], chosen))} if "segments" in entry else entry
         for entry in wire["tree"] or []
@@ -156,7 +154,8 @@ def judge_of(
 
     GuestLostError if that takes the guest with it: it did not when the crashes were explored.
     """
-    first = machine.execute(source, interval, list(choices), {**recover, "map": False})
-    if first["observation"] is None:
-        raise GuestLostError(LostAtWork("recovery", **first["casualty"], started=0, returned=0))
-    return SameRecovery(Observation.from_wire(first["observation"]))
+    first = machine.execute(source, interval, choices, {**recover, "map": False})
+    if first.casualty is not None:
+        lost = first.casualty
+        raise GuestLostError(LostAtWork("recovery", lost.what, lost.console, lost.stacks, started=0, returned=0))
+    return SameRecovery(Observation.from_wire(first.observation))

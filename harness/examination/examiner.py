@@ -9,6 +9,7 @@ from typing import Any
 from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import (
@@ -22,7 +23,17 @@ from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import record
 from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
-from postcrash.harness.guests.machine import Event, Machine, Source
+from postcrash.harness.guests.events import (
+    ExplorationEvent,
+    Explored,
+    IntervalReport,
+    LostGuest,
+    Nondeterministic,
+    Outcome,
+    Progress,
+    RecoveredState,
+)
+from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
 from postcrash.reports.store.records import recording_id, state_id
 
@@ -110,8 +121,9 @@ class _Examiner:
             share = plan.how.budget.share(before + self._result.remembered, seconds, len(plan.recoveries) - number)
             try:
                 for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
+                    if isinstance(event, Explored):
+                        seconds += event.seconds
                     self._event(event, recover, before)
-                seconds += event["seconds"]
             except GuestLostError as error:
                 self._undecided(recover, f"no guest could be trusted: {doing(plan.workload, error.lost)}: {error}")
         self._result.reached(self._extents)
@@ -133,62 +145,62 @@ class _Examiner:
         for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
             self._result.rulings[name].undecided(reason)
 
-    def _event(self, event: Event, recover: dict[str, Any], before: int) -> None:
-        match event["event"]:
-            case "interval":
+    def _event(self, event: ExplorationEvent, recover: dict[str, Any], before: int) -> None:
+        match event:
+            case IntervalReport():
                 self._interval(event, recover)
-            case "progress":
-                self._progress(before + event["recoveries"])
-            case "lost-guest":
-                choices = [(component, version) for component, version in event["choices"]]
-                state = state_id(self._result.recording, event["interval"], choices)
-                self._result.casualties.append({name: event[name] for name in ("what", "console", "stacks")})
-                self._result.notes.append(note(f"in the recovery of crash state {state}", event))
-            case "nondeterministic":
-                reason = f"crash interval {event['interval']}: two recoveries of one crash state differ"
-                self._result.notes.append(f"{reason}: {event['first']} and {event['second']}"[:2000])
+            case Progress(recoveries):
+                self._progress(before + recoveries)
+            case LostGuest(interval, choices):
+                state = state_id(self._result.recording, interval, choices)
+                self._result.casualties.append(event.casualty)
+                self._result.notes.append(note(f"in the recovery of crash state {state}", event.casualty))
+            case Nondeterministic(interval, first=first, second=second):
+                reason = f"crash interval {interval}: two recoveries of one crash state differ"
+                self._result.notes.append(f"{reason}: {first} and {second}"[:2000])
                 for ruling in self._result.rulings.values():
                     ruling.undecided(reason)
 
-    def _interval(self, event: Event, recover: dict[str, Any]) -> None:
-        crashed = FirstCrash.of(event)
-        self._result.count(event, within_recovery=crashed is not None)
-        self._extents[-1].add(event, within_recovery=crashed is not None)
-        for outcome in event["outcomes"]:
-            outcome["observation"] = self._opinions.shared(outcome["observation"])
-        self._result.certificates.append(_certificate(event, recover))
-        histories = instants_of(event, self._plan.workload)
+    def _interval(self, told: IntervalReport, recover: dict[str, Any]) -> None:
+        shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)
+        report, crashed = replace(told, outcomes=tuple(shared)), FirstCrash.of(told)
+        self._result.count(report)
+        self._extents[-1].add(report)
+        self._result.certificates.append(Certificate.of(report, recover))
+        histories = instants_of(report, self._plan.workload)
         judges = [judge for judge in self._plan.judges if judge.wants(recover)]
-        for outcome in event["outcomes"]:
-            self._outcome(event["index"], outcome, histories, recover, judges, crashed)
-        if crashed is not None:
-            self._same_recovery(event, crashed, histories[-1], recover)
-        if event["left_out"] is not None:
+        for outcome in report.outcomes:
+            self._outcome(report.index, outcome, histories, recover, judges, crashed)
+        if report.within is not None:
+            self._same_recovery(report, report.within, histories[-1], recover)
+        if report.left_out is not None:
             place = ""
             if crashed is not None:
                 place = (
                     f"within the recovery of {state_id(self._result.recording, crashed.interval, crashed.choices)}: "
                 )
-            self._undecided(recover, f"{place}{coverage(event)}")
+            self._undecided(recover, f"{place}{coverage(report)}")
 
-    def _same_recovery(self, event: Event, crashed: FirstCrash, history: History, recover: dict[str, Any]) -> None:
-        """Compare every recovery after a crash within the one that `event` is about with what that one showed.
+    def _same_recovery(
+        self, report: IntervalReport, within: RecoveredState, history: History, recover: dict[str, Any]
+    ) -> None:
+        """Compare every recovery after a crash within the one that `report` is about with what that one showed.
 
         That is the same for executions which agree on what the first recovery had left open.
         """
         compared = set()
-        for choices, number in event["executions"]:
+        for choices, number in report.executions:
             case = (number, frozenset((component, version) for component, version in choices if component >= BELOW))
-            outcome = {**event["outcomes"][number], "choices": choices}
-            if case not in compared and outcome["observation"] is not None:
-                judge = SameRecovery(first_observation(event, choices))
-                self._outcome(event["index"], outcome, [history], recover, [judge], crashed)
+            outcome = replace(report.outcomes[number], choices=choices)
+            if case not in compared and outcome.observation is not None:
+                judge = SameRecovery(first_observation(within, choices))
+                self._outcome(report.index, outcome, [history], recover, [judge], FirstCrash.of(report))
             compared.add(case)
 
     def _outcome(
         self,
         interval: int,
-        outcome: Event,
+        outcome: Outcome,
         histories: Sequence[History],
         recover: dict[str, Any],
         judges: Sequence[Judge],
@@ -197,7 +209,7 @@ class _Examiner:
         """Have an outcome judged at each instant at which a crash can lead to it."""
         witness = Witness.of(interval, outcome, histories[0], recover, crashed)
         if witness.casualty is not None:
-            what = witness.casualty["what"]
+            what = witness.casualty.what
             if crashed is None:
                 ruling = self._result.rulings.setdefault(CASUALTY_JUDGE, Ruling())
                 ruling.take(Opinion(Verdict.VIOLATED, True, f"recovery: {what}"))
@@ -209,13 +221,3 @@ class _Examiner:
             for judge in judges:
                 place = self._place if crashed is None else None
                 self._opinions.judge(judge, history, witness, self._result.rulings[judge.name], place)
-
-
-def _certificate(event: Event, recover: dict[str, Any]) -> dict[str, Any]:
-    """What has to be known to predict the outcome of any crash state; of a crash within recovery the counts only."""
-    counts = ("index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached")
-    certificate = {"recover": recover, **{name: event[name] for name in counts}}
-    if crashed := FirstCrash.of(event):
-        return {**certificate, "within": {"interval": crashed.interval, "choices": crashed.choices}}
-    outcomes = [{"observation": outcome["observation"], "states": outcome["states"]} for outcome in event["outcomes"]]
-    return {**certificate, "executions": event["executions"], "outcomes": outcomes}

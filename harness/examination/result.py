@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from postcrash._core import Interval
+from postcrash.harness.examination.certificate import Certificate, certificates_of
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.repair import is_repaired
-from postcrash.harness.guests.machine import Event
+from postcrash.harness.guests.events import IntervalReport, Outcome, Report
 from postcrash.model import History, Verdict, Workload, worst
+from postcrash.reports.consoles import Casualty
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, Simplicity, simplicity
 
 
@@ -67,27 +69,25 @@ class Witness:
     returned: int
     lost: tuple[int, ...]
     torn: int
-    recover: dict[str, Any]
-    observation: dict[str, Any] | None
-    casualty: dict[str, str] | None
+    recover: Json
+    observation: Report
+    casualty: Casualty | None
     crashed: FirstCrash | None = None
     """The state that was being recovered, if the crash came within its recovery."""
 
     @staticmethod
-    def of(
-        interval: int, outcome: Event, history: History, recover: dict[str, Any], crashed: FirstCrash | None
-    ) -> "Witness":
+    def of(interval: int, outcome: Outcome, history: History, recover: Json, crashed: FirstCrash | None) -> "Witness":
         """The simplest crash state that led to an outcome of a crash interval, at the instant of `history`."""
         return Witness(
             interval=interval,
-            choices=tuple((component, version) for component, version in outcome["choices"]),
+            choices=outcome.choices,
             started=history.started,
             returned=history.returned,
-            lost=tuple(outcome["lost"]),
+            lost=outcome.lost,
             torn=0,
             recover=recover,
-            observation=outcome["observation"],
-            casualty=outcome.get("casualty"),
+            observation=outcome.observation,
+            casualty=outcome.casualty,
             crashed=crashed,
         )
 
@@ -130,11 +130,11 @@ class Extent:
     states_within: int = 0
     covered_within: int = 0
 
-    def add(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+    def add(self, report: IntervalReport) -> None:
         """Count in a crash interval of the run, or of a recovery."""
-        instants = len(event["instants"])
-        states, covered = int(event["states"]) * instants, int(event["covered"]) * instants
-        if within_recovery:
+        instants = len(report.instants)
+        states, covered = report.states * instants, report.covered * instants
+        if report.within:
             self.states_within += states
             self.covered_within += covered
         else:
@@ -179,21 +179,21 @@ class Examination:
     unsupported: str = ""
     """The operation that the target does not have, if the workload cannot be run for want of it; a note says where."""
     findings: list[Finding] = field(default_factory=list)
-    certificates: list[dict[str, Any]] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
     is_cut_short: bool = False
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
-    casualties: list[dict[str, Any]] = field(default_factory=list)
+    casualties: list[Casualty] = field(default_factory=list)
     """Guests that were lost, for their consoles to be kept; not part of what the store has."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
     """Recordings of the recoveries within which a finding's crash comes, by their id."""
 
-    def count(self, event: dict[str, Any], *, within_recovery: bool) -> None:
+    def count(self, report: IntervalReport) -> None:
         """Count in what a crash interval took."""
-        self.outcomes += 0 if within_recovery else len(event["outcomes"])
-        self.recoveries += event["recoveries"]
-        self.remembered += event["remembered"]
-        self.rechecks += event["rechecks"]
+        self.outcomes += 0 if report.within else len(report.outcomes)
+        self.recoveries += report.recoveries
+        self.remembered += report.remembered
+        self.rechecks += report.rechecks
 
     def reached(self, extents: Sequence[Extent]) -> None:
         """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
@@ -215,7 +215,7 @@ class Examination:
         """The worst of all rulings on what was put to the test; UNDECIDED if nothing was."""
         return worst([ruling.verdict for ruling in self.rulings.values() if ruling.is_tested] or [Verdict.UNDECIDED])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For the store."""
         rulings = {
             name: {"verdict": ruling.verdict.name, "relevant": ruling.relevant, "reason": ruling.reason}
@@ -236,11 +236,11 @@ class Examination:
             "unsupported": self.unsupported,
             "is_cut_short": self.is_cut_short,
             "findings": [finding.id for finding in self.findings],
-            "certificates": self.certificates,
+            "certificates": [certificate.to_wire() for certificate in self.certificates],
         }
 
     @staticmethod
-    def from_json(obj: dict[str, Any], finding: Callable[[str], Finding]) -> "Examination":
+    def from_json(obj: Json, finding: Callable[[str], Finding]) -> "Examination":
         """What `to_json` gave; `finding` fetches a finding by its id."""
         examination = Examination(
             **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
@@ -251,7 +251,7 @@ class Examination:
             covered_within=int(obj["covered_within"]),
             notes=list(obj["notes"]),
             findings=[finding(known) for known in obj["findings"]],
-            certificates=list(obj["certificates"]),
+            certificates=certificates_of(obj),
             **{name: obj[name] for name in COUNTS},
         )
         for name, ruling in obj["rulings"].items():
@@ -259,6 +259,6 @@ class Examination:
         return examination
 
 
-def instants_of(event: Event, workload: Workload) -> list[History]:
-    """What the operations had come to at each instant of a crash interval, of which `event` is the report."""
-    return [History(workload, instant["started"], instant["returned"]) for instant in event["instants"]]
+def instants_of(report: IntervalReport, workload: Workload) -> list[History]:
+    """What the operations had come to at each instant of a crash interval."""
+    return [History(workload, instant.started, instant.returned) for instant in report.instants]

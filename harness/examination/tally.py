@@ -1,11 +1,12 @@
 """How many crash states break a judge, counted exactly from the certificates of a run."""
 
 from itertools import product
-from typing import Any
 
 from postcrash._core import Interval
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.certify import settled
 from postcrash.harness.examination.judges import Judge
+from postcrash.harness.guests.events import Report
 from postcrash.model import History, Observation, Verdict, Workload
 
 JUDGED_MAX = 20_000
@@ -13,7 +14,7 @@ JUDGED_MAX = 20_000
 
 
 def violating(
-    certificates: list[dict[str, Any]], intervals: list[Interval], workload: Workload, judge: Judge
+    certificates: list[Certificate], intervals: list[Interval], workload: Workload, judge: Judge
 ) -> tuple[int, int] | None:
     """Crash states that break `judge`, and all that were covered; None where it would take too long to count them.
 
@@ -22,11 +23,11 @@ def violating(
     """
     count = _Count(judge)
     for certificate in certificates:
-        if "executions" not in certificate or not judge.wants(certificate["recover"]):
+        if certificate.within is not None or not judge.wants(certificate.recover):
             continue
-        for instant in certificate["instants"]:
-            history = History(workload, instant["started"], instant["returned"])
-            count.add(certificate, intervals[certificate["index"]], history)
+        for instant in certificate.instants:
+            history = History(workload, instant.started, instant.returned)
+            count.add(certificate, intervals[certificate.index], history)
             if count.judged > JUDGED_MAX:
                 return None
     return count.broken, count.covered
@@ -39,13 +40,12 @@ class _Count:
         self._judge = judge
         self.judged, self.broken, self.covered = 0, 0, 0
 
-    def add(self, certificate: dict[str, Any], interval: Interval, history: History) -> None:
+    def add(self, certificate: Certificate, interval: Interval, history: History) -> None:
         """Count in what the certificate of `interval` covers, at one of its instants."""
-        self.covered += int(certificate["covered"])
+        self.covered += certificate.covered
         known: dict[int, bool] = {}
-        for choices, outcome in certificate["executions"]:
-            fixed = [(component, version) for component, version in choices]
-            wire = certificate["outcomes"][outcome]["observation"]
+        for fixed, outcome in certificate.executions:
+            wire = certificate.outcomes[outcome].observation
             open_ = _open(wire)
             if not open_ and outcome not in known:
                 known[outcome] = self._breaks(history, wire)
@@ -59,14 +59,14 @@ class _Count:
                 if self._breaks(history, settled(wire, chosen)):
                     self.broken += interval.covered([*fixed, *chosen.items()])
 
-    def _breaks(self, history: History, wire: dict[str, Any] | None) -> bool:
+    def _breaks(self, history: History, wire: Report) -> bool:
         self.judged += 1
         if wire is None:
             return False
         return self._judge.opinion(history, Observation.from_wire(wire)).verdict is Verdict.VIOLATED
 
 
-def _open(wire: dict[str, Any] | None) -> dict[int, int]:
+def _open(wire: Report) -> dict[int, int]:
     """Components that the observation leaves open, each with the number of its versions."""
     entries = (wire or {}).get("tree") or []
     parts = [part for entry in entries for part in entry.get("segments", ()) if isinstance(part, dict)]

@@ -11,7 +11,7 @@ from postcrash.harness.guests.engine import BOOT_ID, uml_library
 from postcrash.harness.guests.guest_identity import content_digest
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.reports.consoles import keep_console
+from postcrash.reports.consoles import Casualty, keep_console
 
 
 def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False) -> str | None:
@@ -54,7 +54,7 @@ def _with_console(sentence: str, console: str, cache: Path) -> str:
     """The sentence, and the name of the file in `cache` where the console is now. Raises OSError."""
     if not console.strip():
         return f"{sentence} (its console is empty)"
-    return f"{sentence} (console: {keep_console(cache, {'what': sentence, 'console': console})})"
+    return f"{sentence} (console: {keep_console(cache, Casualty(sentence, console))})"
 
 
 def _write(place: Path, text: str) -> None:

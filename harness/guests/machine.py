@@ -8,11 +8,11 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import (
@@ -27,10 +27,24 @@ from postcrash.harness.errors import (
 )
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
+from postcrash.harness.guests.events import (
+    Booted,
+    Executed,
+    ExplorationEvent,
+    Explored,
+    Failure,
+    LostGuest,
+    Recorded,
+    Spin,
+    Spun,
+    read_event,
+)
 from postcrash.harness.guests.kernel import is_static
+from postcrash.harness.wire import Message
 from postcrash.model import Workload
+from postcrash.reports.store.plain import Json, shown
 
-Event = dict[str, Any]
+M = TypeVar("M", bound=Message)
 _TERMINATION_TIMEOUT_S = 5
 
 
@@ -133,7 +147,7 @@ class Machine:
     def _boot(self) -> float:
         settings = self._settings
         booted = self._ask(
-            "boot",
+            *(Booted, "boot"),
             engine=settings.engine.to_wire(),
             kernel=str(settings.kernel),
             root=str(settings.root),
@@ -146,15 +160,15 @@ class Machine:
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
             log_disk=str(self._log) if settings.log_disk else None,
         )
-        return float(booted["seconds"])
+        return booted.seconds
 
     def record(
         self,
         base: Path,
-        mount: dict[str, Any],
+        mount: Json,
         workload: Workload,
         out: Path,
-        metadata: Event,
+        metadata: Json,
         held: int | None = None,
         *,
         blktrace: Path | None = None,
@@ -171,7 +185,7 @@ class Machine:
         if log is not None:
             self._log.write_bytes(b"")
         recorded = self._ask(
-            "record",
+            *(Recorded, "record"),
             base=str(base.absolute()),
             out=str(out.absolute()),
             run={"mount": mount, **workload.to_wire(), "log_writes": log is not None, "log_set_up": log_set_up},
@@ -179,8 +193,8 @@ class Machine:
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,
         )
-        if recorded["failed"] is not None:
-            number, code = recorded["failed"]
+        if recorded.failed is not None:
+            number, code = recorded.failed
             failed = workload.operations[number]
             name = errno.errorcode.get(code, f"errno {code}")
             message = (
@@ -191,14 +205,14 @@ class Machine:
             shutil.copyfile(self._log, log)
 
     def record_recovery(
-        self, image: Path, recover: dict[str, Any], out: Path, started: int, returned: int, metadata: Event
+        self, image: Path, recover: Json, out: Path, started: int, returned: int, metadata: Json
     ) -> None:
         """Recover the disk `image` and write what the recovery wrote to the recording `out`.
 
         In it, `started` operations have been started and `returned` have returned.
         """
         self._ask(
-            "record-recovery",
+            *(Recorded, "record-recovery"),
             base=str(image.absolute()),
             out=str(out.absolute()),
             recover=recover,
@@ -209,7 +223,7 @@ class Machine:
     def explore(
         self,
         source: Source,
-        recover: dict[str, Any],
+        recover: Json,
         budget: Budget,
         *,
         recheck_share: float = 0.02,
@@ -218,18 +232,17 @@ class Machine:
         memo: bool = True,
         intervals: list[int] | None = None,
         depth: int = 1,
-    ) -> Iterator[Event]:
+    ) -> Iterator[ExplorationEvent]:
         """Explore every crash interval; `seed` is that of random states and of what is run again.
 
         With `memo`, a state is not run if its recovery would read what an earlier one in this machine has read; brute
         force runs all. With `depth` 2 also those of the recovery of each crash state are explored.
 
-        Yields the events `interval`, `lost-guest`, `nondeterministic` and `progress`, and `explored` at the end. An
-        interval of a recovery comes before that of the state which was recovered, and names it in `within`.
+        Yields events, `Explored` at the end. The report on an interval of a recovery comes before that on the interval
+        of the state which was recovered, and names it in `within`.
         """
-        yield from self._stream(
+        told = self._told(
             "explore",
-            "explored",
             **source.to_wire(),
             recover=recover,
             recoveries_max=budget.recoveries,
@@ -243,24 +256,25 @@ class Machine:
             intervals=intervals,
             depth=depth,
         )
+        for event in told:
+            yield _expected(ExplorationEvent, event)
+            if isinstance(event, Explored):
+                return
 
-    def execute(self, source: Source, interval: int, choices: list[tuple[int, int]], recover: dict[str, Any]) -> Event:
-        """Recover one crash state. Returns the event `executed`."""
-        return self._ask("execute", **source.to_wire(), interval=interval, choices=choices, recover=recover)
+    def execute(self, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: Json) -> Executed:
+        """Recover one crash state."""
+        return self._ask(Executed, "execute", **source.to_wire(), interval=interval, choices=choices, recover=recover)
 
-    def spin(self, device: str, recover: dict[str, Any], count: int) -> Event:
-        """Recover the guest's own `device` `count` times. Returns {"seconds", "entries"}."""
-        result = self._ask("spin", device=device, recover=recover, count=count)["result"]
-        return dict(result)
+    def spin(self, device: str, recover: Json, count: int) -> Spin:
+        """Recover the guest's own `device` `count` times."""
+        return self._ask(Spun, "spin", device=device, recover=recover, count=count).result
 
-    def _ask(self, request: str, **fields: object) -> Event:
-        answer: Event = {}
-        for answer in self._stream(request, None, **fields):  # noqa: B007
-            pass
-        return answer
+    def _ask(self, answer: type[M], request: str, **fields: object) -> M:
+        told = self._told(request, **fields)
+        return next(_expected(answer, event) for event in told if not isinstance(event, LostGuest))
 
-    def _stream(self, request: str, last: str | None, **fields: object) -> Iterator[Event]:
-        """Events up to the one called `last`, or up to the first that answers a request."""
+    def _told(self, request: str, **fields: object) -> Iterator[Message]:
+        """Events that come after a request, without end. Raises what a failure stands for."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
@@ -268,20 +282,23 @@ class Machine:
         except OSError as error:
             raise CrashDiskEndedError("the crash disk process has ended") from error
         for line in self._process.stdout:
-            event: Event = json.loads(line)
-            if event["event"] == "lost-at-work":
-                del event["event"]
-                self._lost.append(LostAtWork(**event))
-                continue
-            if event["event"] == "error":
-                raise self._failure(request, event)
-            yield event
-            if event["event"] == last or (last is None and event["event"] != "lost-guest"):
-                return
+            match read_event(line):
+                case LostAtWork() as lost:
+                    self._lost.append(lost)
+                case Failure() as failure:
+                    raise self._error(request, failure)
+                case event:
+                    yield event
         raise CrashDiskEndedError("the crash disk process has ended")
 
-    def _failure(self, request: str, event: Event) -> HarnessError:
-        if event["kind"] == "lost" and self._lost:
+    def _error(self, request: str, failure: Failure) -> HarnessError:
+        if failure.kind == "lost" and self._lost:
             return GuestLostError(self._lost[-1])
-        kind = UsageError if event["kind"] == "input" else BootError if request == "boot" else InfrastructureError
-        return kind(event["message"], event["console"])
+        kind = UsageError if failure.kind == "input" else BootError if request == "boot" else InfrastructureError
+        return kind(failure.message, failure.console)
+
+
+def _expected(kind: type[M], event: Message) -> M:
+    if not isinstance(event, kind):
+        raise InfrastructureError(f"the crash disk tells of something else than was asked for: {shown(event)}")
+    return event

@@ -48,8 +48,8 @@ def _shapes(result: Examination) -> set[str]:
     """Whether it mounted, what the kernel said, and of each entry its type, links and kinds of contents."""
     shapes = set()
     for certificate in result.certificates:
-        for outcome in certificate.get("outcomes", ()):
-            observation = outcome["observation"]
+        for outcome in certificate.outcomes:
+            observation = outcome.observation
             if observation is None:
                 shapes.add("lost guest")
                 continue

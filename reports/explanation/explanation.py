@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.reports.consoles import console_file
+from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.comparison import compare, error_name
@@ -59,7 +59,7 @@ class Crash(Protocol):
     @property
     def observation(self) -> dict[str, Any] | None: ...
     @property
-    def casualty(self) -> dict[str, Any] | None: ...
+    def casualty(self) -> Casualty | None: ...
 
 
 def explain(
@@ -137,7 +137,7 @@ def _operations(workload: Workload, crash: Crash) -> tuple[ExplainedOperation, .
 def _observation(crash: Crash) -> tuple[Observation | None, str]:
     """The observation, and why it shows no tree."""
     if crash.observation is None:
-        return None, f"the guest was lost: {(crash.casualty or {}).get('what', 'nobody knows why')}"
+        return None, f"the guest was lost: {crash.casualty.what if crash.casualty else 'nobody knows why'}"
     try:
         observation = Observation.from_wire(crash.observation)
     except ObservationError as error:
@@ -154,7 +154,7 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
         if observation.fsck is not None:
             said.append((f"fsck, exit status {observation.fsck.status}", observation.fsck.output))
     if crash.casualty is not None:
-        said.append(("what the lost guest's kernel was doing", str(crash.casualty.get("stacks", ""))))
+        said.append(("what the lost guest's kernel was doing", crash.casualty.stacks))
         said.append((CONSOLE, f"{console_file(crash.casualty)} in the store"))
     return tuple(Evidence(title, last_lines(text)) for title, text in said if text.strip())
 

@@ -57,7 +57,7 @@ def _evidence(finding: Finding, explanation: Explanation) -> Iterator[str]:
     for said in explanation.evidence:
         text = said.text
         if said.title == CONSOLE:
-            text = last_lines(str((finding.casualty or {}).get("console", "")))
+            text = last_lines(finding.casualty.console if finding.casualty else "")
         if text.strip():
             yield f"{visible(said.title).capitalize()}\n\n{_indented(visible(text))}"
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
+from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.explained import Explanation
 from postcrash.reports.store.plain import Json, PlainError, from_plain, shown, to_plain
 
@@ -93,7 +94,7 @@ class Finding:
     lost           pieces in flight in the interval that the state lost, as indices; torn: writes that it kept in part
     started        operations (set-up included) that had been started, and returned: those that had returned
     observation    the agent's report, decoded JSON; None if every guest was lost
-    casualty       how the guests were lost (`what`, `console`, `stacks`); None if they were not
+    casualty       how the guests were lost; None if they were not
     recover        the command that the agent got, decoded JSON; empty where the guests were lost while they ran the
                    workload: then `recording` ends there, and there is no crash state, so that `state` is empty too
     guest          digest of the guest, which tells its kernel from another one of that name; empty if not known
@@ -118,7 +119,7 @@ class Finding:
     started: int
     returned: int
     observation: dict[str, Any] | None
-    casualty: dict[str, Any] | None
+    casualty: Casualty | None
     recover: dict[str, Any]
     explanation: Explanation | None = None
     minimal: str | None = None

@@ -17,9 +17,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from postcrash.reports.consoles import keep_console
+from postcrash.reports.consoles import Casualty, keep_console
 from postcrash.reports.store.plain import Json, PlainError, shown
 from postcrash.reports.store.records import Cell, Finding, IdError, check_finding_id, check_recording_id
 
@@ -160,7 +160,7 @@ class Store:
             raise NotInStoreError(f"{place}: there is no recording {id}")
         return place
 
-    def keep_console(self, lost: Mapping[str, Any]) -> None:
+    def keep_console(self, lost: Casualty) -> None:
         """Keep the console of a guest that was lost."""
         with _explained(self.folder):
             keep_console(self.folder, lost)

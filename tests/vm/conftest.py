@@ -10,10 +10,11 @@ import pytest
 from postcrash.harness.budget import Budget
 from postcrash.harness.guests.debian import IMAGE, Suite
 from postcrash.harness.guests.engine import Qemu
+from postcrash.harness.guests.events import ExplorationEvent, Explored, IntervalReport, Progress
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import Kernel, find_kernel, kernel_at
 from postcrash.harness.guests.kernels import Stock
-from postcrash.harness.guests.machine import Event, Machine, MachineSettings, Source
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
@@ -113,30 +114,30 @@ def record(machine: Machine, tmp_path: Path) -> Record:
     return run
 
 
-def explored(machine: Machine, recorded: RecordedWorkload, **options: Any) -> list[Event]:
+def explored(machine: Machine, recorded: RecordedWorkload, **options: Any) -> list[ExplorationEvent]:
     """All events of an exploration that must be deterministic and lose no guest."""
     recover = options.pop("recover", recorded.recover())
     budget = options.pop("budget", Budget(20_000, 300))
     events = list(machine.explore(recorded.source, recover, budget, **options))
-    assert {event["event"] for event in events} <= {"interval", "progress", "explored"}
+    assert all(isinstance(event, IntervalReport | Progress | Explored) for event in events)
     return events
 
 
-def intervals_of(events: list[Event]) -> list[Event]:
+def intervals_of(events: list[ExplorationEvent]) -> list[IntervalReport]:
     """The reports of crash intervals."""
-    return [event for event in events if event["event"] == "interval"]
+    return [event for event in events if isinstance(event, IntervalReport)]
 
 
-def executions(interval: Event) -> int:
+def executions(interval: IntervalReport) -> int:
     """How many were run or remembered."""
-    return int(interval["recoveries"] + interval["remembered"])
+    return interval.recoveries + interval.remembered
 
 
-def judged(interval: Event) -> int:
+def judged(interval: IntervalReport) -> int:
     """Executions but the first run, which shows what nobody waits for; blocks are held where there are over 4."""
-    return executions(interval) - (1 if interval["components"] > 4 and interval["recoveries"] else 0)
+    return executions(interval) - (1 if interval.components > 4 and interval.recoveries else 0)
 
 
-def trees_of(interval: Event) -> list[Tree]:
+def trees_of(interval: IntervalReport) -> list[Tree]:
     """The trees of an interval's outcomes."""
-    return [Observation.from_wire(outcome["observation"]).tree for outcome in interval["outcomes"]]
+    return [Observation.from_wire(outcome.observation).tree for outcome in interval.outcomes]

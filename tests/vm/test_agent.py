@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, Observation, Operation, Tree, Workload, WorkloadBuilder, simulate
 
@@ -114,9 +115,9 @@ def check(machine: Machine, record: Record, target: str, workload: Workload) -> 
     """The state that lost nothing is the simulated one."""
     recorded = record(target, workload)
     last = list(machine.explore(recorded.source, recorded.recover(), BUDGET))[-2]
-    assert (last["instants"][-1]["started"], last["instants"][-1]["returned"]) == (len(workload.operations),) * 2
-    executed = machine.execute(recorded.source, last["index"], [], recorded.recover())
-    observation = Observation.from_wire(executed["observation"])
+    assert (last.instants[-1].started, last.instants[-1].returned) == (len(workload.operations),) * 2
+    executed = machine.execute(recorded.source, last.index, [], recorded.recover())
+    observation = Observation.from_wire(executed.observation)
     expected = simulate(workload)[-1]
     assert observation.mount_errno == 0
     found, simulated = ({p: shape(e, target) for p, e in tree.items()} for tree in (observation.tree, expected))
@@ -130,6 +131,6 @@ def test_attributes_that_do_not_fit_into_a_page_are_read(machine: Machine, recor
         builder.setxattr("a", f"user.attribute{number:04}", "v")
     recorded = record("btrfs", builder.sync().build("attributes"))
     events = machine.explore(recorded.source, recorded.recover(), Budget(1000, 60))
-    reports = [event for event in events if event["event"] == "interval"]
-    last = Observation.from_wire(reports[-1]["outcomes"][0]["observation"])
+    reports = [event for event in events if isinstance(event, IntervalReport)]
+    last = Observation.from_wire(reports[-1].outcomes[0].observation)
     assert len(last.tree["a"].xattrs) == 300

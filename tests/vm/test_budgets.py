@@ -1,6 +1,7 @@
 """Spaces that are too large: what a budget covers is what its certificate says, on real file systems."""
 
 import json
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import Execution, IntervalReport, Reached
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder
 
 from .conftest import OVERWRITE, Record, RecordedWorkload, explored, intervals_of, judged
@@ -37,32 +39,32 @@ def contents(interval: Interval) -> dict[tuple[int, ...], int]:
     return {content: interval.covered(list(enumerate(content))) for content in product(*versions)}
 
 
-def agreeing(executions: list[tuple[list[list[int]], int]], content: tuple[int, ...]) -> list[int]:
+def agreeing(executions: Sequence[Execution], content: tuple[int, ...]) -> list[int]:
     """Outcomes of the executions that stand for a content."""
     return [outcome for choices, outcome in executions if all(content[c] == version for c, version in choices)]
 
 
-def outcome_of(report: Event, number: int) -> str:
-    return json.dumps(report["outcomes"][number]["observation"], sort_keys=True)
+def outcome_of(report: IntervalReport, number: int) -> str:
+    return json.dumps(report.outcomes[number].observation, sort_keys=True)
 
 
-def check_against(report: Event, brute: Event, interval: Interval) -> None:
+def check_against(report: IntervalReport, brute: IntervalReport, interval: Interval) -> None:
     """Every claim of a report, tried on every content of the interval."""
     covered, open_deviations = 0, []
     for content, weight in contents(interval).items():
-        outcomes = agreeing(report["executions"], content)
+        outcomes = agreeing(report.executions, content)
         assert len(outcomes) <= 1, "covered twice"
         covered += weight * len(outcomes)
         if outcomes:
-            (exhaustive,) = agreeing(brute["executions"], content)
+            (exhaustive,) = agreeing(brute.executions, content)
             assert outcome_of(report, outcomes[0]) == outcome_of(brute, exhaustive)
         else:
             open_deviations.append(sum(version != 0 for version in content))
-    assert covered == int(report["covered"])
-    assert (report["left_out"] is None) == (not open_deviations)
-    if report["left_out"] is not None:
+    assert covered == report.covered
+    assert (report.left_out is None) == (not open_deviations)
+    if report.left_out is not None:
         nearest = min(open_deviations)
-        assert report["reached"]["all_kept"] == (nearest - 1 if nearest else None)
+        assert report.reached.all_kept == (nearest - 1 if nearest else None)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -71,23 +73,23 @@ def test_what_a_limit_covers_is_what_brute_force_finds(machine: Machine, record:
     source = recorded.source
     shapes = {i.index: i for i in intervals(Recording(source.recording), source.base, source.model)}
     small = [index for index, shape in shapes.items() if len(shape.components) <= BLOCKS_MAX]
-    brute = {i["index"]: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
+    brute = {i.index: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
     limited = intervals_of(explored(machine, recorded, budget=budget, intervals=small))
-    assert sorted(report["index"] for report in limited) == small
+    assert sorted(report.index for report in limited) == small
     for report in limited:
-        check_against(report, brute[report["index"]], shapes[report["index"]])
-        if report["left_out"] is not None and budget.bound is not None:
-            assert min(report["reached"]["all_kept"], report["reached"]["none_kept"]) >= budget.bound
-        if report["left_out"] is not None and budget.samples is not None:
-            assert report["reached"]["samples"] == budget.samples
-    assert any(report["left_out"] is not None for report in limited)
+        check_against(report, brute[report.index], shapes[report.index])
+        if report.left_out is not None and budget.bound is not None:
+            assert min(report.reached.all_kept, report.reached.none_kept) >= budget.bound
+        if report.left_out is not None and budget.samples is not None:
+            assert report.reached.samples == budget.samples
+    assert any(report.left_out is not None for report in limited)
 
 
 def chain(record: Record) -> RecordedWorkload:
     return record("ext4-current", CHAIN.build("chain"), model="lying")
 
 
-def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> Event:
+def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> IntervalReport:
     """The report of the last crash interval, which has everything in flight, explored alone."""
     source = recorded.source
     last = intervals(Recording(source.recording), source.base, source.model)[-1].index
@@ -95,9 +97,9 @@ def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> 
     return report
 
 
-def missing_first(report: Event) -> list[Event]:
+def missing_first(report: IntervalReport) -> list[IntervalReport]:
     """Observations without the file that was made durable first."""
-    observations = [outcome["observation"] for outcome in report["outcomes"]]
+    observations = [outcome.observation for outcome in report.outcomes]
     mounted = [observation for observation in observations if observation["mount_errno"] == 0]
     return [observation for observation in mounted if "first" not in {entry["path"] for entry in observation["tree"]}]
 
@@ -106,12 +108,12 @@ def test_a_violation_far_from_the_last_decision_is_found_at_once(machine: Machin
     """The first of six journal commits is lost, nothing else is. Depth first, 5,000 recoveries do not get there."""
     recorded = chain(record)
     report = at_the_end(machine, recorded, budget=Budget(12, 300))
-    assert report["left_out"] == "the recoveries of the budget are spent"
+    assert report.left_out == "the recoveries of the budget are spent"
     assert judged(report) == 12
     assert missing_first(report)
     kept = at_the_end(machine, recorded, budget=Budget(None, 300, bound=0))
-    assert kept["reached"] == {"all_kept": 0, "none_kept": 0, "samples": 0, "seed": 1}
-    assert len(kept["executions"]) == 2
+    assert kept.reached == Reached(all_kept=0, none_kept=0, samples=0, seed=1)
+    assert len(kept.executions) == 2
 
 
 def test_the_same_seed_gives_the_same_result_another_one_does_not(machine: Machine, record: Record) -> None:
@@ -120,8 +122,8 @@ def test_the_same_seed_gives_the_same_result_another_one_does_not(machine: Machi
 
     def walked(seed: int) -> tuple[int, set[str]]:
         report = at_the_end(machine, recorded, budget=budget, seed=seed)
-        assert report["reached"] == {**report["reached"], "samples": 60, "seed": seed}
-        return int(report["covered"]), {outcome_of(report, number) for number in range(len(report["outcomes"]))}
+        assert (report.reached.samples, report.reached.seed) == (60, seed)
+        return report.covered, {outcome_of(report, number) for number in range(len(report.outcomes))}
 
     assert walked(1) == walked(1)
     assert walked(1) != walked(2)

@@ -19,8 +19,8 @@ def messages(machine: Machine, recorded: RecordedWorkload, checker: Checker) -> 
     """What the checker objects to in the crash states of a recording."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
-        for history, outcome in product(instants_of(interval, recorded.workload), interval["outcomes"]):
-            finding = checker.check(history, Observation.from_wire(outcome["observation"]))
+        for history, outcome in product(instants_of(interval, recorded.workload), interval.outcomes):
+            finding = checker.check(history, Observation.from_wire(outcome.observation))
             found.extend([finding.message] if finding else [])
     return found
 

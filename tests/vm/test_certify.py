@@ -1,11 +1,12 @@
 """Certificates predict what random crash states show."""
 
-import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.reports.store.store import Store
@@ -39,10 +40,9 @@ def test_a_certificate_that_mixes_up_two_outcomes_is_caught(machine: Machine, ch
     store = Store(checked / ".postcrash")
     recording = (checked / "ext4-current").read_text()
     (run,) = (run for run in store.runs() if run["recording"] == recording)
-    certificates = copy.deepcopy([c for c in run["certificates"] if len(c["outcomes"]) > 1])
-    assert certificates
-    for certificate in certificates:
-        certificate["outcomes"].reverse()
+    several = [certificate for certificate in certificates_of(run) if len(certificate.outcomes) > 1]
+    assert several
+    certificates = [replace(certificate, outcomes=certificate.outcomes[::-1]) for certificate in several]
     source = Source(store.recording_path(recording), store.base_path(run["base"]), run["model"])
     assert not all(trial.confirmed for trial in certify(machine, source, certificates, SAMPLES, seed=1))
 

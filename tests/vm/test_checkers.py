@@ -103,7 +103,7 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
     history, chance, messages = History(workload, interval.started, interval.returned), random.Random(1), []
     for _ in range(40):
         state = [(number, chance.randrange(len(found[2]))) for number, found in enumerate(interval.components)]
-        observation = machine.execute(recorded.source, interval.index, state, recover)["observation"]
+        observation = machine.execute(recorded.source, interval.index, state, recover).observation
         if observation["fsck"] is None:  # the state does not mount
             continue
         finding = checker_named("fsck").check(history, Observation.from_wire(observation))
@@ -114,5 +114,5 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
 def test_fsck_that_is_content_says_nothing(machine: Machine, record: Record) -> None:
     recorded = record("btrfs", WorkloadBuilder().begin().mkdir("D").build("w").with_tail())
     recover = recorded.target.recover_wire(walk=False, fsck=True)
-    observation = machine.execute(recorded.source, 0, [], recover)["observation"]
+    observation = machine.execute(recorded.source, 0, [], recover).observation
     assert observation["fsck"] == {"status": 0, "output": ""}

@@ -90,9 +90,9 @@ def test_mapped_contents_are_those_that_the_kernel_reads(machine: Machine, recor
     read = intervals_of(explored(machine, recorded))
     looked_up = intervals_of(explored(machine, recorded, recover=mapped))
     for by_kernel, by_host in zip(read, looked_up, strict=True):
-        concrete = {form for outcome in by_kernel["outcomes"] for form in expanded(outcome["observation"])}
-        assert {form for outcome in by_host["outcomes"] for form in expanded(outcome["observation"])} == concrete
-        assert by_host["covered"] == by_kernel["covered"] == by_host["states"]
+        concrete = {form for outcome in by_kernel.outcomes for form in expanded(outcome.observation)}
+        assert {form for outcome in by_host.outcomes for form in expanded(outcome.observation)} == concrete
+        assert by_host.covered == by_kernel.covered == by_host.states
 
 
 @pytest.mark.parametrize("target", ["ext4-current", "xfs"])
@@ -103,14 +103,14 @@ def test_loose_blocks_cost_next_to_nothing(machine: Machine, record: Record, tar
     workload = builder.build("loose").with_tail()
     recorded = record(target, workload)
     events = explored(machine, recorded, recover={**recorded.recover(), "map": True}, memo=False)
-    (loose,) = (i for i in intervals_of(events) if LOOSE_BLOCKS <= i["components"] <= LOOSE_BLOCKS + 1)
-    assert int(loose["covered"]) == int(loose["states"]) >= 2**LOOSE_BLOCKS
-    assert sum(interval["recoveries"] for interval in intervals_of(events)) <= 150
+    (loose,) = (i for i in intervals_of(events) if LOOSE_BLOCKS <= i.components <= LOOSE_BLOCKS + 1)
+    assert loose.covered == loose.states >= 2**LOOSE_BLOCKS
+    assert sum(interval.recoveries for interval in intervals_of(events)) <= 150
     history = instants_of(loose, workload)[-1]
     first, last = f"write:{history.workload.ops[0].tag}", f"write:{history.workload.ops[LOOSE_BLOCKS - 1].tag}"
     answers = set()
-    for outcome in loose["outcomes"]:
-        entry = Observation.from_wire(outcome["observation"]).tree["A"]
+    for outcome in loose.outcomes:
+        entry = Observation.from_wire(outcome.observation).tree["A"]
         end = 8192 * (LOOSE_BLOCKS - 1)
         question = lambda entry=entry, end=end: (  # noqa: E731
             all_from(entry, 0, 4096, {first}),
@@ -128,9 +128,9 @@ def test_a_spool_of_hundreds_of_files_is_explored_whole(machine: Machine, record
     recorded = record(target, builder.sync().build("spool"))
     recover = recorded.target.recover_wire(walk=True, fsck=False)
     intervals = intervals_of(explored(machine, recorded, recover=recover, memo=False))
-    assert max(interval["components"] for interval in intervals) >= blocks
-    assert all(interval["left_out"] is None for interval in intervals)
-    assert sum(interval["recoveries"] for interval in intervals) <= 1000
+    assert max(interval.components for interval in intervals) >= blocks
+    assert all(interval.left_out is None for interval in intervals)
+    assert sum(interval.recoveries for interval in intervals) <= 1000
 
 
 def test_reading_ahead_less_changes_no_outcome(machine: Machine, record: Record) -> None:
@@ -140,5 +140,5 @@ def test_reading_ahead_less_changes_no_outcome(machine: Machine, record: Record)
     outcomes = []
     for variant in (target, with_readahead):
         intervals = intervals_of(explored(machine, recorded, recover=variant.read_wire()))
-        outcomes.append([{json.dumps(o["observation"], sort_keys=True) for o in i["outcomes"]} for i in intervals])
+        outcomes.append([{json.dumps(o.observation, sort_keys=True) for o in i.outcomes} for i in intervals])
     assert outcomes[0] == outcomes[1]

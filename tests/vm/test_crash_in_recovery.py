@@ -19,7 +19,8 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import instants_of
-from postcrash.harness.guests.machine import Budget, Event, Machine
+from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
+from postcrash.harness.guests.machine import Budget, Machine
 from postcrash.harness.places import cache_folder
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
@@ -47,45 +48,45 @@ HASTY_EXT4 = replace(EXT4, name="ext4-hasty", recover_options=f"{EXT4.recover_op
 """Flushes in the run, but not while it recovers: the journal may be empty before its blocks are in place."""
 
 
-def within(events: list[Event]) -> list[Event]:
+def within(events: list[ExplorationEvent]) -> list[IntervalReport]:
     """The reports of crashes within recovery."""
-    return [interval for interval in intervals_of(events) if "within" in interval]
+    return [interval for interval in intervals_of(events) if interval.within is not None]
 
 
-def shown(outcome: Event) -> str:
-    return json.dumps(outcome["observation"], sort_keys=True)
+def shown(outcome: Outcome) -> str:
+    return json.dumps(outcome.observation, sort_keys=True)
 
 
-def totals(intervals: list[Event]) -> dict[tuple[int, int], Counter[str]]:
+def totals(intervals: list[IntervalReport]) -> dict[tuple[int, int], Counter[str]]:
     """Crash states by outcome, for each crash interval of the run and of recoveries of its states."""
     counts: dict[tuple[int, int], Counter[str]] = {}
     for interval in intervals:
-        count = counts.setdefault((interval["within"]["interval"], interval["index"]), Counter())
-        count.update({shown(outcome): int(outcome["states"]) for outcome in interval["outcomes"]})
+        count = counts.setdefault((interval.within.interval, interval.index), Counter())
+        count.update({shown(outcome): outcome.states for outcome in interval.outcomes})
     return counts
 
 
 @pytest.mark.parametrize("target", ["ext4-current", "ext4-journal"])
 def test_the_lazy_walk_agrees_with_brute_force(machine: Machine, record: Record, target: str) -> None:
     recorded = record(target, REPLACE)
-    small = [i["index"] for i in intervals_of(explored(machine, recorded)) if i["components"] <= 5]
+    small = [i.index for i in intervals_of(explored(machine, recorded)) if i.components <= 5]
     budget = Budget(60_000, 300)
     lazy, brute = (
         within(explored(machine, recorded, depth=2, intervals=small, budget=budget, brute_force=brute_force))
         for brute_force in (False, True)
     )
-    assert all(interval["covered"] == interval["states"] for interval in (*lazy, *brute))
+    assert all(interval.covered == interval.states for interval in (*lazy, *brute))
     assert totals(lazy) == totals(brute)
-    assert sum(interval["recoveries"] for interval in lazy) < sum(interval["recoveries"] for interval in brute)
+    assert sum(interval.recoveries for interval in lazy) < sum(interval.recoveries for interval in brute)
 
 
 def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, record: Record, tmp_path: Path) -> None:
     """The disk is written to a file and recovered, and that run is explored as any other is."""
     recorded = record("ext4-journal", REPLACE)
     reports = within(explored(machine, recorded, depth=2, brute_force=True, intervals=[0, 1]))
-    by_state: dict[str, list[Event]] = {}
+    by_state: dict[str, list[IntervalReport]] = {}
     for report in reports:
-        by_state.setdefault(json.dumps([report["within"]["interval"], report["within"]["choices"]]), []).append(report)
+        by_state.setdefault(json.dumps([report.within.interval, report.within.choices]), []).append(report)
     assert len(by_state) >= 4
     for number, reports in enumerate(list(by_state.values())[:6]):
         crashed = FirstCrash.of(reports[0])
@@ -94,12 +95,12 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
         out = tmp_path / f"{number}.pcr"
         source = record_recovery(machine, recorded.source, crashed, (), out, recorded.recover(), history)
         again = intervals_of(explored(machine, RecordedWorkload(recorded.target, recorded.workload, source)))
-        assert [r["pieces"] for r in again] == [r["pieces"] for r in reports]
+        assert [r.pieces for r in again] == [r.pieces for r in reports]
         assert {(h.started, h.returned) for r in again for h in instants_of(r, recorded.workload)} == {
             (history.started, history.returned)
         }
         for first, second in zip(reports, again, strict=True):
-            assert {shown(outcome) for outcome in first["outcomes"]} == {shown(o) for o in second["outcomes"]}
+            assert {shown(outcome) for outcome in first.outcomes} == {shown(o) for o in second.outcomes}
 
 
 def plan_for(target: Target) -> Plan:
@@ -154,7 +155,7 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
             judge = judge_again(machine, under, finding) if is_same else judges_named([finding.checker])[0]
             again = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
             history = History(plan.workload, finding.started, finding.returned)
-            opinion = judge.opinion(history, Observation.from_wire(again["observation"]))
+            opinion = judge.opinion(history, Observation.from_wire(again.observation))
         assert opinion.verdict is Verdict.VIOLATED
         assert finding.message.endswith(opinion.message)
 

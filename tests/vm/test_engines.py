@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import GuestLostError, InfrastructureError
+from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, LostGuest, Progress
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernel import Kernel, in_virtual_time
-from postcrash.harness.guests.machine import Budget, Event, Machine, MachineSettings, Source
+from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder
@@ -73,13 +74,13 @@ def recorded_by(machine: Machine, target_name: str, workload: Workload, out: Pat
     return RecordedWorkload(target, workload, Source(out, base.path, "cache"))
 
 
-def all_outcomes(intervals: list[Event]) -> list[dict[str, Any]]:
+def all_outcomes(intervals: list[IntervalReport]) -> list[dict[str, Any]]:
     """Each interval's observations with the number of crash states that lead to them."""
-    return [{json.dumps(o["observation"], sort_keys=True): o["states"] for o in i["outcomes"]} for i in intervals]
+    return [{json.dumps(o.observation, sort_keys=True): o.states for o in i.outcomes} for i in intervals]
 
 
-def recoveries(intervals: list[Event]) -> int:
-    return sum(interval["recoveries"] for interval in intervals)
+def recoveries(intervals: list[IntervalReport]) -> int:
+    return sum(interval.recoveries for interval in intervals)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
@@ -88,8 +89,8 @@ def test_both_engines_find_the_same_outcomes(machine: Machine, qemu: Machine, tm
     for recorder in (machine, qemu):
         recorded = recorded_by(recorder, target, workload, tmp_path / "recording.pcr")
         by_uml, by_qemu = (intervals_of(explored(each, recorded)) for each in (machine, qemu))
-        assert all(interval["covered"] == interval["states"] for interval in by_qemu)
-        assert sum(len(interval["outcomes"]) for interval in by_qemu) > len(by_qemu)
+        assert all(interval.covered == interval.states for interval in by_qemu)
+        assert sum(len(interval.outcomes) for interval in by_qemu) > len(by_qemu)
         assert all_outcomes(by_qemu) == all_outcomes(by_uml)
         assert max(recoveries(by_uml), recoveries(by_qemu)) < RECOVERIES_MAX
 
@@ -144,7 +145,7 @@ def test_in_virtual_time_sleep_is_cheap_and_timers_fire(virtual: Machine, machin
         seconds.append(time.monotonic() - started)
         last.append(intervals_of(explored(machine, recorded))[-1])
     assert seconds[1] - seconds[0] < 120
-    assert all(interval["instants"][-1]["started"] == interval["instants"][-1]["returned"] for interval in last)
+    assert all(interval.instants[-1].started == interval.instants[-1].returned for interval in last)
     assert [{tree.get("a") is not None for tree in trees_of(interval)} for interval in last] == [{False}, {True}]
     for tree in trees_of(last[1]):
         (segment,) = tree["a"].segments
@@ -156,13 +157,13 @@ def test_a_lost_guest_is_replaced(qemu_settings: MachineSettings, tmp_path: Path
     with Machine(replace(qemu_settings, command_timeout_s=5.0), 0) as fragile:
         recorded = recorded_by(fragile, "ext4-journal", WORKLOADS[0], tmp_path / "recording.pcr")
         undisturbed = intervals_of(explored(fragile, recorded, budget=BUDGET, brute_force=True, recheck_share=0.0))
-        events: list[Event] = []
+        events: list[ExplorationEvent] = []
         for event in fragile.explore(recorded.source, recorded.recover(), BUDGET, brute_force=True, recheck_share=0.0):
-            if event["event"] == "progress" and not any(each["event"] == "progress" for each in events):
+            if isinstance(event, Progress) and not any(isinstance(each, Progress) for each in events):
                 os.kill(guest_of(fragile), disturb)
             events.append(event)
-    (lost,) = (event for event in events if event["event"] == "lost-guest")
-    assert what in lost["what"] or "closed its disk" in lost["what"]
+    (lost,) = (event for event in events if isinstance(event, LostGuest))
+    assert what in lost.what or "closed its disk" in lost.what
     assert intervals_of(events) == undisturbed
 
 

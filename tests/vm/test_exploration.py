@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder, load_workload
 from postcrash.targets import target_named
 
@@ -41,9 +42,9 @@ WORKLOADS = [
 ]
 
 
-def outcomes(interval: Event) -> dict[str, int]:
+def outcomes(interval: IntervalReport) -> dict[str, int]:
     """Distinct observations with the number of crash states that lead to each."""
-    return {json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]}
+    return {json.dumps(o.observation, sort_keys=True): o.states for o in interval.outcomes}
 
 
 BTRFS = target_named("btrfs")
@@ -58,17 +59,17 @@ SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", 
 def test_lazy_exploration_agrees_with_brute_force(machine: Machine, record: Record, target, workload) -> None:
     recorded = record(target, workload)
     lazy = intervals_of(explored(machine, recorded))
-    small = [i["index"] for i in lazy if i["components"] <= BLOCKS_MAX]
-    brute = {i["index"]: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
-    assert max(i["components"] for i in brute.values()) >= 5
+    small = [i.index for i in lazy if i.components <= BLOCKS_MAX]
+    brute = {i.index: i for i in intervals_of(explored(machine, recorded, brute_force=True, intervals=small))}
+    assert max(i.components for i in brute.values()) >= 5
     for interval in lazy:
-        assert interval["left_out"] is None
-        assert interval["covered"] == interval["states"]
-        if interval["index"] in brute:
-            exhaustive = brute[interval["index"]]
-            assert exhaustive["recoveries"] == int(exhaustive["contents"])
+        assert interval.left_out is None
+        assert interval.covered == interval.states
+        if interval.index in brute:
+            exhaustive = brute[interval.index]
+            assert exhaustive.recoveries == exhaustive.contents
             assert outcomes(interval) == outcomes(exhaustive)
-            assert executions(interval) <= exhaustive["recoveries"]
+            assert executions(interval) <= exhaustive.recoveries
 
 
 @pytest.mark.parametrize("target", ["ext4-current", "ext4-journal", "btrfs", "xfs"])
@@ -81,28 +82,28 @@ def test_recoveries_do_not_outnumber_the_blocks_in_flight(
     recover = recorded.target.recover_wire(walk=True, fsck=False)
     *events, explored_all = explored(machine, recorded, recover=recover, memo=False)
     intervals = intervals_of(events)
-    assert all(interval["covered"] == interval["states"] for interval in intervals)
-    assert explored_all["recoveries"] <= max(interval["pieces"] for interval in intervals)
+    assert all(interval.covered == interval.states for interval in intervals)
+    assert explored_all.recoveries <= max(interval.pieces for interval in intervals)
 
 
 def test_a_spent_budget_says_so_and_counts_what_it_covered(machine: Machine, record: Record) -> None:
     recorded = record("ext4-current", WORKLOADS[0])
     whole = intervals_of(explored(machine, recorded))
     cut = intervals_of(explored(machine, recorded, budget=Budget(recoveries=5, seconds=60)))
-    left_out = [interval for interval in cut if interval["left_out"]]
+    left_out = [interval for interval in cut if interval.left_out]
     assert left_out
-    assert all(interval["left_out"] == "the recoveries of the budget are spent" for interval in left_out)
+    assert all(interval.left_out == "the recoveries of the budget are spent" for interval in left_out)
     assert sum(map(judged, cut)) == 5
-    assert all(int(interval["covered"]) < int(interval["states"]) for interval in left_out)
+    assert all(interval.covered < interval.states for interval in left_out)
     assert len(cut) == len(whole)
 
 
 def test_a_large_interval_does_not_starve_the_others(machine: Machine, record: Record) -> None:
     recorded = record("ext4-current", WORKLOADS[0])
-    whole = {interval["index"]: judged(interval) for interval in intervals_of(explored(machine, recorded))}
+    whole = {interval.index: judged(interval) for interval in intervals_of(explored(machine, recorded))}
     budget = sum(whole.values()) * 2 // 3
     cut = intervals_of(explored(machine, recorded, budget=Budget(budget, 60)))
-    left_out = {interval["index"] for interval in cut if interval["left_out"]}
+    left_out = {interval.index for interval in cut if interval.left_out}
     small = {index for index, recoveries in whole.items() if recoveries <= budget // len(whole)}
     assert left_out and small and not left_out & small
     assert sum(map(judged, cut)) == budget
@@ -112,4 +113,4 @@ def test_rechecks_with_random_unread_blocks_show_the_same(machine: Machine, reco
     recorded = record("ext4-current", WORKLOADS[2])
     events = explored(machine, recorded, recheck_share=1.0, seed=7)
     for interval in intervals_of(events):
-        assert interval["rechecks"] == judged(interval)
+        assert interval.rechecks == judged(interval)

@@ -37,8 +37,8 @@ def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> l
     found = []
     for interval in intervals_of(explored(machine, recorded)):
         late = [history for history in instants_of(interval, recorded.workload) if history.returned >= returned]
-        for history, outcome in product(late, interval["outcomes"]):
-            seen = Observation.from_wire(outcome["observation"])
+        for history, outcome in product(late, interval.outcomes):
+            seen = Observation.from_wire(outcome.observation)
             answers = every_answer(lambda history=history, seen=seen: Durability().check(history, seen))  # type: ignore[misc]
             found += [answer.message for answer, _ in answers if answer]
     return found

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals, write_recording
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, target_named
 
@@ -55,9 +56,9 @@ def cut_short(recorded: RecordedWorkload, folder: Path) -> Iterator[tuple[int, O
         yield end, (words.count("started"), words.count("returned")), replace(recorded, source=source)
 
 
-def shown(interval: Event) -> dict[str, int]:
+def shown(interval: IntervalReport) -> dict[str, int]:
     """Distinct observations with the number of crash states that lead to each."""
-    return {json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]}
+    return {json.dumps(o.observation, sort_keys=True): o.states for o in interval.outcomes}
 
 
 @dataclass
@@ -67,7 +68,7 @@ class ShownOutcomes:
     outcomes: dict[Operations, set[str]] = field(default_factory=lambda: defaultdict(set))
     counts: dict[int, list[list[tuple[str, int]]]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, operations: Operations, event: int, interval: Event) -> None:
+    def add(self, operations: Operations, event: int, interval: IntervalReport) -> None:
         """Count in what an interval shows at an instant."""
         self.outcomes[operations] |= set(shown(interval))
         self.counts[event] = sorted([*self.counts[event], sorted(shown(interval).items())])
@@ -77,9 +78,9 @@ def by_exploring(machine: Machine, recorded: RecordedWorkload) -> ShownOutcomes:
     """What the explorer finds."""
     found = ShownOutcomes()
     for interval in intervals_of(explored(machine, recorded)):
-        assert interval["left_out"] is None
-        for instant in interval["instants"]:
-            found.add((instant["started"], instant["returned"]), instant["event"], interval)
+        assert interval.left_out is None
+        for instant in interval.instants:
+            found.add((instant.started, instant.returned), instant.event, interval)
     return found
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.examination.judges import Judge, judges_named
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import Outcome
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 
 from .conftest import Record, RecordedWorkload, explored, intervals_of
@@ -27,37 +28,37 @@ def lying(record: Record) -> RecordedWorkload:
     return record("btrfs", WORKLOAD, "lying")
 
 
-def refused(machine: Machine, recorded: RecordedWorkload) -> tuple[int, list[Event]]:
+def refused(machine: Machine, recorded: RecordedWorkload) -> tuple[int, list[Outcome]]:
     """The outcomes that do not mount, of hundreds of crash states that one guest recovers within seconds."""
     events = explored(machine, recorded, memo=False, recheck_share=0.1, budget=Budget(400, 60))
     *_, interval = intervals_of(events)
-    assert interval["rechecks"] > 10
-    return interval["index"], [each for each in interval["outcomes"] if each["observation"]["mount_errno"]]
+    assert interval.rechecks > 10
+    return interval.index, [each for each in interval.outcomes if each.observation["mount_errno"]]
 
 
 def test_lines_that_a_limit_hides_are_not_taken_for_silence(machine: Machine, lying: RecordedWorkload) -> None:
     _, outcomes = refused(machine, lying)
-    silent = [each for each in outcomes if not each["observation"]["klog"]]
+    silent = [each for each in outcomes if not each.observation["klog"]]
     assert silent, "no limit was reached"
-    assert {verdict(KERNEL_LOG, each["observation"]) for each in silent} == {Verdict.UNDECIDED}
+    assert {verdict(KERNEL_LOG, each.observation) for each in silent} == {Verdict.UNDECIDED}
     said = [each for each in outcomes if each not in silent]
-    assert {verdict(KERNEL_LOG, each["observation"]) for each in said} == {Verdict.VIOLATED}
+    assert {verdict(KERNEL_LOG, each.observation) for each in said} == {Verdict.VIOLATED}
 
 
 def test_a_single_state_shows_its_lines_whatever_was_recovered_before(
     machine: Machine, lying: RecordedWorkload
 ) -> None:
     index, outcomes = refused(machine, lying)
-    silent = next(each for each in outcomes if not each["observation"]["klog"])
-    again = machine.execute(lying.source, index, silent["choices"], lying.recover())["observation"]
-    assert (again["mount_errno"], again["klog_whole"]) == (silent["observation"]["mount_errno"], True)
+    silent = next(each for each in outcomes if not each.observation["klog"])
+    again = machine.execute(lying.source, index, silent.choices, lying.recover()).observation
+    assert (again["mount_errno"], again["klog_whole"]) == (silent.observation["mount_errno"], True)
     assert verdict(KERNEL_LOG, again) is Verdict.VIOLATED
 
 
 def test_fsck_says_nothing_of_a_state_that_does_not_mount(machine: Machine, lying: RecordedWorkload) -> None:
     index, outcomes = refused(machine, lying)
     recover = lying.target.recover_wire(walk=False, fsck=True)
-    observation = machine.execute(lying.source, index, outcomes[0]["choices"], recover)["observation"]
+    observation = machine.execute(lying.source, index, outcomes[0].choices, recover).observation
     assert (observation["mount_errno"] != 0, observation["fsck"]) == (True, None)
     assert verdict(FSCK, observation) is Verdict.UNDECIDED
 
@@ -67,6 +68,6 @@ def test_what_it_says_of_honest_crashes_uses_up_no_limit(machine: Machine, recor
     recorded = record(target, WORKLOAD)
     machine.execute(recorded.source, 0, [], recorded.recover())  # waits for what other tests have used up
     events = explored(machine, recorded, memo=False, budget=Budget(150, 60))
-    shown = [each["observation"] for interval in intervals_of(events) for each in interval["outcomes"]]
+    shown = [each.observation for interval in intervals_of(events) for each in interval.outcomes]
     assert shown
     assert Verdict.UNDECIDED not in {verdict(KERNEL_LOG, each) for each in shown}

@@ -11,7 +11,8 @@ import pytest
 from postcrash.checkers import checker_named
 from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.result import instants_of
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.machine import Machine
 from postcrash.model import Entry, History, Observation, Tree, Verdict, every_answer, parse_workload, runs
 from postcrash.model.segments import merged
 
@@ -181,9 +182,9 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
     return {text for interval in intervals_of(events) for tree in trees_of(interval) for text in trees_after(tree)}
 
 
-def objections(histories: list[History], shown: Event) -> set[str]:
+def objections(histories: list[History], shown: IntervalReport) -> set[str]:
     """Which judges object to what a crash interval shows, with what had been promised at any of these instants."""
-    observations = [Observation.from_wire(outcome["observation"]) for outcome in shown["outcomes"]]
+    observations = [Observation.from_wire(outcome.observation) for outcome in shown.outcomes]
     cases = product([CheckerJudge(checker_named(name)) for name in JUDGES], histories, observations)
     return {judge.name for judge, history, seen in cases if judge.opinion(history, seen).verdict is Verdict.VIOLATED}
 

@@ -12,7 +12,8 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.guests.machine import Event, Machine, MachineSettings
+from postcrash.harness.guests.events import ExplorationEvent, LostGuest, Progress
+from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import WorkloadBuilder
 
 from .conftest import Record, RecordedWorkload, intervals_of
@@ -35,18 +36,18 @@ def fragile(settings: MachineSettings) -> Iterator[Machine]:
         yield machine
 
 
-def explore(machine: Machine, recorded: RecordedWorkload) -> Iterator[Event]:
+def explore(machine: Machine, recorded: RecordedWorkload) -> Iterator[ExplorationEvent]:
     """Brute force, for hundreds of recoveries."""
     return machine.explore(recorded.source, recorded.recover(), Budget(400), recheck_share=0.0, brute_force=True)
 
 
-def explore_while(machine: Machine, recorded: RecordedWorkload, disturb: int) -> list[Event]:
+def explore_while(machine: Machine, recorded: RecordedWorkload, disturb: int) -> list[ExplorationEvent]:
     """Explore, and send the guest the signal `disturb` once recoveries are under way."""
-    events: list[Event] = []
+    events: list[ExplorationEvent] = []
     disturbed = False
     for event in explore(machine, recorded):
         events.append(event)
-        if event["event"] == "progress" and not disturbed:
+        if isinstance(event, Progress) and not disturbed:
             disturbed = True
             os.kill(guest_of(machine), disturb)
     assert disturbed
@@ -59,9 +60,9 @@ def test_a_lost_guest_is_replaced_and_its_state_run_again(fragile: Machine, reco
     undisturbed = list(explore(fragile, recorded))
     started = time.monotonic()
     events = explore_while(fragile, recorded, disturb)
-    lost = [event for event in events if event["event"] == "lost-guest"]
+    lost = [event for event in events if isinstance(event, LostGuest)]
     assert len(lost) == 1
-    assert what in lost[0]["what"] or "closed its disk" in lost[0]["what"]
+    assert what in lost[0].what or "closed its disk" in lost[0].what
     assert intervals_of(events) == intervals_of(undisturbed)
     assert time.monotonic() - started < 60
 

@@ -80,7 +80,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
     assert finding.checker == CASUALTY_JUDGE
     assert finding.message == f"in 'fsync A': the guest hangs: no answer within {TIMEOUT_S:.0f} s"
     assert finding.casualty is not None
-    assert f"[<{address('ext4_sync_file'):08x}>]" in finding.casualty["stacks"].splitlines()[1]
+    assert f"[<{address('ext4_sync_file'):08x}>]" in finding.casualty.stacks.splitlines()[1]
     assert "sysrq: Show Blocked State" in (store.folder / console_file(finding.casualty)).read_text()
     assert all(console_file(lost) in note for lost, note in zip(result.casualties, result.notes, strict=False))
     assert store.finding(finding.id) == finding

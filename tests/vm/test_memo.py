@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from postcrash.harness.guests.machine import Event, Machine
+from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.machine import Machine
 from postcrash.harness.hunting.hunt import Selection
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
@@ -16,18 +17,18 @@ WORKLOADS = 5
 OVERWRITE = overwriting().write("A", 8192, 4096).fsync("A").write("A", 4096, 4096).sync().build("overwrite")
 
 
-def outcomes(interval: Event) -> Counter[str]:
+def outcomes(interval: IntervalReport) -> Counter[str]:
     """Crash states by observation."""
     shown = Counter[str]()
-    for outcome in interval["outcomes"]:
-        shown[json.dumps(outcome["observation"], sort_keys=True)] += int(outcome["states"])
+    for outcome in interval.outcomes:
+        shown[json.dumps(outcome.observation, sort_keys=True)] += outcome.states
     return shown
 
 
-def run(interval: Event) -> int:
+def run(interval: IntervalReport) -> int:
     """Executions of an interval, run or remembered, that are counted in outcomes."""
-    assert len(interval["executions"]) == sum(outcome["executions"] for outcome in interval["outcomes"])
-    return len(interval["executions"])
+    assert len(interval.executions) == sum(outcome.executions for outcome in interval.outcomes)
+    return len(interval.executions)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -41,10 +42,10 @@ def test_a_memo_changes_nothing_but_how_many_recoveries_are_run(machine: Machine
             plain = intervals_of(explored(machine, recorded, recover=recover, memo=False, recheck_share=0.0))
             known = intervals_of(explored(machine, recorded, recover=recover, recheck_share=0.1))
             for without, memo in zip(plain, known, strict=True):
-                assert (memo["index"], memo["states"]) == (without["index"], without["states"])
-                assert memo["covered"] == without["covered"] == without["states"]
+                assert (memo.index, memo.states) == (without.index, without.states)
+                assert memo.covered == without.covered == without.states
                 assert outcomes(memo) == outcomes(without)
-                warm_ups = memo["recoveries"] + memo["remembered"] - run(memo)
-                assert warm_ups in (0, 1) and without["remembered"] == 0
-                remembered += memo["remembered"]
+                warm_ups = memo.recoveries + memo.remembered - run(memo)
+                assert warm_ups in (0, 1) and without.remembered == 0
+                remembered += memo.remembered
     assert remembered > WORKLOADS

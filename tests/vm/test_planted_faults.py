@@ -14,8 +14,9 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import HarnessError
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.certify import certify
-from postcrash.harness.guests.machine import Event, Machine, MachineSettings
+from postcrash.harness.guests.machine import Machine, MachineSettings
 
 from .conftest import Record, RecordedWorkload, intervals_of, overwriting
 
@@ -134,8 +135,8 @@ def outcomes(machine: Machine, recorded: RecordedWorkload, brute_force: bool) ->
     """Crash states by observation, for each crash interval, every file read by the kernel."""
     events = machine.explore(recorded.source, recorded.recover(), Budget(20_000, 300), brute_force=brute_force)
     return [
-        Counter({json.dumps(o["observation"], sort_keys=True): int(o["states"]) for o in interval["outcomes"]})
-        for interval in sorted(intervals_of(list(events)), key=lambda interval: interval["index"])
+        Counter({json.dumps(o.observation, sort_keys=True): o.states for o in interval.outcomes})
+        for interval in sorted(intervals_of(list(events)), key=lambda interval: interval.index)
     ]
 
 
@@ -148,8 +149,8 @@ def objection(program: Path, settings: MachineSettings, recorded: RecordedWorklo
                 if outcomes(machine, recorded, brute_force=False) != truth:
                     return "it does not find what brute force finds"
                 recover = recorded.target.recover_wire(walk=True, fsck=False)
-                events: list[Event] = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
-                certificates = [{**interval, "recover": recover} for interval in intervals_of(events)]
+                events = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
+                certificates = [Certificate.of(report, recover) for report in intervals_of(events)]
                 trials = list(certify(machine, recorded.source, certificates, SAMPLES, seed=1))
                 return "" if all(trial.confirmed for trial in trials) else "a prediction is wrong"
         except (HarnessError, AssertionError, IndexError, KeyError, ValueError) as error:

@@ -171,7 +171,7 @@ def test_recordings_and_recoveries_take_turns(watched: WatchedGuest, tmp_path: P
         for interval in (0, last):
             recover = target.recover_wire(walk=True, fsck=False)
             executed = watched.machine.execute(source, interval, [], recover)
-            assert Observation.from_wire(executed["observation"]).mount_errno == 0
+            assert Observation.from_wire(executed.observation).mount_errno == 0
 
 
 @pytest.mark.parametrize("journaled", JOURNALED)

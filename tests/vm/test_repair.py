@@ -91,14 +91,14 @@ def test_the_lazy_walk_agrees_with_brute_force(
     recorded = record(target, workload)
     recover = {**recorded.target.recover_wire(walk=True, fsck=False, repair=True), "map": False}
     lazy = intervals_of(explored(machine, recorded, recover=recover))
-    small = [interval["index"] for interval in lazy if interval["components"] <= 7]
+    small = [interval.index for interval in lazy if interval.components <= 7]
     brute = intervals_of(explored(machine, recorded, recover=recover, brute_force=True, intervals=small))
-    assert max(interval["components"] for interval in brute) >= 4
-    by_index = {interval["index"]: interval for interval in lazy}
+    assert max(interval.components for interval in brute) >= 4
+    by_index = {interval.index: interval for interval in lazy}
     for exhaustive in brute:
-        assert exhaustive["recoveries"] == int(exhaustive["contents"])
-        assert outcomes(by_index[exhaustive["index"]]) == outcomes(exhaustive)
-        assert executions(by_index[exhaustive["index"]]) <= exhaustive["recoveries"]
+        assert exhaustive.recoveries == exhaustive.contents
+        assert outcomes(by_index[exhaustive.index]) == outcomes(exhaustive)
+        assert executions(by_index[exhaustive.index]) <= exhaustive.recoveries
 
 
 @pytest.mark.parametrize("target", ["f2fs", "vfat", "minix", "reiserfs", "jfs"])

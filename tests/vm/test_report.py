@@ -12,6 +12,7 @@ import pytest
 from postcrash._core import Recording, intervals
 from postcrash.harness.budget import Budget
 from postcrash.harness.examination.campaign import Crew, run_campaign
+from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
@@ -236,11 +237,11 @@ def test_states_that_break_a_judge_are_counted_as_by_brute_force(
             event = machine.execute(source, interval.index, choices, target_named(target).read_wire())
             for _, started, returned in interval.instants:
                 history = History(workload, started, returned)
-                opinion = asked.opinion(history, Observation.from_wire(event["observation"]))
+                opinion = asked.opinion(history, Observation.from_wire(event.observation))
                 broken += interval.covered(choices) if opinion.verdict is Verdict.VIOLATED else 0
     states = sum(interval.states * len(interval.instants) for interval in known)
     assert broken > 0
-    assert violating(ran["certificates"], known, workload, asked) == (broken, states)
+    assert violating(certificates_of(ran), known, workload, asked) == (broken, states)
 
 
 def test_a_script_that_hangs_or_fails_is_not_one_that_shows_something() -> None:

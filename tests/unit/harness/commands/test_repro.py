@@ -7,15 +7,17 @@ import pytest
 
 from postcrash.harness.commands.repro import _once
 from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.guests.events import Executed
 from postcrash.model import Verdict
+from postcrash.reports.consoles import Casualty
 
 EIO = 5
 (FSCK,) = judges_named(["fsck"])
-LOST = {"observation": None, "casualty": {"what": "the guest hangs", "console": ""}}
+LOST = Executed(None, (), Casualty("the guest hangs"))
 
 
-def shown(**more: Any) -> dict[str, Any]:
-    return {"observation": {"mount_errno": 0, "tree": None, "klog": [], "klog_whole": True, **more}}
+def shown(**more: Any) -> Executed:
+    return Executed({"mount_errno": 0, "tree": None, "klog": [], "klog_whole": True, **more}, (), None)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ def shown(**more: Any) -> dict[str, Any]:
         (shown(), None, Verdict.HOLDS),
     ],
 )
-def test_what_cannot_be_judged_does_not_count_as_fine(event: Any, judge: Any, verdict: Verdict) -> None:
+def test_what_cannot_be_judged_does_not_count_as_fine(event: Executed, judge: Any, verdict: Verdict) -> None:
     machine = SimpleNamespace(execute=lambda *_: event)
     finding = SimpleNamespace(
         **{"interval": 0, "choices": (), "recover": {}, "started": 1, "returned": 1},

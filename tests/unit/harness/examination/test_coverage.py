@@ -1,19 +1,19 @@
 """Certificates in words."""
 
-from typing import Any
-
 import pytest
 
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.coverage import coverage
+
+from .conftest import interval_report
 
 SPENT = "the time of the budget is spent"
 
 
-def certificate(covered: int, states: int, left_out: str | None, *reached: int | None) -> dict[str, Any]:
-    names = ("all_kept", "none_kept", "samples", "seed")
-    known = dict(zip(names, reached, strict=True)) if reached else None
-    counts = {"covered": str(covered), "states": str(states)}
-    return {"index": 3, **counts, "left_out": left_out, "reached": known}
+def certificate(covered: int, states: int, left_out: str | None, *reached: int | None) -> Certificate:
+    wire = dict(zip(("all_kept", "none_kept", "samples", "seed"), reached, strict=True)) if reached else None
+    report = interval_report(index=3, covered=covered, states=states, left_out=left_out, reached=wire)
+    return Certificate.of(report, {})
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def certificate(covered: int, states: int, left_out: str | None, *reached: int |
         (certificate(3**700, 2**2000, "why", None, None, 0, 1), "9.66e+333 of 2^2000 crash states; why"),
     ],
 )
-def test_what_is_covered_is_said(known: dict[str, Any], said: str) -> None:
+def test_what_is_covered_is_said(known: Certificate, said: str) -> None:
     assert coverage(known) == f"crash interval 3: {said}"

@@ -17,9 +17,13 @@ from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.guests.events import ExplorationEvent
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, target_named
+
+from .conftest import EXPLORED
+from .conftest import interval_report as interval
 
 TARGET = target_named("ext4-current")
 ROOT = {"path": ".", "type": "dir", "mode": 493, "nlink": 2, "inode": 1}
@@ -30,33 +34,12 @@ def observation(*entries: dict[str, Any]) -> dict[str, Any]:
     return {"mount_errno": 0, "tree": [{"xattrs": {}, **ROOT}, *entries], "klog": [], "fsck": None}
 
 
-def interval(*runs: tuple[list[list[int]], Any], **fields: Any) -> dict[str, Any]:
-    """An `interval` event with an outcome for each run: its choices, and what it showed or None for a lost guest."""
-    outcomes = [
-        {"observation": shown, "states": "1", "executions": 1, "choices": choices, "lost": []}
-        | ({} if shown else {"casualty": {"what": "the guest hangs", "console": ""}})
-        for choices, shown in runs
-    ]
-    executions = [(choices, number) for number, (choices, _) in enumerate(runs)]
-    return {
-        **{
-            "event": "interval",
-            "index": 0,
-            "instants": [{"event": 2, "started": 1, "returned": 0}],
-            "states": "2",
-            "covered": "2",
-        },
-        **{"recoveries": len(runs), "remembered": 0, "rechecks": 0, "left_out": None, "reached": None},
-        **{"outcomes": outcomes, "executions": executions, **fields},
-    }
-
-
 class FakeMachine:
     """A machine on which exploring gives these events."""
 
     has_log_disk = False
 
-    def __init__(self, base: Path, *events: dict[str, Any]) -> None:
+    def __init__(self, base: Path, *events: ExplorationEvent) -> None:
         self.base, self.events = base, events
         self.lost: list[LostAtWork] = []
         """Guests that are lost, while it records or after these events."""
@@ -67,11 +50,11 @@ class FakeMachine:
         if self.lost and self.lost[0].during == "run":
             raise GuestLostError(self.lost[0])
 
-    def explore(self, *arguments: object, **options: object) -> Iterator[dict[str, Any]]:
+    def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:
         yield from self.events
         if self.lost:
             raise GuestLostError(self.lost[0])
-        yield {"event": "explored", "seconds": 0.0}
+        yield EXPLORED
 
     def take_lost(self) -> list[LostAtWork]:
         return self.lost
@@ -96,7 +79,7 @@ class RememberingJudge:
 
 def examined(
     folder: Path,
-    *events: dict[str, Any],
+    *events: ExplorationEvent,
     judges: tuple[Judge, ...] = judges_named(["mounts"]),
     lost: LostAtWork | None = None,
 ) -> Examination:
@@ -177,7 +160,12 @@ def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
     settled, looked, both = observation(), RememberingJudge(), LookingJudge()
     other = interval(([], settled), instants=[{"event": 3, "started": 1, "returned": 1}])
     examined(
-        tmp_path, interval(([], settled)), interval(([], settled)), other, interval(([], settled)), judges=(looked,)
+        tmp_path,
+        interval(([], settled)),
+        interval(([], settled)),
+        other,
+        interval(([], settled)),
+        judges=(looked,),
     )
     assert looked.instants == [(1, 0), (1, 1)]
     monkeypatch.setattr(Place, "losses", lambda place, interval: lambda component, version: version)
@@ -202,8 +190,8 @@ def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
     zeros = observation({**FILE, "segments": versions[0]})
     agreeing = interval(([[BELOW + 3, 0]], zeros), within=within)
     assert verdicts(examined(tmp_path, agreeing, WHOLE[1]))[1] is Verdict.HOLDS
-    both = interval(([[BELOW + 3, 0]], zeros), within=within)
-    both["executions"].append(([[BELOW + 3, 1]], 0))
+    executions = [([[BELOW + 3, version]], 0) for version in (0, 1)]
+    both = interval(([[BELOW + 3, 0]], zeros), within=within, executions=executions)
     with pytest.raises(FollowedUpError):
         examined(tmp_path, both, WHOLE[1])
 
@@ -215,7 +203,7 @@ def test_guests_lost_over_the_workload_are_a_finding_without_a_crash_state(tmp_p
     assert result.rulings[CASUALTY_JUDGE].verdict is Verdict.VIOLATED
     (finding,) = result.findings
     assert finding.message == "in 'creat a': the guest hangs"
-    assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.to_json())
+    assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.casualty)
     assert [note.partition(";")[0] for note in result.notes] == [finding.message] * 2
 
 

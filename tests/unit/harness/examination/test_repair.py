@@ -23,8 +23,11 @@ from postcrash.harness.examination.repair import (
     said_repair,
 )
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.guests.events import Executed, ExplorationEvent
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
 from postcrash.targets import TARGETS, BaseImage, target_named
+
+from .conftest import EXPLORED, interval_report
 
 EXT4, JFS, XFS = map(target_named, ("ext4-current", "jfs", "xfs"))
 WORKLOAD = parse_workload("creat a\nfsync a\n", "w")
@@ -125,18 +128,13 @@ class FakeMachine:
         marks = [("started", 0), ("durable",), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
         write_recording(out, base.stat().st_size // 512, json.dumps(metadata), marks)
 
-    def explore(self, source: object, recover: dict[str, Any], *_: object, **__: object) -> Iterator[dict[str, Any]]:
-        outcome = {"observation": self._shown[is_repaired(recover)], "states": "1", "executions": 1}
-        yield {
-            **{"event": "interval", "index": 0, "instants": [{"event": 5, "started": 2, "returned": 2}]},
-            **{"states": "1", "covered": "1", "recoveries": 1, "remembered": 0, "rechecks": 0},
-            **{"left_out": None, "reached": None, "executions": [([], 0)]},
-            "outcomes": [{**outcome, "choices": [], "lost": []}],
-        }
-        yield {"event": "explored", "seconds": 0.0}
+    def explore(self, source: object, recover: dict[str, Any], *_: object, **__: object) -> Iterator[ExplorationEvent]:
+        shown, instants = self._shown[is_repaired(recover)], [{"event": 5, "started": 2, "returned": 2}]
+        yield interval_report(([], shown), instants=instants, states="1", covered="1")
+        yield EXPLORED
 
-    def execute(self, source: object, interval: int, choices: object, recover: dict[str, Any]) -> dict[str, Any]:
-        return {"observation": self._shown[is_repaired(recover)]}
+    def execute(self, source: object, interval: int, choices: object, recover: dict[str, Any]) -> Executed:
+        return Executed(self._shown[is_repaired(recover)], (), None)
 
     def take_lost(self) -> list[Any]:
         return []

@@ -10,6 +10,7 @@ import pytest
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan
+from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
@@ -21,6 +22,8 @@ from postcrash.reports.store.records import Finding, recording_id
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
+
+from ..examination.conftest import interval_report
 
 SPACE = WorkloadSpace(GRAMMARS["ace"], 1)
 CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
@@ -94,7 +97,7 @@ class Pretence:
             )
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
-            result.certificates = [{"index": 0}]
+            result.certificates = [Certificate.of(interval_report(), {})]
             done = FinishedPlan(number, each, path, result)
             yield done
             done.remove()

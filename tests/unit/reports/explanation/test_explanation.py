@@ -9,7 +9,7 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.model import WorkloadError
-from postcrash.reports.consoles import console_file
+from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation import epochs
 from postcrash.reports.explanation.explanation import EVIDENCE_LINES_MAX, Explanation, ExplanationError, explain
 
@@ -170,7 +170,7 @@ def test_many_lost_writes_are_counted(explain_events: Explain) -> None:
             {"observation": {"mount_errno": 117, "tree": [], "klog": [], "fsck": None}},
             "mount failed with EUCLEAN (Structure needs cleaning)",
         ),
-        ({"observation": None, "casualty": {"what": "panic", "console": "Oops"}}, "the guest was lost: panic"),
+        ({"observation": None, "casualty": Casualty("panic", "Oops")}, "the guest was lost: panic"),
         ({"observation": {"tree": 3}}, "the agent's report cannot be read: mount_errno: expected an integer"),
         ({"observation": {"mount_errno": 0, "tree": None, "klog": [], "fsck": {"status": 4, "output": "bad\n"}}}, ""),
     ],
@@ -184,7 +184,7 @@ def test_where_there_is_no_tree_nothing_is_compared(crash: Any, changes: dict[st
 
 def test_fsck_and_console_are_evidence(crash: Any) -> None:
     observation = {**crash.finding.observation, "klog": [], "fsck": {"status": 4, "output": "Inode 12\n"}}
-    lost = {"what": "hang", "console": "a\n" * 100, "stacks": "b\n" * 100}
+    lost = Casualty("hang", "a\n" * 100, "b\n" * 100)
     finding = replace(crash.finding, observation=observation, casualty=lost)
     fsck, stacks, console = explain(finding, crash.recording, crash.base).evidence
     assert (fsck.title, fsck.text) == ("fsck, exit status 4", "Inode 12")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import Verdict
+from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.plain import PlainError
 from postcrash.reports.store.records import (
     Cell,
@@ -85,7 +86,7 @@ def test_a_finding_comes_back(crash: Any) -> None:
 
 
 def test_a_finding_without_an_explanation_comes_back(crash: Any) -> None:
-    finding = replace(crash.finding, explanation=None, observation=None, casualty={"what": "panic", "console": "…"})
+    finding = replace(crash.finding, explanation=None, observation=None, casualty=Casualty("panic", "…"))
     assert Finding.from_json(json.loads(json.dumps(finding.to_json()))) == finding
 
 

@@ -1,0 +1,72 @@
+"""What a verdict rests on, crash interval by crash interval."""
+
+from dataclasses import dataclass, replace
+
+from postcrash.harness.examination.crash_in_recovery import FirstCrash
+from postcrash.harness.guests.events import Count, Execution, Instant, IntervalReport, Reached, Report
+from postcrash.harness.wire import Message, WireError
+from postcrash.reports.store.plain import Json, to_plain
+from postcrash.reports.store.store import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedOutcome(Message):
+    """A distinct observation of a crash interval, and how many crash states lead to it."""
+
+    observation: Report
+    states: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate(Message):
+    """What was run of one crash interval by one kind of recovery, and which outcome each execution had.
+
+    That predicts the outcome of each crash state that it covers. Of a crash within recovery there are counts only.
+    """
+
+    recover: Json
+    index: int
+    instants: tuple[Instant, ...]
+    states: Count
+    covered: Count
+    recoveries: int
+    remembered: int
+    left_out: str | None
+    reached: Reached | None
+    executions: tuple[Execution, ...] = ()
+    outcomes: tuple[CertifiedOutcome, ...] = ()
+    within: FirstCrash | None = None
+
+    @staticmethod
+    def of(report: IntervalReport, recover: Json) -> "Certificate":
+        """The certificate that comes of a crash interval's report."""
+        counts = Certificate(
+            *(recover, report.index, report.instants, report.states, report.covered),
+            *(report.recoveries, report.remembered, report.left_out, report.reached),
+            within=FirstCrash.of(report),
+        )
+        if counts.within is not None:
+            return counts
+        outcomes = tuple(CertifiedOutcome(each.observation, each.states) for each in report.outcomes)
+        return replace(counts, executions=report.executions, outcomes=outcomes)
+
+    def to_wire(self) -> Json:
+        """For the store."""
+        told = {
+            **{"recover": self.recover, "index": self.index, "instants": to_plain(self.instants)},
+            **{"states": str(self.states), "covered": str(self.covered)},
+            **{"recoveries": self.recoveries, "remembered": self.remembered},
+            **{"left_out": self.left_out, "reached": to_plain(self.reached)},
+        }
+        if self.within is not None:
+            return {**told, "within": to_plain(self.within)}
+        outcomes = [{"observation": each.observation, "states": str(each.states)} for each in self.outcomes]
+        return {**told, "executions": self.executions, "outcomes": outcomes}
+
+
+def certificates_of(run: Json) -> list[Certificate]:
+    """Those of a run of the store. Raises `StoreError` if they are not what was put there."""
+    try:
+        return [Certificate.from_wire(wire) for wire in run["certificates"]]
+    except WireError as error:
+        raise StoreError(f"damaged: a run is not what was put there: {error}") from error

@@ -1,0 +1,206 @@
+"""What a crash disk tells of its work: the events of recorders/crashdisk/src/control.rs, which explains the fields."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from postcrash.harness.errors import InfrastructureError, LostAtWork
+from postcrash.harness.wire import Message, WireError
+from postcrash.reports.consoles import Casualty
+from postcrash.reports.store.plain import shown
+from postcrash.reports.store.records import Choices
+
+Report = Any
+"""What the agent said of a recovery, as decoded JSON that `Observation.from_wire` checks. None: the guest was lost."""
+Execution = tuple[Choices, int]
+"""The choices of a recovery, and the number of its outcome."""
+Count = Annotated[int, BeforeValidator(lambda wire: int(wire) if isinstance(wire, str) else wire)]
+"""Decimal text on the wire, as it outgrows what JSON readers take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booted(Message):
+    """The guest is up."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Message):
+    """A recording is made. `failed` is the first operation that returned an error, with the errno."""
+
+    requests: int
+    failed: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Instant(Message):
+    """When a crash comes: just before that event of the recording; what had been started and had returned by then."""
+
+    event: int
+    started: int
+    returned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Message):
+    """What is covered for certain: so many deviations from everything kept and from nothing kept, and random states."""
+
+    all_kept: int | None
+    none_kept: int | None
+    samples: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Message):
+    """A distinct observation of a crash interval, with the number of states and the simplest one that lead to it."""
+
+    observation: Report
+    states: Count
+    executions: int
+    choices: Choices
+    lost: tuple[int, ...]
+    casualty: Casualty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredState(Message):
+    """The crash state that was being recovered when the second crash came, and what its recovery showed."""
+
+    interval: int
+    choices: Choices
+    observation: Report
+
+
+class ExplorationEvent(Message):
+    """Told of an exploration. The last one is `Explored`."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalReport(ExplorationEvent):
+    """What the exploration of one crash interval came to."""
+
+    index: int
+    instants: tuple[Instant, ...]
+    pieces: int
+    components: int
+    states: Count
+    covered: Count
+    contents: Count
+    recoveries: int
+    remembered: int
+    rechecks: int
+    outcomes: tuple[Outcome, ...]
+    executions: tuple[Execution, ...]
+    left_out: str | None
+    reached: Reached | None
+    within: RecoveredState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LostGuest(ExplorationEvent):
+    """A guest was lost over a crash state, which is recovered again in a new one."""
+
+    interval: int
+    choices: Choices
+    what: str
+    console: str
+    stacks: str
+
+    @property
+    def casualty(self) -> Casualty:
+        """Without the crash state."""
+        return Casualty(self.what, self.console, self.stacks)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(ExplorationEvent):
+    """Recoveries so far."""
+
+    recoveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nondeterministic(ExplorationEvent):
+    """Two recoveries of one crash state were observed differently."""
+
+    interval: int
+    choices: Choices
+    first: Report
+    second: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Explored(ExplorationEvent):
+    """The end of an exploration, with the peak memory of the guest and of the crash disk."""
+
+    recoveries: int
+    seconds: float
+    memory_kib: int
+    disk_memory_kib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Executed(Message):
+    """One crash state was recovered."""
+
+    observation: Report
+    choices: Choices
+    casualty: Casualty | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spin(Message):
+    """So long it took to recover a device of the guest's own, and so many entries were seen."""
+
+    seconds: float
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spun(Message):
+    """A `Spin` is done."""
+
+    result: Spin
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Message):
+    """A request failed: by what the user can mend, because two guests were lost over it, or by our own machinery."""
+
+    kind: Literal["input", "lost", "infrastructure"]
+    message: str
+    console: str
+
+
+_KINDS: dict[str, type[Message]] = {
+    "booted": Booted,
+    "recorded": Recorded,
+    "interval": IntervalReport,
+    "lost-guest": LostGuest,
+    "lost-at-work": LostAtWork,
+    "progress": Progress,
+    "nondeterministic": Nondeterministic,
+    "explored": Explored,
+    "executed": Executed,
+    "spun": Spun,
+    "error": Failure,
+}
+
+
+def read_event(line: str) -> Message:
+    """The event in a line of the crash disk's output. Raises InfrastructureError if there is none."""
+    try:
+        wire = json.loads(line)
+        kind = _KINDS[wire.pop("event")]
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise InfrastructureError(f"the crash disk tells of no event that there is: {shown(line)}") from error
+    try:
+        return kind.from_wire(wire)
+    except WireError as error:
+        raise InfrastructureError(f"the crash disk tells of an event that is not whole: {error}") from error

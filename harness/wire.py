@@ -1,0 +1,34 @@
+"""JSON of the crash disk and of the store as dataclasses, checked as it is read."""
+
+from functools import cache
+from typing import Self
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from postcrash.reports.store.plain import shown
+
+
+class WireError(ValueError):
+    """JSON is not what was written; the text names the class, the field, and the offending value."""
+
+
+class Message:
+    """Begins frozen dataclasses whose fields are those of a JSON object."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    @classmethod
+    def from_wire(cls, wire: object) -> Self:
+        """What decoded JSON stands for. Raises `WireError`."""
+        try:
+            return cls._reader().validate_python(wire)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            place = ".".join(map(str, (cls.__name__, *wrong["loc"])))
+            raise WireError(f"{place}: {wrong['msg']}, found {shown(wrong['input'])}") from error
+
+    @classmethod
+    @cache
+    def _reader(cls) -> TypeAdapter[Self]:
+        return TypeAdapter(cls)

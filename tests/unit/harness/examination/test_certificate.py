@@ -1,0 +1,34 @@
+"""Certificates stand in the store as they always did."""
+
+import json
+from typing import Any
+
+import pytest
+
+from postcrash.harness.examination.certificate import Certificate, certificates_of
+from postcrash.reports.store.store import StoreError
+
+from .conftest import interval_report
+
+RECOVER = {"walk": True}
+COUNTS = ["recover", "index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached"]
+REACHED = {"all_kept": 1, "none_kept": None, "samples": 0, "seed": 1}
+WITHIN = {"interval": 3, "choices": [[4, 1]], "observation": {"mount_errno": 0}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [({"reached": REACHED, "left_out": "why"}, ["executions", "outcomes"]), ({"within": WITHIN}, ["within"])],
+)
+def test_a_certificate_comes_back(fields: dict[str, Any], names: list[str]) -> None:
+    certificate = Certificate.of(interval_report(([[0, 1]], {"mount_errno": 0}), states=str(2**70), **fields), RECOVER)
+    wire = json.loads(json.dumps(certificate.to_wire()))
+    assert list(wire) == COUNTS + names
+    assert (wire["states"], wire["instants"]) == (str(2**70), [{"event": 2, "started": 1, "returned": 0}])
+    assert certificates_of({"certificates": [wire]}) == [certificate]
+
+
+def test_a_damaged_certificate_is_one_clear_error() -> None:
+    wire = Certificate.of(interval_report(), RECOVER).to_wire()
+    with pytest.raises(StoreError, match=r"Certificate\.covered: .*found 'few'"):
+        certificates_of({"certificates": [{**wire, "covered": "few"}]})
