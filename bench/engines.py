@@ -57,7 +57,7 @@ def record(machine: Machine, name: str, workload: Workload, out: Path) -> tuple[
 def states_a_second(machine: Machine, name: str, folder: Path) -> float:
     """Crash states recovered by brute force, without running any again."""
     source, _ = record(machine, name, load_workload(EXAMPLE).with_tail(checkpoint=False), folder / f"{name}.pcr")
-    recover = target_named(name).recover_wire(walk=True, fsck=False)
+    recover = target_named(name).recovery(walk=True, fsck=False)
     budget = Budget(STATES, 600)
     events = machine.explore(source, recover, budget, recheck_share=0.0, brute_force=True)
     (end,) = (event for event in events if isinstance(event, Explored))

@@ -78,7 +78,7 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     base = base_image(target, cache_folder() / "bases")
     machine.record(base.path, target.mount_wire(), workload, recording, {})
     started = time.monotonic()
-    recover = target.recover_wire(walk=True, fsck=False)
+    recover = target.recovery(walk=True, fsck=False)
     *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120), memo=False)
     intervals = [event for event in events if isinstance(event, IntervalReport)]
     largest = max(interval.components for interval in intervals)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -28,7 +28,8 @@ from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation
-from postcrash.workloads import GRAMMARS, WorkloadSpace
+from postcrash.targets import RecoveryKind
+from postcrash.workloads import GRAMMARS, Space
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
 P = ParamSpec("P")
@@ -76,7 +77,7 @@ class TimedJudge:
         """See `Judge`."""
         return self.judge.name
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """See `Judge`."""
         return self.judge.wants(recover)
 
@@ -93,7 +94,7 @@ class TimedJudge:
 def plan_on(session: Session, name: str) -> Plan:
     """What a hunt does with each workload."""
     target = session.target(name)
-    kind = target.recover_wire(walk=True, fsck=False)
+    kind = target.recovery(walk=True, fsck=False)
     return outline(session, target, map(CheckerJudge, CHECKERS), (kind,), Exploration())
 
 

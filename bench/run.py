@@ -60,7 +60,7 @@ def busiest(source: Source) -> int:
 
 def explore(machine: Machine, target: Target, source: Source, states: int) -> tuple[float, int]:
     """States a second over `states` crash states of the busiest interval, and the guest's peak memory in KiB."""
-    recover = target.recover_wire(walk=True, fsck=False)
+    recover = target.recovery(walk=True, fsck=False)
     events = machine.explore(
         source, recover, Budget(states, 3600), recheck_share=0, brute_force=True, intervals=[busiest(source)]
     )
@@ -91,7 +91,7 @@ class Bench:
         with self.recorded(name) as (target, source):
             plain = self.folder / f"{name}.plain"
             materialise(source, plain)
-            recover = target.recover_wire(walk=True, fsck=False)
+            recover = target.recovery(walk=True, fsck=False)
             rates: list[tuple[float, float]] = []
             with Machine(replace(self.settings, plain_disk=plain), 0) as machine:
                 machine.spin("/dev/ubda", recover, 10)

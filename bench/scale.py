@@ -106,7 +106,7 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
         machine.record(base.path, target.mount_wire(), workload(shape.commits), short, {})
         recording = Recording(short)
         write_recording(path, recording.disk_sectors, "{}", lengthened(recording, base.path, shape))
-        recover = target.recover_wire(walk=True, fsck=False)
+        recover = target.recovery(walk=True, fsck=False)
         intervals = in_flight_max = 0
         complete = True
         for event in machine.explore(Source(path, base.path, "cache"), recover, BUDGET, memo=False):

@@ -1,7 +1,6 @@
 """A plan whose workload is still to be put in: the same for every workload of a hunt, a corpus or a comparison."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
@@ -9,14 +8,14 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
-from postcrash.targets import Target
+from postcrash.targets import RecoveryKind, Target
 
 
 def outline(
     session: Session,
     target: Target,
     judges: Iterable[Judge],
-    recoveries: Sequence[dict[str, Any]],
+    recoveries: Sequence[RecoveryKind],
     how: Exploration,
     kernel: Kernel | None = None,
 ) -> Plan:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -33,6 +32,7 @@ from postcrash.targets import (
     TARGETS,
     BaseImage,
     BaseImageError,
+    RecoveryKind,
     Target,
     TargetFileError,
     UnknownTargetError,
@@ -160,7 +160,7 @@ class Session:
         except BaseImageError as error:
             raise InfrastructureError(str(error)) from error
 
-    def require(self, target: Target, recoveries: Sequence[dict[str, Any]]) -> None:
+    def require(self, target: Target, recoveries: Sequence[RecoveryKind]) -> None:
         """The guest's kernel must have the target's file system, and the guest the programs that recoveries take."""
         if not has_file_system(self.kernel, target.fstype):
             raise UsageError(
@@ -169,9 +169,9 @@ class Session:
             )
         self.require_programs(target, self.kernel, recoveries)
 
-    def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[dict[str, Any]]) -> None:
+    def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[RecoveryKind]) -> None:
         """Guests with `kernel` must have the programs that the target's recoveries take."""
-        run = [recover.get(name) for recover in recoveries for name in ("repair", "fsck")]
+        run = [command for recover in recoveries for command in (recover.repair, recover.fsck)]
         for program in dict.fromkeys(command[0] for command in (target.helper, *run) if command):
             if not has_program(self.root_of(kernel), program):
                 raise InfrastructureError(

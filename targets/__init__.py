@@ -9,6 +9,7 @@ from postcrash.targets.catalogue import (
     load_target,
     target_named,
 )
+from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule
 from postcrash.targets.target import Target
 
@@ -17,6 +18,7 @@ __all__ = [
     "TARGETS",
     "BaseImage",
     "BaseImageError",
+    "RecoveryKind",
     "Rule",
     "Target",
     "TargetFileError",

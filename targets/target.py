@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule, Text, Words
 
 Command = Annotated[Words, Field(min_length=1)]
@@ -63,30 +64,27 @@ class Target:
         """The mount as the crash disk process takes it."""
         return self._mount(self.options)
 
-    def recover_wire(
+    def recovery(
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
-    ) -> dict[str, Any]:
-        """A recovery as the crash disk process takes it: repair, mount, report the tree, use what is there, run fsck.
-
-        Without `repair` it is mounted alone, unless nothing mounts without one.
-        """
+    ) -> RecoveryKind:
+        """A kind of recovery. Without `repair` it is mounted alone, unless nothing mounts without one."""
         options = ",".join(filter(None, (self.options, self.recover_options)))
-        return {
-            "mount": self._mount(options),
-            "walk": walk,
-            "map": not self.checks_data,
-            "use_after": use,
-            "fsck": [*self.fsck, device] if fsck and self.fsck else [],
-            **({"repair": [*self.repair, device]} if self.repair and (repair or self.needs_repair) else {}),
-        }
+        return RecoveryKind(
+            mount=self._mount(options),
+            walk=walk,
+            map=not self.checks_data,
+            use_after=use,
+            fsck=(*self.fsck, device) if fsck and self.fsck else (),
+            repair=(*self.repair, device) if self.repair and (repair or self.needs_repair) else (),
+        )
 
     def _mount(self, options: str) -> dict[str, Any]:
         helper = {"helper": self.helper} if self.helper else {}
         return {"fstype": self.fstype, "options": options, **helper}
 
-    def read_wire(self) -> dict[str, Any]:
+    def reading(self) -> RecoveryKind:
         """A recovery that reports the tree with every file read through the guest's kernel."""
-        return {**self.recover_wire(walk=True, fsck=False), "map": False}
+        return self.recovery(walk=True, fsck=False).by_kernel()
 
     def digest(self) -> str:
         """SHA-256 of everything that shapes a run on this target."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 from rich.console import Console
@@ -22,7 +21,7 @@ from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.repair import is_repaired, said_repair
+from postcrash.harness.examination.repair import said_repair
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
@@ -35,7 +34,7 @@ from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.store.records import standing_json
-from postcrash.targets import Target
+from postcrash.targets import RecoveryKind, Target
 
 UNTESTED = "–"
 """In place of a verdict's symbol, where no crash state put the question."""
@@ -190,12 +189,12 @@ def _to_json(result: Examination, about: dict[str, Statements]) -> dict[str, obj
 def _interval(certificate: Certificate) -> dict[str, object]:
     kept = ("index", "instants", "states", "covered", "recoveries", "remembered", "reached", "left_out")
     wire, recover = certificate.to_wire(), certificate.recover
-    return {"kind": kind_of(recover), "repaired": is_repaired(recover), **{name: wire[name] for name in kept}}
+    return {"kind": kind_of(recover), "repaired": recover.is_repaired, **{name: wire[name] for name in kept}}
 
 
-def _kind(recover: dict[str, Any]) -> str:
+def _kind(recover: RecoveryKind) -> str:
     """For people."""
-    return f"{kind_of(recover)} after {said_repair(recover)}" if is_repaired(recover) else kind_of(recover)
+    return f"{kind_of(recover)} after {said_repair(recover)}" if recover.is_repaired else kind_of(recover)
 
 
 def _print(plan: Plan, result: Examination, expected: Expectation) -> None:

@@ -22,6 +22,7 @@ from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, History, Observation, ObservationError, Verdict, parse_workload, worst
 from postcrash.reports.store.records import Finding
+from postcrash.targets import RecoveryKind
 
 
 @click.command()
@@ -104,7 +105,7 @@ def _judge(session: Session, machine: Machine, under: Source | None, finding: Fi
 
 
 def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
-    executed = machine.execute(source, finding.interval, finding.choices, finding.recover)
+    executed = machine.execute(source, finding.interval, finding.choices, RecoveryKind.from_wire(finding.recover))
     if executed.casualty is not None:
         return Verdict.UNDECIDED if judge else Verdict.VIOLATED, executed.casualty.what
     if judge is None:

@@ -70,7 +70,7 @@ def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) ->
     # There is none before the set-up is durable. The last one ends where the recording does.
     known = intervals(recorded, plan.base.path, plan.how.model)
     finding = Finding(
-        id=plan.finding_id(CASUALTY_JUDGE, message, {}, within_recovery=False),
+        id=plan.finding_id(CASUALTY_JUDGE, message, None, within_recovery=False),
         checker=CASUALTY_JUDGE,
         message=message,
         target=plan.target.name,

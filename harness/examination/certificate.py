@@ -7,6 +7,7 @@ from postcrash.harness.guests.events import Count, Execution, Instant, IntervalR
 from postcrash.harness.wire import Message, WireError
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.store import StoreError
+from postcrash.targets import RecoveryKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Certificate(Message):
     That predicts the outcome of each crash state that it covers. Of a crash within recovery there are counts only.
     """
 
-    recover: Json
+    recover: RecoveryKind
     index: int
     instants: tuple[Instant, ...]
     states: Count
@@ -38,7 +39,7 @@ class Certificate(Message):
     within: FirstCrash | None = None
 
     @staticmethod
-    def of(report: IntervalReport, recover: Json) -> "Certificate":
+    def of(report: IntervalReport, recover: RecoveryKind) -> "Certificate":
         """The certificate that comes of a crash interval's report."""
         counts = Certificate(
             *(recover, report.index, report.instants, report.states, report.covered),
@@ -53,7 +54,7 @@ class Certificate(Message):
     def to_wire(self) -> Json:
         """For the store."""
         told = {
-            **{"recover": self.recover, "index": self.index, "instants": to_plain(self.instants)},
+            **{"recover": self.recover.to_wire(), "index": self.index, "instants": to_plain(self.instants)},
             **{"states": str(self.states), "covered": str(self.covered)},
             **{"recoveries": self.recoveries, "remembered": self.remembered},
             **{"left_out": self.left_out, "reached": to_plain(self.reached)},

@@ -42,7 +42,7 @@ def certify(
         certificate = chance.choice(covered)
         interval = known[certificate.index]
         choices, predicted = _covered_state(certificate, interval, chance)
-        executed = machine.execute(source, interval.index, choices, {**certificate.recover, "map": False})
+        executed = machine.execute(source, interval.index, choices, certificate.recover.by_kernel())
         yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
 
 

@@ -76,7 +76,7 @@ class Confirmation:
 
     def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
         """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
-        recover = {**witness.recover, "map": False}
+        recover = witness.recover.by_kernel()
         again = self._machine.execute(self._source, witness.interval, witness.choices, recover)
         if again.observation is None or again.observation["mount_errno"]:
             return Verdict.VIOLATED if again.observation else Verdict.UNDECIDED
@@ -130,7 +130,7 @@ class Confirmation:
 
     def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
         """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""
-        recover = {**witness.recover, "map": False}
+        recover = witness.recover.by_kernel()
         again = self._machine.execute(source, witness.interval, witness.choices, recover)
         if again.observation is None:
             return None
@@ -164,7 +164,7 @@ class Confirmation:
             returned=witness.returned,
             observation=witness.observation,
             casualty=witness.casualty,
-            recover=witness.recover,
+            recover=witness.recover.to_wire(),
             guest=plan.guest,
         )
         return replace(finding, explanation=explain(finding, place.recording, place.base))

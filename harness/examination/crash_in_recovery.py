@@ -22,6 +22,7 @@ from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store
+from postcrash.targets import RecoveryKind
 
 MESSAGE = "after a crash within recovery: "
 """Begins the message of a finding of a judge that looks at one recovery at a time."""
@@ -35,9 +36,9 @@ class SameRecovery:
     name = recovery.NAME
     version = ""
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """Trees are compared."""
-        return bool(recover["walk"])
+        return recover.walk
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ def record_recovery(
     crashed: FirstCrash,
     choices: Choices,
     out: Path,
-    recover: dict[str, Any],
+    recover: RecoveryKind,
     history: History,
 ) -> Source:
     """Recover the state for real, with the `choices` of a crash within; what the recovery wrote goes to `out`.
@@ -144,17 +145,17 @@ def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source |
 def judge_again(machine: Machine, under: Source, finding: Finding) -> SameRecovery:
     """The judge of a finding of `SameRecovery`."""
     _, interval, choices = parse_state_id(finding.base)
-    return judge_of(machine, under, interval, choices, finding.recover)
+    return judge_of(machine, under, interval, choices, RecoveryKind.from_wire(finding.recover))
 
 
 def judge_of(
-    machine: Machine, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: dict[str, Any]
+    machine: Machine, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: RecoveryKind
 ) -> SameRecovery:
     """The judge of crashes within the recovery of that state, which is recovered for it, files read by the kernel.
 
     GuestLostError if that takes the guest with it: it did not when the crashes were explored.
     """
-    first = machine.execute(source, interval, choices, {**recover, "map": False})
+    first = machine.execute(source, interval, choices, recover.by_kernel())
     if first.casualty is not None:
         lost = first.casualty
         raise GuestLostError(LostAtWork("recovery", lost.what, lost.console, lost.stacks, started=0, returned=0))

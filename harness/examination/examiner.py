@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
@@ -36,6 +35,7 @@ from postcrash.harness.guests.events import (
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.model import History, Verdict
 from postcrash.reports.store.records import recording_id, state_id
+from postcrash.targets import RecoveryKind
 
 
 def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
@@ -135,17 +135,17 @@ class _Examiner:
                 self._result.findings.append(confirmation.finding(CASUALTY_JUDGE, message, witness, self._place))
         return self._result
 
-    def _depth(self, recover: dict[str, Any]) -> int:
+    def _depth(self, recover: RecoveryKind) -> int:
         """What fsck says of a file system is asked of the states of the run: it takes far longer than recovery."""
-        return self._plan.how.depth if recover["walk"] else 1
+        return self._plan.how.depth if recover.walk else 1
 
-    def _undecided(self, recover: dict[str, Any], reason: str) -> None:
+    def _undecided(self, recover: RecoveryKind, reason: str) -> None:
         """Not every state was looked at by those who judge recoveries of this kind."""
         names = [judge.name for judge in self._plan.judges if judge.wants(recover)]
         for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
             self._result.rulings[name].undecided(reason)
 
-    def _event(self, event: ExplorationEvent, recover: dict[str, Any], before: int) -> None:
+    def _event(self, event: ExplorationEvent, recover: RecoveryKind, before: int) -> None:
         match event:
             case IntervalReport():
                 self._interval(event, recover)
@@ -161,7 +161,7 @@ class _Examiner:
                 for ruling in self._result.rulings.values():
                     ruling.undecided(reason)
 
-    def _interval(self, told: IntervalReport, recover: dict[str, Any]) -> None:
+    def _interval(self, told: IntervalReport, recover: RecoveryKind) -> None:
         shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)
         report, crashed = replace(told, outcomes=tuple(shared)), FirstCrash.of(told)
         self._result.count(report)
@@ -182,7 +182,7 @@ class _Examiner:
             self._undecided(recover, f"{place}{coverage(report)}")
 
     def _same_recovery(
-        self, report: IntervalReport, within: RecoveredState, history: History, recover: dict[str, Any]
+        self, report: IntervalReport, within: RecoveredState, history: History, recover: RecoveryKind
     ) -> None:
         """Compare every recovery after a crash within the one that `report` is about with what that one showed.
 
@@ -202,7 +202,7 @@ class _Examiner:
         interval: int,
         outcome: Outcome,
         histories: Sequence[History],
-        recover: dict[str, Any],
+        recover: RecoveryKind,
         judges: Sequence[Judge],
         crashed: FirstCrash | None,
     ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Protocol
 
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
 from postcrash.checkers.boots import why_no_boot
@@ -12,7 +12,7 @@ from postcrash.harness.examination.repair import Recovery, ways
 from postcrash.model import History, Observation, ObservationError, Verdict
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties import HOTDEP13, PROPERTIES, Property
-from postcrash.targets import Target
+from postcrash.targets import RecoveryKind, Target
 
 WALK, FSCK, USE = KINDS = ("walk", "fsck", "use")
 """The kinds of recovery, by what each does besides mounting."""
@@ -43,7 +43,7 @@ class Judge(Protocol):
         """Short and unique, as in tables and findings."""
         ...
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """Whether recoveries of this kind show what the judge looks at."""
         ...
 
@@ -74,9 +74,9 @@ class PropertyJudge:
         """The property's."""
         return self.subject.name
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """Properties look at the tree."""
-        return bool(recover["walk"])
+        return recover.walk
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -130,9 +130,9 @@ class CheckerJudge:
         """The checker's."""
         return self.checker.name
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """See `Judge`."""
-        return all(recover.get(part) for part in self.checker.looks_at)
+        return all(getattr(recover, part) for part in self.checker.looks_at)
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class CheckerJudge:
 
 def recoveries_for(
     judges: Iterable[Judge], target: Target, recovery: Recovery = "mount", only: Collection[str] = KINDS
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[RecoveryKind, ...]:
     """The kinds of recovery that show what `judges` look at, of those that `kind_of` calls by a name in `only`.
 
     Each is explored on its own, so that what one reads decides nothing for the others.
@@ -182,24 +182,24 @@ def is_shown(judge: Judge, target: Target, recovery: Recovery = "mount") -> bool
     return any(map(judge.wants, _kinds(target, recovery)))
 
 
-def _kinds(target: Target, recovery: Recovery) -> list[dict[str, Any]]:
+def _kinds(target: Target, recovery: Recovery) -> list[RecoveryKind]:
     return [kind for repair in ways(target, recovery) for kind in _kinds_of(target, repair)]
 
 
-def _kinds_of(target: Target, repair: bool) -> list[dict[str, Any]]:
-    walk = target.recover_wire(walk=True, fsck=False, repair=repair)
-    fsck = [target.recover_wire(walk=False, fsck=True, repair=repair)] if target.fsck else []
-    return [walk, *fsck, target.recover_wire(walk=False, fsck=False, use=True, repair=repair)]
+def _kinds_of(target: Target, repair: bool) -> list[RecoveryKind]:
+    walk = target.recovery(walk=True, fsck=False, repair=repair)
+    fsck = [target.recovery(walk=False, fsck=True, repair=repair)] if target.fsck else []
+    return [walk, *fsck, target.recovery(walk=False, fsck=False, use=True, repair=repair)]
 
 
-def tree_recoveries(target: Target, recovery: Recovery) -> tuple[dict[str, Any], ...]:
+def tree_recoveries(target: Target, recovery: Recovery) -> tuple[RecoveryKind, ...]:
     """The kinds of recovery that show the tree."""
-    return tuple(kind for kind in _kinds(target, recovery) if kind["walk"])
+    return tuple(kind for kind in _kinds(target, recovery) if kind.walk)
 
 
-def kind_of(recover: dict[str, Any]) -> str:
+def kind_of(recover: RecoveryKind) -> str:
     """What a kind of recovery does after mounting, in a word."""
-    return FSCK if recover["fsck"] else USE if recover["use_after"] else WALK
+    return FSCK if recover.fsck else USE if recover.use_after else WALK
 
 
 def all_judges() -> tuple[Judge, ...]:

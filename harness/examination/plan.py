@@ -3,18 +3,17 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
 from postcrash.reports.store.records import finding_id
-from postcrash.targets import BaseImage, Target
+from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to examine. `recoveries` are the kinds of recovery, in the wire's form; each is explored on its own.
+    """What to examine. `recoveries` are the kinds of recovery; each is explored on its own.
 
     `kernel` is the name of the guest's kernel for people. `guest` is the digest of the guest, which tells it from
     another one with that name (`guest_digest`).
@@ -26,7 +25,7 @@ class Plan:
     guest: str
     workload: Workload
     judges: tuple[Judge, ...]
-    recoveries: tuple[dict[str, Any], ...]
+    recoveries: tuple[RecoveryKind, ...]
     how: Exploration
     findings_max: int = 1
     """For each judge."""
@@ -46,14 +45,15 @@ class Plan:
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def finding_id(self, judge: str, message: str, recover: dict[str, Any], *, within_recovery: bool) -> str:
+    def finding_id(self, judge: str, message: str, recover: RecoveryKind | None, *, within_recovery: bool) -> str:
         """The id of what `judge` says of a state that was recovered by `recover`: the same in every run.
 
-        So it does not depend on budget and seed, and not on our own code.
+        So it does not depend on budget and seed, and not on our own code. Of a run itself there is no recovery.
         """
+        wire = recover.by_kernel().to_wire() if recover else {"map": False}
         parts = (
             *(self.target.name, json.dumps(self.target.mount_wire()), self.base.id, self.kernel, self.guest),
             *(self.workload.to_text(), self.how.model, self.how.recorder, str(self.how.held)),
-            *(json.dumps({**recover, "map": False}, sort_keys=True), str(within_recovery), judge, message),
+            *(json.dumps(wire, sort_keys=True), str(within_recovery), judge, message),
         )
         return finding_id(parts)

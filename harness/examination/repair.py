@@ -5,12 +5,13 @@ repair is therefore mounted alone once more, and the finding says what the judge
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Literal
 
 from postcrash.harness.errors import UsageError
 from postcrash.reports.store.records import Finding
-from postcrash.targets import Target
+from postcrash.targets import RecoveryKind, Target
 
 Recovery = Literal["mount", "repair", "both"]
 RECOVERIES: dict[Recovery, str] = {
@@ -32,25 +33,20 @@ def ways(target: Target, recovery: Recovery) -> list[bool]:
     return {"mount": [False], "repair": [True], "both": [False, True]}[recovery]
 
 
-def is_repaired(recover: dict[str, Any]) -> bool:
-    """Whether a program runs before the mount."""
-    return bool(recover.get("repair"))
-
-
-def mounted_alone(recover: dict[str, Any], target: Target) -> dict[str, Any] | None:
+def mounted_alone(recover: RecoveryKind, target: Target) -> RecoveryKind | None:
     """The same recovery without the repair; None where there was none, or where nothing mounts without one."""
-    if target.needs_repair or not is_repaired(recover):
+    if target.needs_repair or not recover.repair:
         return None
-    return {name: value for name, value in recover.items() if name != "repair"}
+    return replace(recover, repair=())
 
 
-def said_repair(recover: dict[str, Any]) -> str:
+def said_repair(recover: RecoveryKind) -> str:
     """The program that runs before the mount, with its options: `e2fsck -p`."""
-    program, *arguments = recover["repair"][:-1]  # without the device
+    program, *arguments = recover.repair[:-1]  # without the device
     return " ".join([PurePath(program).name, *arguments])
 
 
 def is_found_alone(name: str, findings: Sequence[Finding]) -> bool:
     """Whether mounting alone has a finding of the judge `name`, or, as no tree is there to judge, of `mounts`."""
-    alone = [finding for finding in findings if not is_repaired(finding.recover)]
+    alone = [finding for finding in findings if not finding.is_repaired]
     return any(finding.checker in (name, "mounts") for finding in alone)

@@ -8,12 +8,12 @@ from postcrash._core import Interval
 from postcrash.harness.examination.certificate import Certificate, certificates_of
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.examination.repair import is_repaired
 from postcrash.harness.guests.events import IntervalReport, Outcome, Report
 from postcrash.model import History, Verdict, Workload, worst
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, Simplicity, simplicity
+from postcrash.targets import RecoveryKind
 
 
 @dataclass(slots=True)
@@ -69,14 +69,16 @@ class Witness:
     returned: int
     lost: tuple[int, ...]
     torn: int
-    recover: Json
+    recover: RecoveryKind
     observation: Report
     casualty: Casualty | None
     crashed: FirstCrash | None = None
     """The state that was being recovered, if the crash came within its recovery."""
 
     @staticmethod
-    def of(interval: int, outcome: Outcome, history: History, recover: Json, crashed: FirstCrash | None) -> "Witness":
+    def of(
+        interval: int, outcome: Outcome, history: History, recover: RecoveryKind, crashed: Crashed | None
+    ) -> "Witness":
         """The simplest crash state that led to an outcome of a crash interval, at the instant of `history`."""
         return Witness(
             interval=interval,
@@ -94,7 +96,7 @@ class Witness:
     @property
     def is_repaired(self) -> bool:
         """Whether a program ran before the mount."""
-        return is_repaired(self.recover)
+        return self.recover.is_repaired
 
     @property
     def simplicity(self) -> tuple[bool, Simplicity]:

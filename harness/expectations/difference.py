@@ -21,6 +21,7 @@ from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import Entry, History, Observation, Verdict, Workload
 from postcrash.model.agreement import is_version_of
+from postcrash.targets import RecoveryKind
 
 PREFIX = "same-as:"
 """Begins the names of these judges, before what they compare with."""
@@ -109,8 +110,8 @@ class _Collector:
     version = ""
     depends_on = INSTANT
 
-    def wants(self, recover: dict[str, object]) -> bool:
-        return bool(recover["walk"])
+    def wants(self, recover: RecoveryKind) -> bool:
+        return recover.walk
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         self.shown.add(history, observation)
@@ -158,9 +159,9 @@ class DifferenceJudge:
         plan = self.reference.plan
         return f"{plan.guest} {plan.target.digest()} {plan.base.id}"
 
-    def wants(self, recover: dict[str, object]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         """It looks at the tree."""
-        return bool(recover["walk"])
+        return recover.walk
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         """See `Judge`."""

@@ -33,7 +33,7 @@ def opened(session: Session, expected: Expectation, target: Target, how: Explora
 @contextmanager
 def judges_of(session: Session, finding: Finding, target: Target, how: Exploration) -> Iterator[tuple[Judge, ...]]:
     """The judge that a finding names; none where it is about lost guests or about two recoveries."""
-    name, how = finding.checker, replace(how, recovery="both" if finding.recover.get("repair") else "mount")
+    name, how = finding.checker, replace(how, recovery="both" if finding.is_repaired else "mount")
     if name in (CASUALTY_JUDGE, SameRecovery.name):
         yield ()
     elif name.startswith(PREFIX):

@@ -12,14 +12,14 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.repair import ONLY_REPAIRED, is_repaired
+from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
 from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.spare import Spare
 from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
-from postcrash.targets import BaseImage, Target
+from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,14 @@ def plan_of(
     Nothing is recovered where guests were lost while they ran the workload: to run it is enough.
     """
     below, metadata = state_below(finding), recorded_how(store, finding)
-    kinds: tuple[dict[str, Any], ...] = ()
+    kinds: tuple[RecoveryKind, ...] = ()
     if not finding.is_of_run:
-        recover = finding.recover
-        walk, fsck, use = recover["walk"], bool(recover["fsck"]), recover["use_after"]
-        ways = (False, True) if finding.message.endswith(ONLY_REPAIRED) else (is_repaired(recover),)
-        kinds = tuple(target.recover_wire(walk=walk, fsck=fsck, use=use, repair=repair) for repair in ways)
+        known = RecoveryKind.from_wire(finding.recover)
+        ways = (False, True) if finding.message.endswith(ONLY_REPAIRED) else (known.is_repaired,)
+        kinds = tuple(
+            target.recovery(walk=known.walk, fsck=bool(known.fsck), use=known.use_after, repair=repair)
+            for repair in ways
+        )
     return Plan(
         target=target,
         base=base,

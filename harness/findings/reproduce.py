@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from postcrash._core import DeviceModel, Interval, Recording
-from postcrash.harness.examination.repair import is_repaired
 from postcrash.harness.findings.symptom import objects, symptom
 from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
@@ -37,7 +36,7 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)
     observation = None if finding.observation is None else Observation.from_wire(finding.observation)
-    found = symptom(finding.checker, history, observation, repaired=is_repaired(finding.recover))
+    found = symptom(finding.checker, history, observation, repaired=finding.is_repaired)
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
         [*_flakey(finding, history, observation), *_logged(finding, recording, interval)]

@@ -43,6 +43,7 @@ from postcrash.harness.guests.kernel import is_static
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.reports.store.plain import Json, shown
+from postcrash.targets import RecoveryKind
 
 M = TypeVar("M", bound=Message)
 _TERMINATION_TIMEOUT_S = 5
@@ -205,7 +206,7 @@ class Machine:
             shutil.copyfile(self._log, log)
 
     def record_recovery(
-        self, image: Path, recover: Json, out: Path, started: int, returned: int, metadata: Json
+        self, image: Path, recover: RecoveryKind, out: Path, started: int, returned: int, metadata: Json
     ) -> None:
         """Recover the disk `image` and write what the recovery wrote to the recording `out`.
 
@@ -215,7 +216,7 @@ class Machine:
             *(Recorded, "record-recovery"),
             base=str(image.absolute()),
             out=str(out.absolute()),
-            recover=recover,
+            recover=recover.to_wire(),
             marks={"started": started, "returned": returned},
             metadata=json.dumps(metadata),
         )
@@ -223,7 +224,7 @@ class Machine:
     def explore(
         self,
         source: Source,
-        recover: Json,
+        recover: RecoveryKind,
         budget: Budget,
         *,
         recheck_share: float = 0.02,
@@ -244,7 +245,7 @@ class Machine:
         told = self._told(
             "explore",
             **source.to_wire(),
-            recover=recover,
+            recover=recover.to_wire(),
             recoveries_max=budget.recoveries,
             seconds_max=budget.seconds,
             bound=budget.bound,
@@ -261,13 +262,17 @@ class Machine:
             if isinstance(event, Explored):
                 return
 
-    def execute(self, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: Json) -> Executed:
+    def execute(
+        self, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: RecoveryKind
+    ) -> Executed:
         """Recover one crash state."""
-        return self._ask(Executed, "execute", **source.to_wire(), interval=interval, choices=choices, recover=recover)
+        return self._ask(
+            Executed, "execute", **source.to_wire(), interval=interval, choices=choices, recover=recover.to_wire()
+        )
 
-    def spin(self, device: str, recover: Json, count: int) -> Spin:
+    def spin(self, device: str, recover: RecoveryKind, count: int) -> Spin:
         """Recover the guest's own `device` `count` times."""
-        return self._ask(Spun, "spin", device=device, recover=recover, count=count).result
+        return self._ask(Spun, "spin", device=device, recover=recover.to_wire(), count=count).result
 
     def _ask(self, answer: type[M], request: str, **fields: object) -> M:
         told = self._told(request, **fields)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
@@ -18,8 +17,8 @@ from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
 from postcrash.reports.store.records import Finding
-from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
-from postcrash.targets import TARGETS, Target
+from postcrash.reports.tables.corpus import Column, Objection, Result
+from postcrash.targets import TARGETS, RecoveryKind, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
 
@@ -98,7 +97,7 @@ def answer(
     return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))
 
 
-def _recoveries(target: Target, question: CorpusQuestion) -> tuple[dict[str, Any], ...]:
+def _recoveries(target: Target, question: Question) -> tuple[RecoveryKind, ...]:
     judges, how = question.expected.judges(target, question.how.model), question.how
     return recoveries_for(judges, target, how.recovery, question.kinds)
 

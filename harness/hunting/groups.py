@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.examination.repair import is_repaired
-from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
+from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt import NAMES_MAX, Group
@@ -47,7 +46,7 @@ def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) ->
         if least is None:
             found["", str(number), (), False] = told
             continue
-        key = (least.checker, least.workload_text, cause_of(least).lost, is_repaired(least.recover))
+        key = (least.checker, least.workload_text, cause_of(least).lost, least.is_repaired)
         known = found.setdefault(key, told)
         if known is not told:
             known.causes += told.causes

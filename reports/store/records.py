@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
@@ -118,9 +118,9 @@ class Finding:
     torn: int
     started: int
     returned: int
-    observation: dict[str, Any] | None
+    observation: Json | None
     casualty: Casualty | None
-    recover: dict[str, Any]
+    recover: Json
     explanation: Explanation | None = None
     minimal: str | None = None
     guest: str = ""
@@ -129,6 +129,11 @@ class Finding:
     def is_of_run(self) -> bool:
         """Whether the guests were lost while they ran the workload: there is no crash state."""
         return not self.recover
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a program ran before the mount."""
+        return bool(self.recover.get("repair"))
 
     def to_json(self) -> Json:
         """As decoded JSON."""

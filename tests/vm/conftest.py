@@ -18,7 +18,7 @@ from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
-from postcrash.targets import Target, base_image, target_named
+from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 SUITE = "bookworm"
 SERIES = "6.1."
@@ -41,9 +41,9 @@ class RecordedWorkload:
     workload: Workload
     source: Source
 
-    def recover(self) -> dict[str, Any]:
+    def recover(self) -> RecoveryKind:
         """A recovery that reads every file through the guest's kernel: each outcome is one observation."""
-        return self.target.read_wire()
+        return self.target.reading()
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def test_what_is_written_goes_between_old_files(machine: Machine, settings: Mach
     assert writes[1] > writes[0] + 9, "gaps are of 100 KiB"
     source = Source(out, aged.path, "cache")
     last = intervals(Recording(out), aged.path, "cache")[-1].index
-    shown = Observation.from_wire(machine.execute(source, last, [], target.read_wire()).observation)
+    shown = Observation.from_wire(machine.execute(source, last, [], target.reading()).observation)
     assert list(shown.tree.paths()) == [".", "A"]
     assert shown.tree["A"].segments == simulate(workload)[-1]["A"].segments
     too_much = WorkloadBuilder().begin().creat("A").append("A", 6 << 20).sync().build("too-much")

@@ -99,7 +99,7 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
     )
     recorded = record("ext4-current", workload, "lying")
     *_, interval = intervals(Recording(recorded.source.recording), recorded.source.base, "lying")
-    recover = recorded.target.recover_wire(walk=False, fsck=True)
+    recover = recorded.target.recovery(walk=False, fsck=True)
     history, chance, messages = History(workload, interval.started, interval.returned), random.Random(1), []
     for _ in range(40):
         state = [(number, chance.randrange(len(found[2]))) for number, found in enumerate(interval.components)]
@@ -113,6 +113,6 @@ def test_fsck_finds_what_a_lying_drive_does(machine: Machine, record: Record) ->
 
 def test_fsck_that_is_content_says_nothing(machine: Machine, record: Record) -> None:
     recorded = record("btrfs", WorkloadBuilder().begin().mkdir("D").build("w").with_tail())
-    recover = recorded.target.recover_wire(walk=False, fsck=True)
+    recover = recorded.target.recovery(walk=False, fsck=True)
     observation = machine.execute(recorded.source, 0, [], recover).observation
     assert observation["fsck"] == {"status": 0, "output": ""}

@@ -86,7 +86,7 @@ def test_mapped_contents_are_those_that_the_kernel_reads(machine: Machine, recor
         kept = tuple(op for op in workload.ops if op.word != "fallocate")  # no extents, no fallocate
         workload = replace(workload, ops=kept)
     recorded = record(target, workload)
-    mapped = {**recorded.recover(), "map": True}
+    mapped = replace(recorded.recover(), map=True)
     read = intervals_of(explored(machine, recorded))
     looked_up = intervals_of(explored(machine, recorded, recover=mapped))
     for by_kernel, by_host in zip(read, looked_up, strict=True):
@@ -102,7 +102,7 @@ def test_loose_blocks_cost_next_to_nothing(machine: Machine, record: Record, tar
         builder.write("A", 8192 * block, 4096)
     workload = builder.build("loose").with_tail()
     recorded = record(target, workload)
-    events = explored(machine, recorded, recover={**recorded.recover(), "map": True}, memo=False)
+    events = explored(machine, recorded, recover=replace(recorded.recover(), map=True), memo=False)
     (loose,) = (i for i in intervals_of(events) if LOOSE_BLOCKS <= i.components <= LOOSE_BLOCKS + 1)
     assert loose.covered == loose.states >= 2**LOOSE_BLOCKS
     assert sum(interval.recoveries for interval in intervals_of(events)) <= 150
@@ -126,7 +126,7 @@ def test_a_spool_of_hundreds_of_files_is_explored_whole(machine: Machine, record
     for number in range(FILES):
         builder.creat(f"spool/{number}").write(f"spool/{number}", 0, 4096)
     recorded = record(target, builder.sync().build("spool"))
-    recover = recorded.target.recover_wire(walk=True, fsck=False)
+    recover = recorded.target.recovery(walk=True, fsck=False)
     intervals = intervals_of(explored(machine, recorded, recover=recover, memo=False))
     assert max(interval.components for interval in intervals) >= blocks
     assert all(interval.left_out is None for interval in intervals)
@@ -139,6 +139,6 @@ def test_reading_ahead_less_changes_no_outcome(machine: Machine, record: Record)
     recorded = record(target, WORKLOADS[0])
     outcomes = []
     for variant in (target, with_readahead):
-        intervals = intervals_of(explored(machine, recorded, recover=variant.read_wire()))
+        intervals = intervals_of(explored(machine, recorded, recover=variant.reading()))
         outcomes.append([{json.dumps(o.observation, sort_keys=True) for o in i.outcomes} for i in intervals])
     assert outcomes[0] == outcomes[1]

@@ -111,7 +111,7 @@ def plan_for(target: Target) -> Plan:
         guest="any",
         workload=REPLACE,
         judges=judges_named(["durability", "mounts"]),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60_000, 300), depth=2),
     )
 

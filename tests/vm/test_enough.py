@@ -34,7 +34,7 @@ def both(machine: Machine, tmp_path: Path, request: pytest.FixtureRequest) -> tu
         guest="any",
         workload=WORKLOAD,
         judges=judges_named(["durability", "mounts"]),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(2000, 300)),
     )
     enough, whole = (

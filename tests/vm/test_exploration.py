@@ -79,7 +79,7 @@ def test_recoveries_do_not_outnumber_the_blocks_in_flight(
 ) -> None:
     workload = load_workload(str(ROOT / f"examples/{example}.ops")).with_tail(checkpoint=False)
     recorded = record(target, workload)
-    recover = recorded.target.recover_wire(walk=True, fsck=False)
+    recover = recorded.target.recovery(walk=True, fsck=False)
     *events, explored_all = explored(machine, recorded, recover=recover, memo=False)
     intervals = intervals_of(events)
     assert all(interval.covered == interval.states for interval in intervals)

@@ -132,7 +132,7 @@ def plan() -> Plan:
         guest="guest",
         workload=parse_workload("sync", "none"),
         judges=(CheckerJudge(checker_named("durability")),),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60, None)),
     )
 

@@ -57,7 +57,7 @@ def test_a_single_state_shows_its_lines_whatever_was_recovered_before(
 
 def test_fsck_says_nothing_of_a_state_that_does_not_mount(machine: Machine, lying: RecordedWorkload) -> None:
     index, outcomes = refused(machine, lying)
-    recover = lying.target.recover_wire(walk=False, fsck=True)
+    recover = lying.target.recovery(walk=False, fsck=True)
     observation = machine.execute(lying.source, index, outcomes[0].choices, recover).observation
     assert (observation["mount_errno"] != 0, observation["fsck"]) == (True, None)
     assert verdict(FSCK, observation) is Verdict.UNDECIDED

@@ -178,7 +178,7 @@ def test_files_held_open(machine: Machine, record: Record, target: str, name: st
 def everything_left(machine: Machine, record: Record, target: str, operations: str) -> set[str]:
     """Every tree that a crash leaves."""
     recorded = record(target, parse_workload(operations.replace("; ", "\n"), "litmus").with_tail())
-    events = explored(machine, recorded, recover=recorded.target.recover_wire(walk=True, fsck=False))
+    events = explored(machine, recorded, recover=recorded.target.recovery(walk=True, fsck=False))
     return {text for interval in intervals_of(events) for tree in trees_of(interval) for text in trees_after(tree)}
 
 

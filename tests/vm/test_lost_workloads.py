@@ -49,7 +49,7 @@ def plan_for(workload: Workload) -> Plan:
         guest="",
         workload=workload.with_tail(),
         judges=tuple(map(CheckerJudge, (checker for checker in CHECKERS if checker.name in ("mounts", "durability")))),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(),
     )
 

@@ -38,7 +38,7 @@ def test_a_memo_changes_nothing_but_how_many_recoveries_are_run(machine: Machine
     remembered = 0
     for workload in [OVERWRITE, *workloads]:
         recorded = record(target, workload)
-        for recover in (recorded.recover(), recorded.target.recover_wire(walk=True, fsck=False)):
+        for recover in (recorded.recover(), recorded.target.recovery(walk=True, fsck=False)):
             plain = intervals_of(explored(machine, recorded, recover=recover, memo=False, recheck_share=0.0))
             known = intervals_of(explored(machine, recorded, recover=recover, recheck_share=0.1))
             for without, memo in zip(plain, known, strict=True):

@@ -58,7 +58,7 @@ def plan_for(workload: Workload, target_name: str, judge: str, model: str = "cac
         guest=KERNEL,
         workload=workload.with_tail(checkpoint=False),
         judges=judges_named([judge]),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(model, Budget(RECOVERIES, 300)),
     )
 
@@ -160,7 +160,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     for interval in intervals(Recording(source.recording), source.base, model):
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
-            event = machine.execute(source, interval.index, choices, plan.target.read_wire())
+            event = machine.execute(source, interval.index, choices, plan.target.reading())
             lost = tuple(interval.lost(choices))
             for _, started, returned in interval.instants:
                 history = History(plan.workload, started, returned)

@@ -148,7 +148,7 @@ def objection(program: Path, settings: MachineSettings, recorded: RecordedWorklo
             with Machine(settings, 0) as machine:
                 if outcomes(machine, recorded, brute_force=False) != truth:
                     return "it does not find what brute force finds"
-                recover = recorded.target.recover_wire(walk=True, fsck=False)
+                recover = recorded.target.recovery(walk=True, fsck=False)
                 events = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
                 certificates = [Certificate.of(report, recover) for report in intervals_of(events)]
                 trials = list(certify(machine, recorded.source, certificates, SAMPLES, seed=1))

@@ -169,7 +169,7 @@ def test_recordings_and_recoveries_take_turns(watched: WatchedGuest, tmp_path: P
         source = Source(tmp_path / "recording.pcr", base, "cache")
         last = len(intervals(Recording(source.recording), base, source.model)) - 1
         for interval in (0, last):
-            recover = target.recover_wire(walk=True, fsck=False)
+            recover = target.recovery(walk=True, fsck=False)
             executed = watched.machine.execute(source, interval, [], recover)
             assert Observation.from_wire(executed.observation).mount_errno == 0
 

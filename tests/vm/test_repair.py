@@ -89,7 +89,7 @@ def test_the_lazy_walk_agrees_with_brute_force(
     machine: Machine, record: Record, target: str, workload: Workload
 ) -> None:
     recorded = record(target, workload)
-    recover = {**recorded.target.recover_wire(walk=True, fsck=False, repair=True), "map": False}
+    recover = recorded.target.recovery(walk=True, fsck=False, repair=True).by_kernel()
     lazy = intervals_of(explored(machine, recorded, recover=recover))
     small = [interval.index for interval in lazy if interval.components <= 7]
     brute = intervals_of(explored(machine, recorded, recover=recover, brute_force=True, intervals=small))

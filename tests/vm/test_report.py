@@ -138,7 +138,7 @@ def found(settings: MachineSettings, store: Store, target_name: str, judge: str,
         guest="guest",
         workload=parse_workload(text, "reported").with_tail(),
         judges=judges_named([judge]),
-        recoveries=(target.recover_wire(walk=True, fsck=False),),
+        recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(2000, 300)),
     )
     with TerminalProgress(1) as progress:
@@ -234,7 +234,7 @@ def test_states_that_break_a_judge_are_counted_as_by_brute_force(
     for interval in known:
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
-            event = machine.execute(source, interval.index, choices, target_named(target).read_wire())
+            event = machine.execute(source, interval.index, choices, target_named(target).reading())
             for _, started, returned in interval.instants:
                 history = History(workload, started, returned)
                 opinion = asked.opinion(history, Observation.from_wire(event.observation))

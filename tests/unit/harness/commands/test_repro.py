@@ -11,6 +11,8 @@ from postcrash.harness.guests.events import Executed
 from postcrash.model import Verdict
 from postcrash.reports.consoles import Casualty
 
+from ..examination.conftest import RECOVER
+
 EIO = 5
 (FSCK,) = judges_named(["fsck"])
 LOST = Executed(None, (), Casualty("the guest hangs"))
@@ -35,7 +37,7 @@ def shown(**more: Any) -> Executed:
 def test_what_cannot_be_judged_does_not_count_as_fine(event: Executed, judge: Any, verdict: Verdict) -> None:
     machine = SimpleNamespace(execute=lambda *_: event)
     finding = SimpleNamespace(
-        **{"interval": 0, "choices": (), "recover": {}, "started": 1, "returned": 1},
+        **{"interval": 0, "choices": (), "recover": RECOVER.to_wire(), "started": 1, "returned": 1},
         **{"workload_text": "creat a\n", "workload_name": "w"},
     )
     assert _once(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]

@@ -8,9 +8,8 @@ import pytest
 from postcrash.harness.examination.certificate import Certificate, certificates_of
 from postcrash.reports.store.store import StoreError
 
-from .conftest import interval_report
+from .conftest import RECOVER, interval_report
 
-RECOVER = {"walk": True}
 COUNTS = ["recover", "index", "instants", "states", "covered", "recoveries", "remembered", "left_out", "reached"]
 REACHED = {"all_kept": 1, "none_kept": None, "samples": 0, "seed": 1}
 WITHIN = {"interval": 3, "choices": [[4, 1]], "observation": {"mount_errno": 0}}

@@ -5,7 +5,7 @@ import pytest
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.coverage import coverage
 
-from .conftest import interval_report
+from .conftest import RECOVER, interval_report
 
 SPENT = "the time of the budget is spent"
 
@@ -13,7 +13,7 @@ SPENT = "the time of the budget is spent"
 def certificate(covered: int, states: int, left_out: str | None, *reached: int | None) -> Certificate:
     wire = dict(zip(("all_kept", "none_kept", "samples", "seed"), reached, strict=True)) if reached else None
     report = interval_report(index=3, covered=covered, states=states, left_out=left_out, reached=wire)
-    return Certificate.of(report, {})
+    return Certificate.of(report, RECOVER)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at
-from postcrash.targets import BaseImage, target_named
+from postcrash.targets import BaseImage, RecoveryKind, target_named
 
 from .conftest import EXPLORED
 from .conftest import interval_report as interval
@@ -69,7 +69,7 @@ class RememberingJudge:
     def __init__(self) -> None:
         self.instants: list[tuple[int, int]] = []
 
-    def wants(self, recover: dict[str, Any]) -> bool:
+    def wants(self, recover: RecoveryKind) -> bool:
         return True
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
@@ -92,7 +92,7 @@ def examined(
         guest="any",
         workload=parse_workload("creat a\n", "w"),
         judges=judges,
-        recoveries=(TARGET.recover_wire(walk=True, fsck=False),),
+        recoveries=(TARGET.recovery(walk=True, fsck=False),),
         how=Exploration(depth=2),
     )
     machine = FakeMachine(base, *events)

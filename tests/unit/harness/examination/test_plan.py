@@ -16,7 +16,7 @@ from postcrash.targets import BaseImage, target_named
 
 EXT4 = target_named("ext4-current")
 HOW = Exploration()
-WALK = EXT4.recover_wire(walk=True, fsck=False)
+WALK = EXT4.recovery(walk=True, fsck=False)
 PLAN = Plan(
     target=EXT4,
     base=BaseImage(Path("base.img"), "b-0123456789abcdef"),
@@ -40,7 +40,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 ONLY_OF_RUNS: dict[str, dict[str, Any]] = {
     "judges": {"judges": judges_named(["fsck"])},
-    "kinds of recovery": {"recoveries": (EXT4.recover_wire(walk=True, fsck=True),)},
+    "kinds of recovery": {"recoveries": (EXT4.recovery(walk=True, fsck=True),)},
     "budget": {"how": replace(HOW, budget=Budget(1, None))},
     "seed": {"how": replace(HOW, seed=2)},
     "depth": {"how": replace(HOW, depth=2)},
@@ -83,7 +83,7 @@ def test_the_id_of_a_finding_is_the_same_however_long_it_was_looked_for() -> Non
         PLAN.finding_id("fsck", "it does not", WALK, within_recovery=False),
         PLAN.finding_id("mounts", "it never does", WALK, within_recovery=False),
         PLAN.finding_id("mounts", "it does not", WALK, within_recovery=True),
-        PLAN.finding_id("mounts", "it does not", {**WALK, "use_after": True}, within_recovery=False),
+        PLAN.finding_id("mounts", "it does not", replace(WALK, use_after=True), within_recovery=False),
     ],
     ids=["judge", "message", "crash within recovery", "kind of recovery"],
 )
@@ -93,4 +93,4 @@ def test_what_is_said_and_of_which_recovery_makes_another_finding(other: str) ->
 
 def test_who_reads_the_files_makes_no_other_finding() -> None:
     """A witness is recovered once more with every file read by the kernel."""
-    assert PLAN.finding_id("mounts", "it does not", {**WALK, "map": False}, within_recovery=False) == id_of(PLAN)
+    assert PLAN.finding_id("mounts", "it does not", WALK.by_kernel(), within_recovery=False) == id_of(PLAN)

@@ -18,14 +18,13 @@ from postcrash.harness.examination.repair import (
     ALONE_TOO,
     ONLY_REPAIRED,
     Recovery,
-    is_repaired,
     mounted_alone,
     said_repair,
 )
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import Executed, ExplorationEvent
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
-from postcrash.targets import TARGETS, BaseImage, target_named
+from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
 from .conftest import EXPLORED, interval_report
 
@@ -56,7 +55,7 @@ WAYS: list[tuple[str, Recovery, list[bool]]] = [
 @pytest.mark.parametrize(("name", "recovery", "repaired"), WAYS)
 def test_each_way_to_recover_has_the_same_kinds(name: str, recovery: Recovery, repaired: list[bool]) -> None:
     kinds = recoveries_for(all_judges(), target_named(name), recovery)
-    assert [(is_repaired(kind), kind_of(kind)) for kind in kinds] == [
+    assert [(kind.is_repaired, kind_of(kind)) for kind in kinds] == [
         (each, kind) for each in repaired for kind in ("walk", "fsck", "use")
     ]
     (boots,) = judges_named(["boots"])
@@ -70,11 +69,11 @@ def test_what_nothing_repairs_cannot_be_repaired() -> None:
 
 def test_without_the_repair_it_is_the_recovery_by_mounting_alone() -> None:
     for target in TARGETS:
-        repaired = target.recover_wire(walk=True, fsck=False, repair=True)
-        alone = target.recover_wire(walk=True, fsck=False)
+        repaired = target.recovery(walk=True, fsck=False, repair=True)
+        alone = target.recovery(walk=True, fsck=False)
         assert mounted_alone(alone, target) is None
         assert mounted_alone(repaired, target) == (alone if target.repair and not target.needs_repair else None)
-    assert said_repair(EXT4.recover_wire(walk=True, fsck=False, repair=True)) == "e2fsck -p"
+    assert said_repair(EXT4.recovery(walk=True, fsck=False, repair=True)) == "e2fsck -p"
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 3])
@@ -128,13 +127,13 @@ class FakeMachine:
         marks = [("started", 0), ("durable",), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
         write_recording(out, base.stat().st_size // 512, json.dumps(metadata), marks)
 
-    def explore(self, source: object, recover: dict[str, Any], *_: object, **__: object) -> Iterator[ExplorationEvent]:
-        shown, instants = self._shown[is_repaired(recover)], [{"event": 5, "started": 2, "returned": 2}]
+    def explore(self, source: object, recover: RecoveryKind, *_: object, **__: object) -> Iterator[ExplorationEvent]:
+        shown, instants = self._shown[recover.is_repaired], [{"event": 5, "started": 2, "returned": 2}]
         yield interval_report(([], shown), instants=instants, states="1", covered="1")
         yield EXPLORED
 
-    def execute(self, source: object, interval: int, choices: object, recover: dict[str, Any]) -> Executed:
-        return Executed(self._shown[is_repaired(recover)], (), None)
+    def execute(self, source: object, interval: int, choices: object, recover: RecoveryKind) -> Executed:
+        return Executed(self._shown[recover.is_repaired], (), None)
 
     def take_lost(self) -> list[Any]:
         return []
@@ -182,7 +181,7 @@ def test_a_finding_says_what_mounting_alone_shows(
     assert [(finding.checker, finding.message) for finding in result.findings] == expected
     assert (result.verdict is Verdict.VIOLATED) == bool(expected)
     for finding in result.findings:
-        assert is_repaired(finding.recover) == finding.message.startswith("after e2fsck -p: ")
+        assert finding.is_repaired == finding.message.startswith("after e2fsck -p: ")
 
 
 def test_recoveries_with_a_repair_are_told_apart_from_those_without() -> None:

@@ -9,9 +9,11 @@ from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.result import Examination, Ruling, Witness
 from postcrash.model import Verdict
 
+from .conftest import RECOVER
+
 
 def witness(lost: tuple[int, ...], torn: int = 0, started: int = 3, interval: int = 1) -> Witness:
-    return Witness(interval, (), started, started, lost, torn, {}, {}, None)
+    return Witness(interval, (), started, started, lost, torn, RECOVER, {}, None)
 
 
 # Each is simpler than the next one, by one part of the key.
@@ -57,7 +59,7 @@ class FakeInterval:
 
 
 def test_settling_counts_pieces_and_names_deviations_only() -> None:
-    first = Witness(0, ((4, 1), (2, 0)), 1, 1, (40,), 1, {}, {}, None)
+    first = Witness(0, ((4, 1), (2, 0)), 1, 1, (40,), 1, RECOVER, {}, None)
     settled = first.settled({1: 2, 3: 0}, FakeInterval())  # type: ignore[arg-type]
     assert settled.choices == ((1, 2), (4, 1))
     assert settled.lost == (10, 11, 40)

@@ -23,7 +23,7 @@ from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, target_named
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-from ..examination.conftest import interval_report
+from ..examination.conftest import RECOVER, interval_report
 
 SPACE = WorkloadSpace(GRAMMARS["ace"], 1)
 CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
@@ -49,17 +49,17 @@ def plan(folder: Path) -> Plan:
     base.write_bytes(bytes(4096))
     return Plan(
         *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel", "guest"),
-        *(parse_workload("sync", "none"), (), ({"walk": True},), Exploration()),
+        *(parse_workload("sync", "none"), (), (RECOVER,), Exploration()),
     )
 
 
 def found(plan: Plan, message: str, recording: str) -> Finding:
     text, model = plan.workload.to_text(), plan.how.model
-    id = plan.finding_id("durability", message, {"walk": True}, within_recovery=False)
+    id = plan.finding_id("durability", message, RECOVER, within_recovery=False)
     return Finding(
         *(id, "durability", message),
         *(plan.target.name, plan.kernel, model, plan.workload.name, text, recording, plan.base.id),
-        *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, {"walk": True}),
+        *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, RECOVER.to_wire()),
     )
 
 
@@ -97,8 +97,8 @@ class Pretence:
             )
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
-            result.certificates = [Certificate.of(interval_report(), {})]
-            done = FinishedPlan(number, each, path, result)
+            result.certificates = [Certificate.of(interval_report(), RECOVER)]
+            done = Done(number, each, path, result)
             yield done
             done.remove()
 

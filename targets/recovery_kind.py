@@ -1,0 +1,42 @@
+"""What a guest does with a crash state."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class RecoveryKind:
+    """A kind of recovery: repair, mount, report the tree, use what is there, run fsck.
+
+    The fields are those of `Recover` in model/wire/src/command.rs, which explains them.
+    """
+
+    mount: dict[str, Any]
+    walk: bool
+    map: bool
+    use_after: bool
+    fsck: tuple[str, ...]
+    repair: tuple[str, ...] = ()
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Self:
+        """What `to_wire` gave. Raises ValueError if it is none."""
+        return cls(**wire)
+
+    def to_wire(self) -> dict[str, Any]:
+        """As the crash disk takes it, and as it is stored."""
+        repair = {"repair": list(self.repair)} if self.repair else {}
+        told = {"mount": self.mount, "walk": self.walk, "map": self.map, "use_after": self.use_after}
+        return {**told, "fsck": list(self.fsck), **repair}
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a program runs before the mount."""
+        return bool(self.repair)
+
+    def by_kernel(self) -> Self:
+        """The same with every file read through the guest's kernel."""
+        return replace(self, map=False)

@@ -1,0 +1,24 @@
+"""Kinds of recovery stand in the store as they always did."""
+
+import json
+
+import pytest
+
+from postcrash.targets import TARGETS, RecoveryKind, Target
+
+FIELDS = ["mount", "walk", "map", "use_after", "fsck"]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_kind_of_recovery_comes_back(target: Target) -> None:
+    for kind in (target.recovery(walk=True, fsck=True, repair=True), target.reading()):
+        text = json.dumps(kind.to_wire())
+        assert list(json.loads(text)) == FIELDS + ["repair"] * kind.is_repaired
+        assert json.dumps(RecoveryKind.from_wire(json.loads(text)).to_wire()) == text
+    assert not target.reading().map
+
+
+@pytest.mark.parametrize("change", [{"walk": "maybe"}, {"more": 1}, {"fsck": None}])
+def test_what_is_no_kind_of_recovery_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(change))):
+        RecoveryKind.from_wire({**TARGETS[0].reading().to_wire(), **change})
