@@ -2,8 +2,8 @@
 
 import errno
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -14,7 +14,18 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadError, parse_workload
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import is_recording_id
+
+
+@dataclass(frozen=True, slots=True)
+class LogExport:
+    """What was written, as `export_dm_log_writes` says."""
+
+    entries: int
+    unfinished: int
+    overtaken: int
+    fua_behind_flush: int
 
 
 @click.command("export")
@@ -41,16 +52,16 @@ def export_log(session: Session, recording: str, out: Path, json_file: str | Non
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from error
     try:
-        exported = export_dm_log_writes(opened, out, marks)
+        exported = LogExport(**export_dm_log_writes(opened, out, marks))
     except OSError as error:
         raise InfrastructureError(f"cannot write {error}") from error
     except ValueError as error:
         raise UsageError(str(error)) from error
     lost = _lost(exported)
-    write_json(json_file, {"log": str(out), "entries": exported["entries"], "marks": len(marks), "lost": lost})
+    write_json(json_file, {"log": str(out), "entries": exported.entries, "marks": len(marks), "lost": lost})
     if json_file != "-":
         console = Console(soft_wrap=True, highlight=False)
-        console.print(f"{out}: {exported['entries']} entries, {len(marks)} of them marks", markup=False)
+        console.print(f"{out}: {exported.entries} entries, {len(marks)} of them marks", markup=False)
         for sentence in lost:
             console.print(f"lost: {sentence}", markup=False)
     return ExitCode.HOLDS
@@ -79,14 +90,14 @@ def _named(operations: list[str], op: int) -> str:
     return f": {operations[op]}" if op < len(operations) else ""
 
 
-def _operations(metadata: dict[str, Any]) -> list[str]:
+def _operations(metadata: Json) -> list[str]:
     try:
         return [str(operation) for operation in parse_workload(str(metadata.get("text", "")), "recorded").operations]
     except WorkloadError:
         return []
 
 
-def _imported_marks(metadata: dict[str, Any], events: int) -> list[tuple[int, str]]:
+def _imported_marks(metadata: Json, events: int) -> list[tuple[int, str]]:
     marks = []
     for mark in metadata.get("marks") or [] if metadata.get("imported") == "dm-log-writes" else []:
         match mark:
@@ -97,14 +108,14 @@ def _imported_marks(metadata: dict[str, Any], events: int) -> list[tuple[int, st
     return marks
 
 
-def _lost(exported: dict[str, int]) -> list[str]:
+def _lost(exported: LogExport) -> list[str]:
     """What is in the recording and not in the log; one sentence each."""
     lost = ["when each request was submitted: a write that was under way during a flush seems to have come after it"]
-    if count := exported["unfinished"]:
+    if count := exported.unfinished:
         lost.append(f"{count} requests that were never completed, though a crash may keep them")
-    if count := exported["fua_behind_flush"]:
+    if count := exported.fua_behind_flush:
         lost.append(f"{count} FUA writes were stable before the flush behind which they stand")
-    if count := exported["overtaken"]:
+    if count := exported.overtaken:
         lost.append(
             f"the order of {count} writes: they completed after later ones over the same sectors, and come last"
         )

@@ -5,8 +5,8 @@ import json
 import math
 import os
 import stat
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -17,7 +17,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.model.units import SECTOR_BYTES
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import recording_id
 from postcrash.reports.store.store import Store
 from postcrash.targets import image_id
@@ -29,6 +29,25 @@ _COUNT_MAX = {"interval_pieces_max": 3_000_000, "interval_pieces": 20_000_000}
 at most 0.5 GB, 256 MiB of mapped files aside, and 40 s."""
 _DIGITS_MAX = 4_000
 """Python writes integers of at most 4,300 digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """What a log holds, as `scan_dm_log_writes` says."""
+
+    log_sector_bytes: int
+    entries: int
+    writes: int
+    fua_writes: int
+    flushes: int
+    discards: int
+    marks_left_out: int
+    metadata_flags: int
+    padded_writes: int
+    interval_pieces_max: int
+    interval_pieces: int
+    marks: list[tuple[int, str]]
+    goes_on: bool
 
 
 @click.command("import")
@@ -50,7 +69,7 @@ def import_log(session: Session, log: Path, base: Path, json_file: str | None) -
     """
     disk_sectors = _disk_sectors(base)
     try:
-        summary = scan_dm_log_writes(log, disk_sectors)
+        summary = LogSummary(**scan_dm_log_writes(log, disk_sectors))
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from error
     lost = _lost(summary)
@@ -78,7 +97,7 @@ def _disk_sectors(base: Path) -> int:
 
 
 def _keep(
-    store: Store, log: Path, base: Path, disk_sectors: int, summary: dict[str, Any], lost: list[str]
+    store: Store, log: Path, base: Path, disk_sectors: int, summary: LogSummary, lost: list[str]
 ) -> tuple[str, str]:
     """Put recording and base image into the store, and give back their ids."""
     image, recording = store.scratch(), store.scratch()
@@ -125,55 +144,55 @@ def _copy(source: Path, place: Path) -> str:
     return digest.hexdigest()
 
 
-def _lost(summary: dict[str, Any]) -> list[str]:
+def _lost(summary: LogSummary) -> list[str]:
     """What the log does not tell, or tells wrongly; one sentence each."""
     lost = [
         "no submission times: each request counts as submitted when the one before it was completed. A write that was "
         "under way during a flush or a FUA write may have survived without it: those crash states are missing",
         "no operations: what had returned at a crash is unknown; marks are kept in the recording's metadata",
     ]
-    if count := summary["fua_writes"]:
+    if count := summary.fua_writes:
         lost.append(
             f"the kernel logs FUA writes ({count} here) before earlier writes that no flush had covered yet: crash "
             "states with those and without the FUA write are missing, and where both write a sector, the older wins"
         )
-    elif not summary["marks"] and not summary["metadata_flags"]:
+    elif not summary.marks and not summary.metadata_flags:
         lost.append(
             "it has neither FUA nor marks. QEMU's blklogwrites logs a FUA write as a write and a flush, and a flush "
             "behind writes that completed during it, which it did not cover: crash states are missing"
         )
-    if summary["marks"]:
+    if summary.marks:
         lost.append("the kernel logs a mark before earlier writes that no flush had covered yet")
-    if count := summary["marks_left_out"]:
+    if count := summary.marks_left_out:
         lost.append(f"{count} marks: there are too many for a recording")
-    if count := summary["metadata_flags"]:
+    if count := summary.metadata_flags:
         lost.append(f"the metadata flag of {count} entries: it means nothing for a crash")
-    if count := summary["padded_writes"]:
+    if count := summary.padded_writes:
         lost.append(
             f"the end of {count} DAX writes: it is padded with zeros; writes through DAX mappings are not logged"
         )
-    if summary["goes_on"]:
+    if summary.goes_on:
         lost.append(
-            f"what stands behind the {summary['entries']} entries that the superblock counts: more entries, if the "
+            f"what stands behind the {summary.entries} entries that the superblock counts: more entries, if the "
             "host went down while logging, or the rest of an older log"
         )
     return lost
 
 
-def _to_json(summary: dict[str, Any]) -> dict[str, Any]:
+def _to_json(summary: LogSummary) -> Json:
     left_out = {"marks", "goes_on", *_COUNT_MAX}
-    counts = {name: value for name, value in summary.items() if name not in left_out}
-    return {**counts, "marks": [{"event": event, "text": text} for event, text in summary["marks"]]}
+    counts = {name: value for name, value in asdict(summary).items() if name not in left_out}
+    return {**counts, "marks": [{"event": event, "text": text} for event, text in summary.marks]}
 
 
-def _count(store: Store, recording: str, base_id: str, summary: dict[str, Any]) -> tuple[int, int] | None:
+def _count(store: Store, recording: str, base_id: str, summary: LogSummary) -> tuple[int, int] | None:
     """Crash intervals, and crash states in all of them; None where counting takes too long or too much memory."""
-    if any(summary[cost] > limit for cost, limit in _COUNT_MAX.items()):
+    if any(getattr(summary, cost) > limit for cost, limit in _COUNT_MAX.items()):
         return None
     return count_states(Recording(store.recording_path(recording)), store.base_path(base_id), MODEL)
 
 
-def _counted_json(counted: tuple[int, int] | None) -> dict[str, Any]:
+def _counted_json(counted: tuple[int, int] | None) -> Json:
     """`states` is decimal text, as it outgrows what JSON readers take; null where it has more than 4,000 digits."""
     if counted is None:
         return {"intervals": None, "states": None, "states_log10": None}
@@ -191,7 +210,7 @@ def _log10(number: int) -> float:
     return math.log10(number >> shift) + shift * math.log10(2)
 
 
-def _print(result: dict[str, Any], counted: tuple[int, int] | None) -> None:
+def _print(result: Json, counted: tuple[int, int] | None) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"[bold]{result['recording']}[/] on {result['base']}: {result['entries']} entries: ", end="")
     console.print(

@@ -17,6 +17,7 @@ from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import UNSTABLE, compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import behind_set_up
+from postcrash.reports.store.plain import Json
 
 _DISAGREEMENTS_SHOWN = 3
 _RUNS_MAX = 3
@@ -54,7 +55,7 @@ class Recorder(Protocol):
         """Whether the machine's guests are such."""
         ...
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
         """Run the job and write the recording to `out`. See `record`."""
         ...
 
@@ -73,7 +74,7 @@ class CrashDisk:
         """On every machine."""
         return True
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
         """See `Recorder`."""
         machine.record(job.base, job.mount, job.workload, out, metadata, job.held)
 
@@ -92,7 +93,7 @@ class DmLogWrites:
         """Where there is a disk for the log."""
         return machine.has_log_disk
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
         """See `Recorder`.
 
         Raises RecordersDisagreeError if what it saw and what the crash disk saw is never of one run.
@@ -131,7 +132,7 @@ def record(
     mount: dict[str, Any],
     workload: Workload,
     out: Path,
-    metadata: dict[str, Any],
+    metadata: Json,
     *,
     held: int | None,
     recorder: str,
@@ -150,7 +151,7 @@ def record(
     chosen.record(machine, Job(base, mount, workload, held), out, metadata)
 
 
-def _record_both(machine: Machine, job: Job, out: Path, metadata: dict[str, Any]) -> None:
+def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> None:
     with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
         for log_set_up in (False, True):
@@ -165,7 +166,7 @@ def _record_both(machine: Machine, job: Job, out: Path, metadata: dict[str, Any]
                 return
 
 
-def _merge(below: Path, log: Path, out: Path, metadata: dict[str, Any], job: Job, *, log_set_up: bool) -> bool:
+def _merge(below: Path, log: Path, out: Path, metadata: Json, job: Job, *, log_set_up: bool) -> bool:
     """Write the recording of one run; False if the log would have to have the set-up too."""
     seen = Recording(below)
     try:

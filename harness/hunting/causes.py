@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from postcrash.model import parse_workload
 from postcrash.model.operation import HANDLE, PATHS
 from postcrash.reports.store.explained import ExplainedWrite
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 
 _NUMBER = re.compile(r"(?<![\w])[0-9]+")
@@ -25,12 +25,12 @@ class Cause:
     message: str
     lost: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """As decoded JSON."""
         return {"checker": self.checker, "message": self.message, "lost": list(self.lost)}
 
     @staticmethod
-    def from_json(obj: dict[str, Any]) -> "Cause":
+    def from_json(obj: Json) -> "Cause":
         """What `to_json` gave."""
         return Cause(obj["checker"], obj["message"], tuple(obj["lost"]))
 

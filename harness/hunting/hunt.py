@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import (
@@ -295,7 +295,7 @@ class Hunt(ABC, Generic[Selected]):
         result, size = done.result, _size(done.number, done.plan)
         keep_consoles(done, self._store)
         self._count(done.number, done.plan, result)
-        causes: list[dict[str, Any]] = []
+        causes: list[Json] = []
         kept: list[Finding] = []
         firsts: list[Finding] = []
         for finding in result.findings:

@@ -1,7 +1,7 @@
 """The explanation of one finding: which writes the crash lost, when they were made, and what recovery made of it."""
 
 from os import PathLike
-from typing import Any, Protocol
+from typing import Protocol
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.model import History, Observation, ObservationError, Workload, parse_workload
@@ -29,6 +29,7 @@ from postcrash.reports.store.explained import (
     OperationStatus,
     PathComparison,
 )
+from postcrash.reports.store.plain import Json
 
 EVIDENCE_LINES_MAX = 60
 CONSOLE = "console of the lost guest"
@@ -57,7 +58,7 @@ class Crash(Protocol):
     @property
     def returned(self) -> int: ...
     @property
-    def observation(self) -> dict[str, Any] | None: ...
+    def observation(self) -> Json | None: ...
     @property
     def casualty(self) -> Casualty | None: ...
 
