@@ -24,7 +24,7 @@ from postcrash.harness.guests.machine import Budget, Machine
 from postcrash.harness.places import cache_folder
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
-from postcrash.targets import Target, base_image, target_named
+from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 from .conftest import Record, RecordedWorkload, explored, intervals_of
 from .test_cli import postcrash
@@ -153,7 +153,7 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
             assert under is not None
             is_same = finding.checker == SameRecovery.name
             judge = judge_again(machine, under, finding) if is_same else judges_named([finding.checker])[0]
-            again = machine.execute(source, finding.interval, list(finding.choices), finding.recover)
+            again = machine.execute(source, finding.interval, finding.choices, RecoveryKind.from_wire(finding.recover))
             history = History(plan.workload, finding.started, finding.returned)
             opinion = judge.opinion(history, Observation.from_wire(again.observation))
         assert opinion.verdict is Verdict.VIOLATED
