@@ -29,7 +29,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation
 from postcrash.targets import RecoveryKind
-from postcrash.workloads import GRAMMARS, Space
+from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 TARGETS = ("ext4-current", "btrfs", "xfs")
 P = ParamSpec("P")

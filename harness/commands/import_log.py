@@ -17,6 +17,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import recording_id
 from postcrash.reports.store.store import Store

@@ -159,7 +159,7 @@ def _shown(not_mapped: Sequence[NotMapped]) -> list[str]:
     return [f"not mapped: {item}" for item in not_mapped[:SHOWN_MAX]] + rest
 
 
-def _to_json(imported: Imported, differs: list[str]) -> Json:
+def _to_json(imported: ImportedTrace, differs: list[str]) -> Json:
     """`written` is how many bytes the trace has of a write; null where it has not all, or nothing was written."""
     pairs = zip(imported.workload.ops, imported.sources, strict=True)
     return {

@@ -77,7 +77,7 @@ class Witness:
 
     @staticmethod
     def of(
-        interval: int, outcome: Outcome, history: History, recover: RecoveryKind, crashed: Crashed | None
+        interval: int, outcome: Outcome, history: History, recover: RecoveryKind, crashed: FirstCrash | None
     ) -> "Witness":
         """The simplest crash state that led to an outcome of a crash interval, at the instant of `history`."""
         return Witness(

@@ -17,7 +17,7 @@ from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.model import Verdict, Workload, worst
 from postcrash.reports.store.records import Finding
-from postcrash.reports.tables.corpus import Column, Objection, Result
+from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, Result
 from postcrash.targets import TARGETS, RecoveryKind, Target
 
 FILE_SYSTEMS = frozenset(target.fstype for target in TARGETS)
@@ -97,7 +97,7 @@ def answer(
     return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))
 
 
-def _recoveries(target: Target, question: Question) -> tuple[RecoveryKind, ...]:
+def _recoveries(target: Target, question: CorpusQuestion) -> tuple[RecoveryKind, ...]:
     judges, how = question.expected.judges(target, question.how.model), question.how
     return recoveries_for(judges, target, how.recovery, question.kinds)
 

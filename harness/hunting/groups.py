@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.findings.minimize import Minimized, OutOfTimeError
+from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.hunt import NAMES_MAX, Group

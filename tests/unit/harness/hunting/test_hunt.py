@@ -98,7 +98,7 @@ class Pretence:
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
             result.certificates = [Certificate.of(interval_report(), RECOVER)]
-            done = Done(number, each, path, result)
+            done = FinishedPlan(number, each, path, result)
             yield done
             done.remove()
 
