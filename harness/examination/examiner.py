@@ -72,7 +72,8 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
     if plan.enough is None or (budget.recoveries is not None and budget.recoveries <= plan.enough):
         return _Examiner(machine, plan, source, progress).run()
     begun = replace(plan, how=replace(plan.how, budget=replace(budget, recoveries=plan.enough)))
-    beginning = _Examiner(machine, begun, source, progress).run()
+    first = _Examiner(machine, begun, source, progress)
+    beginning = first.run()
     if beginning.is_whole:
         return beginning
     if beginning.verdict is Verdict.VIOLATED:
@@ -80,6 +81,9 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
         return beginning
     result = _Examiner(machine, plan, source, progress).run()
     result.casualties[:0] = beginning.casualties
+    result.notes[:0] = beginning.notes
+    for reason in first.varying:
+        result.undecided(reason)
     return result
 
 
@@ -108,6 +112,8 @@ class _Examiner:
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
+        self.varying: list[str] = []
+        """Why nothing is certain: recoveries that should have been the same were not."""
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._opinions = Opinions()
         self._extents: list[Extent] = []
@@ -158,8 +164,8 @@ class _Examiner:
             case Nondeterministic(interval, first=first, second=second):
                 reason = f"crash interval {interval}: two recoveries of one crash state differ"
                 self._result.notes.append(f"{reason}: {first} and {second}"[:2000])
-                for ruling in self._result.rulings.values():
-                    ruling.undecided(reason)
+                self._result.undecided(reason)
+                self.varying.append(reason)
 
     def _interval(self, told: IntervalReport, recover: RecoveryKind) -> None:
         shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)

@@ -197,6 +197,11 @@ class Examination:
         self.remembered += report.remembered
         self.rechecks += report.rechecks
 
+    def undecided(self, reason: str) -> None:
+        """No judge can be sure, for this reason."""
+        for ruling in self.rulings.values():
+            ruling.undecided(reason)
+
     def reached(self, extents: Sequence[Extent]) -> None:
         """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
 

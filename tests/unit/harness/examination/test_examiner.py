@@ -17,7 +17,7 @@ from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.guests.events import ExplorationEvent
+from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, RecoveryKind, target_named
@@ -213,3 +213,34 @@ def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:
     assert verdicts(result) == (Verdict.UNDECIDED, Verdict.UNDECIDED)
     assert result.findings == []
     assert "in the recovery of the base image: the guest hangs" in result.rulings["mounts"].reason
+
+
+def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: Path) -> None:
+    """What the first recoveries show is not forgotten where `enough` of them show no violation."""
+
+    class Twice(FakeMachine):
+        def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:
+            yield interval(([], observation()), **(LEFT_OUT if self.events else {}))
+            yield from self.events
+            self.events = ()
+            yield EXPLORED
+
+    def verdict(*events: ExplorationEvent) -> Verdict:
+        base = tmp_path / "base.img"
+        base.write_bytes(bytes(4096))
+        plan = Plan(
+            target=TARGET,
+            base=BaseImage(base, "b-0"),
+            kernel="any",
+            guest="any",
+            workload=parse_workload("creat a\n", "w"),
+            judges=judges_named(["mounts"]),
+            recoveries=(TARGET.recovery(walk=True, fsck=False),),
+            how=Exploration(),
+            enough=1,
+        )
+        machine: Any = Twice(base, *events)
+        return examine(machine, plan, tmp_path / "run.pcr", lambda _: None).rulings["mounts"].verdict
+
+    assert verdict(Progress(1)) is Verdict.HOLDS
+    assert verdict(Nondeterministic(0, (), observation(), None)) is Verdict.UNDECIDED
