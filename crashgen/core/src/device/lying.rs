@@ -1,7 +1,7 @@
 //! `lying`: a volatile write cache whose flush and FUA do nothing.
 //!
 //! As `cache`, but nothing becomes stable after the set-up: a flush completes and covers nothing, a PREFLUSH write waits
-//! for nothing. So there is one crash interval, the whole recording, in which any piece may be lost.
+//! for nothing. So at each instant any piece that was written since the set-up may be lost.
 
 use super::{name_with_unit, DeviceModel};
 
