@@ -122,8 +122,9 @@ and builds user-mode Linux ({kernel}) with all changes in it, of which a number 
 hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
 kernel, which is the same file with the number 0.
 
-The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the last stage draws 300
-workloads of two operations. Each hunt looks at a disk that completes at once and at one that holds completions back.
+The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the third stage draws 300
+workloads of two operations. The last two look where the default hunts do not: one runs the file system's checker on
+every recovered disk (`--fsck`), and one also crashes within each recovery (`--depth 2`). Each hunt looks at a disk that completes at once and at one that holds completions back.
 Workloads and seconds count all stages until the finding, with the start of each hunt.
 """
 

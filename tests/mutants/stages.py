@@ -32,6 +32,8 @@ STAGES = (
     Stage("ace", ("--ops", "1", "--grammar", "ace")),
     Stage("full", ("--ops", "1", "--grammar", "full")),
     Stage("ace, 300 of two", ("--ops", "2", "--workload-limit", "300")),
+    Stage("full, fsck", ("--ops", "1", "--grammar", "full", "--fsck")),
+    Stage("ace, crash in recovery", ("--ops", "1", "--grammar", "ace", "--depth", "2")),
 )
 """In this order. Every hunt is at the default level, and on both disks."""
 DISKS: tuple[tuple[str, ...], ...] = ((), ("--held", "1"))
