@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 import postcrash
+from postcrash.harness.commands.audit import audit_command
 from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
@@ -82,7 +83,7 @@ def cli(context: click.Context, store: Path) -> None:
     context.obj = Session(store)
 
 
-for command in (doctor, kernels, characterize, check, corpus, hunt, repro, explain, minimize, certify):
+for command in (doctor, kernels, characterize, check, audit_command, corpus, hunt, repro, explain, minimize, certify):
     cli.add_command(command)
 for command in (report, trace, import_strace_output, import_log, export_log):
     cli.add_command(command)

@@ -21,6 +21,9 @@ SECONDS_MAX = 3600
 XATTR_NAME_BYTES_MAX = 255
 """XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
 XATTR_VALUE_BYTES_MAX = 1024
+COMMAND_BYTES_MAX = 4000
+LINE_BYTES_MAX = 2000
+"""Of a line that a program says."""
 """Small enough for one ext4 attribute block beside others."""
 
 MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole", "collapse-range", "insert-range")
@@ -148,4 +151,6 @@ _READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
     Kind.NODE: _one_of("a kind of special file", NODES),
     Kind.XATTR_NAME: _xattr_name,
     Kind.XATTR_VALUE: _text("a value", XATTR_VALUE_BYTES_MAX, bytes_min=0),
+    Kind.COMMAND: _text("a shell command", COMMAND_BYTES_MAX),
+    Kind.LINE: _text("a line", LINE_BYTES_MAX, bytes_min=0),
 }

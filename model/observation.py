@@ -33,10 +33,12 @@ SIZE_MAX = 2**63 - 1
 
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _HASH = re.compile(r"[0-9a-f]{16}")
+BYTES = "bytes:"
+"""Begins the source of bytes that are told as they are (model/wire/src/content.rs)."""
 _SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})(?:[+-][1-9][0-9]{0,10})?|error:[1-9][0-9]{0,3}")
 _TYPES = get_args(EntryType)
 _WITH_TARGET = ("symlink", "char", "block")
-_OBSERVATION_FIELDS = ("mount_errno", "tree", "klog", "klog_whole", "repair", "fsck", "used")
+_OBSERVATION_FIELDS = ("mount_errno", "tree", "bytes", "klog", "klog_whole", "repair", "fsck", "used")
 _ENTRY_FIELDS = (
     *("path", "type", "mode", "nlink", "inode", "size"),
     *("segments", "hash", "xattrs", "target", "error"),
@@ -218,7 +220,7 @@ def _segment(obj: object, place: str, least: int) -> Segment:
         raise ObservationError(place, "start, end and source", triple)
     start = _integer(triple[0], f"{place}[0]", least, SIZE_MAX)
     end = _integer(triple[1], f"{place}[1]", start + 1, SIZE_MAX)
-    return Segment(start, end, _source(triple[2], f"{place}[2]"))
+    return Segment(start, end, _source(triple[2], f"{place}[2]", end - start))
 
 
 def _choice(obj: dict[object, object], place: str, least: int) -> UndecidedBytes:
@@ -239,7 +241,11 @@ def _choice(obj: dict[object, object], place: str, least: int) -> UndecidedBytes
     return UndecidedBytes(start, end, component, tuple(versions))
 
 
-def _source(obj: object, place: str) -> str:
+def _source(obj: object, place: str, length: int) -> str:
+    if isinstance(obj, str) and obj.startswith(BYTES):
+        if len(obj) != len(BYTES) + 2 * length or not _HEX.fullmatch(obj, len(BYTES)):
+            raise ObservationError(place, f"two hexadecimal digits for each of {length} bytes", obj)
+        return obj
     source = _matching(obj, place, _SOURCE, 24)
     write = write_of(source)
     if write is not None and write[0] > TAG_MAX:

@@ -31,6 +31,8 @@ class Kind(Enum):
     NODE = auto()
     XATTR_NAME = auto()
     XATTR_VALUE = auto()
+    COMMAND = auto()
+    LINE = auto()
 
 
 PATHS = (Kind.PATH, Kind.FILE, Kind.FILE_OR_ROOT, Kind.HANDLE)
@@ -245,8 +247,20 @@ _TABLE = (
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 
+_PROGRAM_TABLE = (
+    Form("run", (Argument("COMMAND", "value", Kind.COMMAND),), "run a program of the host, in the root directory"),
+    Form("says", (Argument("LINE", "value", Kind.LINE),), "the program writes a line to its standard output"),
+    Form("ends", (), "the program ends"),
+)
+
 FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE})
-"""Every operation by its word, in the order of the documentation."""
+"""Every operation on a file system by its word, in the order of the documentation."""
+PROGRAM_FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _PROGRAM_TABLE})
+"""What is recorded of a program, whose own operations nobody names: what it does to files cannot be simulated.
+
+`run` is given; each `says` and `ends` stands for what the program did until then, and returns when it has done so.
+"""
+RUN, SAYS, ENDS = PROGRAM_FORMS
 
 
 def words_where(is_so: Callable[[Form], object]) -> tuple[str, ...]:
@@ -282,7 +296,7 @@ class Operation:
     @property
     def form(self) -> Form:
         """The row of the table that describes this operation."""
-        return FORMS[self.word]
+        return FORMS.get(self.word) or PROGRAM_FORMS[self.word]
 
     @property
     def changed_file(self) -> str | None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import cast
 
 from postcrash.model.argument import MIB
-from postcrash.model.operation import HANDLE, Operation
+from postcrash.model.operation import HANDLE, PROGRAM_FORMS, Operation
 from postcrash.model.segments import (
     ZERO,
     Segment,
@@ -67,6 +67,8 @@ def simulate(workload: Workload) -> list[Tree]:
     """
     trees = [Tree([Entry(ROOT_PATH, "dir", DIRECTORY_MODE, inode=ROOT_INODE)])]
     for inode, operation in enumerate(workload.operations, ROOT_INODE + 1):
+        if operation.word in PROGRAM_FORMS:
+            raise SimulationError(operation, "ENOSYS", "what a program does is not known before it runs")
         try:
             changes = _HANDLERS[operation.word](trees[-1], operation, inode)
         except _Refused as refusal:

@@ -1,5 +1,6 @@
 """Workloads, and the reading of the `.ops` language (docs/workloads.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -7,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from postcrash.model.argument import ArgumentError, read_argument
-from postcrash.model.operation import FORMS, Form, Operation, Persistence
+from postcrash.model.operation import ENDS, FORMS, PROGRAM_FORMS, RUN, SAYS, Form, Operation, Persistence
 from postcrash.model.quoting import Token, Unexpected, shown, split_line
 
 SEPARATOR = "---"
@@ -66,6 +67,24 @@ class Workload:
             "setup": [operation.to_wire() for operation in self.setup],
             "ops": [operation.to_wire() for operation in self.ops],
         }
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether it is known only after a run what its operations are."""
+        return any(operation.word == RUN for operation in self.operations)
+
+    def as_run(self, said: Sequence[Sequence[str]]) -> "Workload":
+        """The workload with what its programs did when they ran. `said` are the lines of each, set-up included."""
+        lines = iter(said)
+        for operation in self.setup:
+            if operation.word == RUN:
+                next(lines)
+        ops: list[Operation] = []
+        for operation in self.ops:
+            ops.append(operation)
+            if operation.word == RUN:
+                ops += [*(Operation(SAYS, value=line) for line in next(lines)), Operation(ENDS)]
+        return replace(self, ops=tuple(ops))
 
     def to_text(self) -> str:
         """The workload in the `.ops` language; `parse_workload` gives an equal workload back."""
@@ -196,7 +215,7 @@ def _operation(tokens: list[Token]) -> Operation:
 
 
 def _form(token: Token) -> Form:
-    form = None if token.quoted else FORMS.get(token.text)
+    form = None if token.quoted else FORMS.get(token.text) or PROGRAM_FORMS.get(token.text)
     if form is not None:
         return form
     close = get_close_matches(token.text, FORMS, n=1)

@@ -19,6 +19,7 @@ class RecoveryKind:
     map: bool
     use_after: bool
     fsck: tuple[str, ...]
+    bytes: bool = False
     repair: tuple[str, ...] = ()
 
     @classmethod
@@ -30,7 +31,8 @@ class RecoveryKind:
         """As the crash disk takes it, and as it is stored."""
         repair = {"repair": list(self.repair)} if self.repair else {}
         told = {"mount": self.mount, "walk": self.walk, "map": self.map, "use_after": self.use_after}
-        return {**told, "fsck": list(self.fsck), **repair}
+        as_bytes = {"bytes": True} if self.bytes else {}
+        return {**told, **as_bytes, "fsck": list(self.fsck), **repair}
 
     @property
     def is_repaired(self) -> bool:

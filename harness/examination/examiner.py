@@ -46,17 +46,20 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     metadata = {
         **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         "text": plan.workload.to_text(),
+        **plan.about,
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
     mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
     try:
-        record(machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder)
+        ran = record(
+            machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder
+        )
     except GuestLostError as error:
         result = lost_in_run(plan, recording, error.lost)
     except RecordersDisagreeError as error:
         result = not_run(plan, str(error))
     else:
-        result = _explored(machine, plan, Source(recording, plan.base.path, how.model), progress)
+        result = _explored(machine, replace(plan, workload=ran), Source(recording, plan.base.path, how.model), progress)
     for lost in machine.take_lost():
         count_in(result, workload, lost)
     result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
@@ -31,6 +33,8 @@ class Plan:
     """For each judge."""
     enough: int | None = None
     """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
+    about: Mapping[str, Json] = field(default_factory=dict)
+    """What the recording says of itself besides: what judges need to be asked again."""
 
     def key(self, tool: str) -> str:
         """The same for plans that must come to the same result with the same `tool`."""

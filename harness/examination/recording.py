@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -55,7 +56,7 @@ class Recorder(Protocol):
         """Whether the machine's guests are such."""
         ...
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
         """Run the job and write the recording to `out`. See `record`."""
         ...
 
@@ -74,9 +75,9 @@ class CrashDisk:
         """On every machine."""
         return True
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
         """See `Recorder`."""
-        machine.record(job.base, job.mount, job.workload, out, metadata, job.held)
+        return machine.record(job.base, job.mount, job.workload, out, metadata, job.held)
 
 
 class DmLogWrites:
@@ -93,18 +94,15 @@ class DmLogWrites:
         """Where there is a disk for the log."""
         return machine.has_log_disk
 
-    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> None:
+    def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
         """See `Recorder`.
 
         Raises RecordersDisagreeError if what it saw and what the crash disk saw is never of one run.
         """
-        for runs_left in reversed(range(_RUNS_MAX)):
-            try:
-                _record_both(machine, job, out, metadata)
-                return
-            except RecordersDisagreeError:
-                if not runs_left:
-                    raise
+        for _ in range(_RUNS_MAX - 1):
+            with suppress(RecordersDisagreeError):
+                return _record_both(machine, job, out, metadata)
+        return _record_both(machine, job, out, metadata)
 
 
 _BEST_FIRST: tuple[Recorder, ...] = (DmLogWrites(), CrashDisk())
@@ -136,9 +134,10 @@ def record(
     *,
     held: int | None,
     recorder: str,
-) -> None:
-    """Run `workload` on `base` and write the recording to `out`. Errors as of `Machine.record` and `Recorder.record`.
+) -> Workload:
+    """Run `workload` on `base` and write the recording to `out`. Returns the workload as it was run.
 
+    Errors as of `Machine.record` and `Recorder.record`.
     After GuestLostError, `out` has what the crash disk saw until then.
 
     The recording's metadata name the recorder that `auto` stands for on this machine.
@@ -148,22 +147,23 @@ def record(
     else:
         chosen = recorder_named(recorder)
     metadata = {**metadata, "recorder": chosen.name, "asked": recorder, "device": chosen.device, "held": held}
-    chosen.record(machine, Job(base, mount, workload, held), out, metadata)
+    return chosen.record(machine, Job(base, mount, workload, held), out, metadata)
 
 
-def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> None:
+def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
     with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
         below, log = Path(folder) / "below.pcr", Path(folder) / "log"
         for log_set_up in (False, True):
             try:
-                machine.record(
+                ran = machine.record(
                     *(job.base, job.mount, job.workload, below, metadata, job.held), log=log, log_set_up=log_set_up
                 )
             except GuestLostError:
                 shutil.copyfile(below, out)
                 raise
             if _merge(below, log, out, metadata, job, log_set_up=log_set_up):
-                return
+                return ran
+    raise AssertionError("a log that has the set-up is enough")
 
 
 def _merge(below: Path, log: Path, out: Path, metadata: Json, job: Job, *, log_set_up: bool) -> bool:

@@ -28,11 +28,24 @@ class Booted(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class Transcript(Message):
+    """What a program said, its exit status (128 + signal if it was killed), and the end of its standard error."""
+
+    lines: tuple[str, ...]
+    status: int
+    errors: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded(Message):
-    """A recording is made. `failed` is the first operation that returned an error, with the errno."""
+    """A recording is made. `failed` is the first operation that returned an error, with the errno.
+
+    `transcripts` are those of the programs that it ran, in order; None if there are none.
+    """
 
     requests: int
     failed: tuple[int, int] | None
+    transcripts: tuple[Transcript, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,14 @@ from postcrash.harness.guests.events import (
     Recorded,
     Spin,
     Spun,
+    Transcript,
     read_event,
 )
 from postcrash.harness.guests.kernel import is_static
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
+from postcrash.model.argument import LINE_BYTES_MAX
+from postcrash.model.operation import RUN
 from postcrash.reports.store.plain import Json, shown
 from postcrash.targets import RecoveryKind
 
@@ -175,8 +178,10 @@ class Machine:
         blktrace: Path | None = None,
         log: Path | None = None,
         log_set_up: bool = True,
-    ) -> None:
-        """Run `workload` on `base` and write the recording to `out`. OperationFailedError if an operation fails.
+    ) -> Workload:
+        """Run `workload` on `base` and write the recording to `out`. Returns it as it was run, with what programs said.
+
+        OperationFailedError if an operation fails, UsageError if a program does.
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
@@ -194,9 +199,10 @@ class Machine:
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,
         )
+        ran = _as_run(workload, recorded.transcripts)
         if recorded.failed is not None:
             number, code = recorded.failed
-            failed = workload.operations[number]
+            failed = ran.operations[number]
             name = errno.errorcode.get(code, f"errno {code}")
             message = (
                 f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {mount['fstype']}"
@@ -204,6 +210,7 @@ class Machine:
             raise OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
         if log is not None:
             shutil.copyfile(self._log, log)
+        return ran
 
     def record_recovery(
         self, image: Path, recover: RecoveryKind, out: Path, started: int, returned: int, metadata: Json
@@ -301,6 +308,22 @@ class Machine:
             return GuestLostError(self._lost[-1])
         kind = UsageError if failure.kind == "input" else BootError if request == "boot" else InfrastructureError
         return kind(failure.message, failure.console)
+
+
+def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> Workload:
+    """The workload with what its programs said. UsageError if one failed, or said what no workload can hold."""
+    if transcripts is None:
+        return workload
+    programs = [operation.value for operation in workload.operations if operation.word == RUN]
+    for command, transcript in zip(programs, transcripts, strict=False):
+        if transcript.status:
+            said = transcript.errors.strip() or "it wrote nothing to its standard error"
+            raise UsageError(f"{shown(command)} ends with status {transcript.status} in the guest: {said}")
+        for line in transcript.lines:
+            if not line.isprintable() or len(line.encode()) > LINE_BYTES_MAX:
+                expected = f"printable text of at most {LINE_BYTES_MAX} bytes"
+                raise UsageError(f"{shown(command)} says a line that is not {expected}: {shown(line)}")
+    return workload.as_run([transcript.lines for transcript in transcripts])
 
 
 def _expected(kind: type[M], event: Message) -> M:

@@ -138,6 +138,8 @@ def _decoded(block: bytes, offset: int, workload: Workload) -> list[_Run]:
 
 @lru_cache(maxsize=64)
 def _writes(workload: Workload) -> tuple[_Write, ...]:
+    if workload.runs_programs:
+        return ()  # what programs write carries no tag
     trees = simulate(workload)
     found = []
     for index, operation in enumerate(workload.operations):

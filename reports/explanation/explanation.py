@@ -84,7 +84,7 @@ def explain(
     observation, failure = _observation(crash)
     comparison: tuple[PathComparison, ...] = ()
     comparison_omitted = 0
-    if observation is not None and observation.tree:
+    if observation is not None and observation.tree and not workload.runs_programs:
         comparison, comparison_omitted = compare(_history(workload, crash), observation.tree)
     return Explanation(
         operations=_operations(workload, crash),

@@ -124,8 +124,9 @@ kernel, which is the same file with the number 0.
 
 The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the third stage draws 300
 workloads of two operations. The last two look where the default hunts do not: one runs the file system's checker on
-every recovered disk (`--fsck`), and one also crashes within each recovery (`--depth 2`). Each hunt looks at a disk that completes at once and at one that holds completions back.
-Workloads and seconds count all stages until the finding, with the start of each hunt.
+every recovered disk (`--fsck`), and one also crashes within each recovery (`--depth 2`). Each hunt looks at a disk that
+completes at once and at one that holds completions back. Workloads and seconds count all stages until the finding, with
+the start of each hunt.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in

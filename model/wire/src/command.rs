@@ -57,6 +57,8 @@ pub enum Word {
     Checkpoint,
     DropCaches,
     Sleep,
+    /// Run a program; see `Operation::value`.
+    Run,
 }
 
 /// One operation of a workload. Fields that the operation does not have are absent.
@@ -78,7 +80,7 @@ pub struct Operation {
     /// Bytes; the new size for truncate.
     #[serde(default)]
     pub length: Option<u64>,
-    /// How long to sleep.
+    /// How long to sleep; how long a program may take.
     #[serde(default)]
     pub seconds: Option<u64>,
     /// fallocate's mode; the kind of file of mknod.
@@ -87,6 +89,7 @@ pub struct Operation {
     /// Name of the extended attribute.
     #[serde(default)]
     pub name: String,
+    /// Value of the extended attribute; the shell command of `run`.
     #[serde(default)]
     pub value: String,
     /// Number of the write, see [`crate::pattern`].
@@ -123,6 +126,9 @@ pub struct Recover {
     /// Say where plain file data lies instead of reading it; only for file systems that do not check their data.
     #[serde(default)]
     pub map: bool,
+    /// Report what files hold byte by byte (`bytes:` and hexadecimal digits), not which write it comes from.
+    #[serde(default)]
+    pub bytes: bool,
     /// Change, delete and write after recovery, once the tree is known.
     #[serde(default)]
     pub use_after: bool,
@@ -156,7 +162,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// For how long its operations sleep.
+    /// For how long its operations sleep, and its programs may take.
     pub fn sleeps(&self) -> Duration {
         let Command::Run(run) = self else { return Duration::ZERO };
         let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| operation.seconds);

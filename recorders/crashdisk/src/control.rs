@@ -156,6 +156,8 @@ pub enum HarnessEvent {
     Recorded {
         requests: u32,
         failed: Option<(u32, u32)>,
+        /// What programs of the run said, one after the other; null where there was none.
+        transcripts: Value,
     },
     Interval(Box<IntervalReport>),
     /// A guest was lost; the state is run again in a new one.

@@ -18,6 +18,7 @@ mod mailbox;
 mod modules;
 mod mount;
 mod operations;
+mod program;
 mod recover;
 mod run;
 mod share;

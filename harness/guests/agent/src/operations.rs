@@ -78,6 +78,8 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
             std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
             Ok(())
         }
+        // It has marks of its own (`run.rs`).
+        Word::Run => Err(unsupported()),
     }
 }
 

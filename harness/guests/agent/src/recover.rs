@@ -18,6 +18,9 @@ struct Observation {
     mount_errno: i32,
     /// Null where it was not asked for.
     tree: Option<Vec<Entry>>,
+    /// Contents are told byte by byte.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    bytes: bool,
     klog: Vec<String>,
     /// No line of `klog` is missing.
     klog_whole: bool,
@@ -41,6 +44,7 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     let mut observation = Observation {
         mount_errno: mounted.as_ref().err().map_or(0, errno),
         tree: tree(recover, mounted.is_ok())?,
+        bytes: recover.bytes,
         klog: Vec::new(),
         klog_whole: false,
         repair,
@@ -70,6 +74,6 @@ fn tree(recover: &Recover, mounted: bool) -> io::Result<Option<Vec<Entry>>> {
     match (recover.walk, mounted) {
         (false, _) => Ok(None),
         (true, false) => Ok(Some(Vec::new())),
-        (true, true) => walk(recover.map).map(Some),
+        (true, true) => walk(recover.map, recover.bytes).map(Some),
     }
 }

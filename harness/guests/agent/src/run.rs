@@ -2,7 +2,7 @@
 
 use std::io;
 
-use postcrash_wire::{Message, Operation, Run};
+use postcrash_wire::{Message, Operation, Run, Word};
 
 use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
@@ -10,6 +10,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
+use crate::program::{self, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
@@ -23,7 +24,8 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
     let trace = run.blktrace.then(|| Blktrace::start(TEST_DISK)).transpose()?;
     let steady = Steady::start(!run.held)?;
-    let result = mounted(&device, &mut ProgressMarks { mailbox, trace, log: log.as_mut(), steady }, run);
+    let mut marks = ProgressMarks { mailbox, trace, log: log.as_mut(), steady, next: 0, transcripts: Vec::new() };
+    let result = mounted(&device, &mut marks, run);
     let removed = log.map_or(Ok(()), LogWrites::remove);
     result.and(removed)
 }
@@ -34,16 +36,22 @@ struct ProgressMarks<'a> {
     trace: Option<Blktrace>,
     log: Option<&'a mut LogWrites>,
     steady: Steady,
+    /// The number of the operation that starts next. Each line that a program says ends one.
+    next: u32,
+    /// What the programs said that have ended.
+    transcripts: Vec<Transcript>,
 }
 
 impl ProgressMarks<'_> {
-    fn started(&mut self, op: u32) -> io::Result<()> {
+    fn started(&mut self) -> io::Result<()> {
+        let op = self.next;
         self.mailbox.send(&Message::Started { op })?;
-        self.recorders(&format!("started {op}"))?;
-        self.steady.operation()
+        self.recorders(&format!("started {op}"))
     }
 
-    fn returned(&mut self, op: u32, errno: u32) -> io::Result<()> {
+    fn returned(&mut self, errno: u32) -> io::Result<()> {
+        let op = self.next;
+        self.next += 1;
         self.recorders(&format!("returned {op}"))?;
         self.mailbox.send(&Message::Returned { op, errno })
     }
@@ -59,7 +67,11 @@ impl ProgressMarks<'_> {
 
     fn done(&mut self) -> io::Result<()> {
         self.recorders("done")?;
-        let trace = self.trace.take().map_or(Ok(Vec::new()), Blktrace::finish)?;
+        let said = match &self.transcripts[..] {
+            [] => Vec::new(),
+            transcripts => serde_json::to_vec(transcripts).map_err(io::Error::other)?,
+        };
+        let trace = self.trace.take().map_or(Ok(said), Blktrace::finish)?;
         self.mailbox.send(&Message::Done(trace))
     }
 
@@ -82,29 +94,59 @@ fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()>
 
 fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io::Result<()> {
     commit::prepare()?;
-    if !sequence(marks, held, &run.setup, 0, &run.mount.fstype)? {
-        return Ok(());
+    for operation in &run.setup {
+        let is_done = match operation.op {
+            Word::Run => set_up(marks, operation)?,
+            _ => simple(marks, held, operation, &run.mount.fstype)?,
+        };
+        if !is_done {
+            return Ok(());
+        }
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
-    sequence(marks, held, &run.ops, run.setup.len() as u32, &run.mount.fstype).map(|_| ())
-}
-
-fn sequence(
-    marks: &mut ProgressMarks,
-    held: &mut HeldFiles,
-    operations: &[Operation],
-    first: u32,
-    fstype: &str,
-) -> io::Result<bool> {
-    for (op, operation) in (first..).zip(operations) {
-        marks.started(op)?;
-        let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
-        marks.returned(op, errno)?;
-        if errno != 0 {
-            return Ok(false);
+    for operation in &run.ops {
+        let is_done = match operation.op {
+            Word::Run => program(marks, operation)?,
+            _ => simple(marks, held, operation, &run.mount.fstype)?,
+        };
+        if !is_done {
+            return Ok(());
         }
     }
-    Ok(true)
+    Ok(())
+}
+
+/// One system call or two. Whether it succeeded.
+fn simple(marks: &mut ProgressMarks, held: &mut HeldFiles, operation: &Operation, fstype: &str) -> io::Result<bool> {
+    marks.started()?;
+    marks.steady.operation()?;
+    let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
+    marks.returned(errno)?;
+    Ok(errno == 0)
+}
+
+/// A program of the set-up: what it says does not matter. Whether it succeeded.
+fn set_up(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool> {
+    marks.started()?;
+    let transcript = program::run(&operation.value, operation.seconds, &mut |_| Ok(()))?;
+    marks.returned(0)?;
+    let succeeded = transcript.succeeded();
+    marks.transcripts.push(transcript);
+    Ok(succeeded)
+}
+
+/// A program that is recorded. That it runs is one operation; each line that it says is one that ends when it has been said, and
+/// so is its end. Whether it succeeded.
+fn program(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool> {
+    marks.started()?;
+    marks.returned(0)?;
+    marks.started()?;
+    let said = &mut |_: &str| marks.returned(0).and_then(|()| marks.started());
+    let transcript = program::run(&operation.value, operation.seconds, said)?;
+    marks.returned(0)?;
+    let succeeded = transcript.succeeded();
+    marks.transcripts.push(transcript);
+    Ok(succeeded)
 }

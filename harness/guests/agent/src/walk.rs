@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
-use postcrash_wire::pattern::{self, TAGS};
+use postcrash_wire::content::told;
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
@@ -55,14 +55,17 @@ pub struct Entry {
 struct Walker {
     /// Say where plain data lies instead of reading it.
     map: bool,
+    /// Report bytes as they are.
+    bytes: bool,
     entries: Vec<Entry>,
     inodes: HashMap<u64, usize>,
 }
 
-/// Everything below the mount point, sorted, folders before what they hold. With `map`, plain data is not read.
-pub fn walk(map: bool) -> io::Result<Vec<Entry>> {
+/// Everything below the mount point, sorted, folders before what they hold. With `map`, plain data is not read. With `bytes`,
+/// what is read is reported as it is, not by where it comes from.
+pub fn walk(map: bool, bytes: bool) -> io::Result<Vec<Entry>> {
     let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
-    let mut walker = Walker { map, entries: Vec::new(), inodes: HashMap::new() };
+    let mut walker = Walker { map, bytes, entries: Vec::new(), inodes: HashMap::new() };
     let stat = stat_at(root.as_raw_fd(), c"", libc::AT_EMPTY_PATH)?;
     let mut entry = walker.entry(".".into(), &stat);
     entry.read_xattrs(root.as_raw_fd());
@@ -104,7 +107,7 @@ impl Walker {
         let mut entry = self.entry(path, &stat);
         match entry.r#type {
             "file" => {
-                if let Err(error) = read_file(folder, name, &mut entry, self.map) {
+                if let Err(error) = read_file(folder, name, &mut entry, self.map, self.bytes) {
                     entry.error = Some(errno(&error));
                 }
                 self.entries.push(entry);
@@ -255,7 +258,7 @@ fn names(folder: RawFd) -> io::Result<Vec<CString>> {
     }
 }
 
-fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool) -> io::Result<()> {
+fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool, bytes: bool) -> io::Result<()> {
     let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
     entry.read_xattrs(fd.as_raw_fd());
     if map && entry.size > 0 && entry.size as u64 <= FILE_BYTES_MAX {
@@ -269,14 +272,9 @@ fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool) -> io::Re
     let failed = if entry.size == 0 { None } else { file.read_to_end(&mut content).err() };
     let unread = entry.size as u64 > content.len() as u64;
     let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
-    let mut start = 0;
-    let mut segments = Vec::new();
-    for (end, source) in pattern::segments(&content, 0, TAGS) {
-        segments.push((start, end as u64, source.to_string()));
-        start = end as u64;
-    }
+    let mut segments = told(&content, 0, bytes);
     if let Some(error) = failed {
-        segments.push((start, entry.size as u64, format!("error:{error}")));
+        segments.push((content.len() as u64, entry.size as u64, format!("error:{error}")));
     }
     entry.segments = Some(segments);
     entry.hash = Some(format!("{:016x}", xxh64(&content, 0)));

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use postcrash_core::choice::by_component;
 use postcrash_core::explore::Explorer;
 use postcrash_core::space::Space;
-use postcrash_wire::pattern::{segments, TAGS};
+use postcrash_wire::content::{joined, told};
 use postcrash_wire::units::SECTOR_BYTES;
 use serde_json::{json, Value};
 
@@ -20,10 +20,11 @@ use crate::disk::overlay::Overlay;
 /// on in a way that no choice can tell is decided.
 pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer, report: &[u8]) -> Vec<u8> {
     let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
+    let as_bytes = observation.get("bytes").and_then(Value::as_bool) == Some(true);
     loop {
         let chosen = by_component(&explorer.choices());
         let mut resolved = observation.clone();
-        match (Resolver { space, overlay, chosen }).resolve(&mut resolved) {
+        match (Resolver { space, overlay, chosen, as_bytes }).resolve(&mut resolved) {
             Ok(()) => return serde_json::to_vec(&resolved).expect("it was JSON"),
             Err(Entangled(component)) => {
                 explorer.choose(component, &|| space.options(component));
@@ -65,6 +66,8 @@ struct Resolver<'a> {
     overlay: &'a Overlay,
     /// Version of each component that was decided.
     chosen: HashMap<u32, u32>,
+    /// Contents are told byte by byte.
+    as_bytes: bool,
 }
 
 impl Resolver<'_> {
@@ -90,7 +93,7 @@ impl Resolver<'_> {
                 FileRun::Choice { sectors, .. } => size.min(at + sectors * SECTOR_BYTES as u64),
             };
             match run {
-                FileRun::Bytes(bytes) => append(&mut shown, decoded(&bytes[..(end - at) as usize], at)),
+                FileRun::Bytes(bytes) => append(&mut shown, self.told(&bytes[..(end - at) as usize], at)),
                 FileRun::Choice { component, sector, sectors } => {
                     self.append_choice(&mut shown, component, sector, sectors, at, end)?;
                 }
@@ -162,12 +165,17 @@ impl Resolver<'_> {
             contents.push(bytes[..(end - at) as usize].to_vec());
         }
         if contents.iter().all(|content| content == &contents[0]) {
-            append(shown, decoded(&contents[0], at));
+            append(shown, self.told(&contents[0], at));
             return Ok(());
         }
-        let versions: Vec<Vec<Value>> = contents.iter().map(|content| decoded(content, at)).collect();
+        let versions: Vec<Vec<Value>> = contents.iter().map(|content| self.told(content, at)).collect();
         shown.push(json!({"start": at, "end": end, "component": component, "versions": versions}));
         Ok(())
+    }
+
+    /// Segments of `content`, which stands at `offset` of its file.
+    fn told(&self, content: &[u8], offset: u64) -> Vec<Value> {
+        told(content, offset, self.as_bytes).into_iter().map(|segment| json!(segment)).collect()
     }
 }
 
@@ -178,24 +186,13 @@ fn push_bytes(runs: &mut Vec<FileRun>, bytes: &[u8]) {
     }
 }
 
-/// Segments of `content`, which stands at `offset` of its file.
-fn decoded(content: &[u8], offset: u64) -> Vec<Value> {
-    let mut start = offset;
-    let mut shown = Vec::new();
-    for (end, source) in segments(content, offset, TAGS) {
-        shown.push(json!([start, offset + end as u64, source.to_string()]));
-        start = offset + end as u64;
-    }
-    shown
-}
-
-/// Add segments, the first one joined to the last one there if they have the same source.
+/// Add segments, the first one joined to the last one there if they have one source together.
 fn append(shown: &mut Vec<Value>, more: Vec<Value>) {
     for segment in more {
-        match shown.last_mut() {
-            Some(last) if last.is_array() && segment.is_array() && last[2] == segment[2] => {
-                last[1] = segment[1].clone()
-            }
+        let last = shown.last_mut().filter(|last| last.is_array() && segment.is_array());
+        let source = last.as_ref().and_then(|last| joined(last[2].as_str()?, segment[2].as_str()?));
+        match (last, source) {
+            (Some(last), Some(source)) => *last = json!([last[0], segment[1], source]),
             _ => shown.push(segment),
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use postcrash_core::ground::{Base, Ground};
 use postcrash_core::recording::RecordingWriter;
 use postcrash_wire::{Command, Run};
+use serde_json::Value;
 
 use crate::control::{HarnessEvent, Work};
 use crate::disk::{Marks, RecordingDisk, RecordingSummary};
@@ -29,15 +30,19 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
     job.run.held = job.held.is_some();
     let command = Command::Run(job.run);
-    let (trace, RecordingSummary { requests, failed }) = machine.twice(|machine| {
+    let (answer, RecordingSummary { requests, failed }) = machine.twice(|machine| {
         let base = Base::open(&job.base)?;
         let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
         run(machine.guest()?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
     })?;
+    let mut transcripts = Value::Null;
     if let Some(file) = job.blktrace {
-        std::fs::write(file, trace)?;
+        std::fs::write(file, answer)?;
+    } else if !answer.is_empty() {
+        let unreadable = |error| GuestError::Agent(format!("what programs said cannot be read: {error}"));
+        transcripts = serde_json::from_slice(&answer).map_err(unreadable)?;
     }
-    HarnessEvent::Recorded { requests, failed }.emit();
+    HarnessEvent::Recorded { requests, failed, transcripts }.emit();
     Ok(())
 }
 

@@ -12,6 +12,8 @@ use postcrash_core::recording::{Recording, RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
 use postcrash_wire::{Command, Recover};
 
+use serde_json::Value;
+
 use crate::control::{HarnessEvent, Work};
 use crate::disk::{Marks, OpenRecording, RecordingDisk};
 use crate::error::GuestError;
@@ -50,7 +52,7 @@ pub fn record(
         log.marks = marks;
         record::run(machine.guest()?, &command, RecordingDisk::of(&base, log, None), Work::Recovery)
     })?;
-    HarnessEvent::Recorded { requests: recorded.requests, failed: None }.emit();
+    HarnessEvent::Recorded { requests: recorded.requests, failed: None, transcripts: Value::Null }.emit();
     Ok(())
 }
 

@@ -1,0 +1,21 @@
+"""Applications under audit: what they are, and what their own recovery and check make of a recovered folder."""
+
+from postcrash.apps.application import Application, ApplicationFileError, load_application
+from postcrash.apps.catalogue import UnknownApplicationError, application_named, applications
+from postcrash.apps.folder import Folder, UnreadFolderError
+from postcrash.apps.sandbox import CheckResult, Limits, Sandbox, SandboxError
+
+__all__ = [
+    "Application",
+    "ApplicationFileError",
+    "CheckResult",
+    "Folder",
+    "Limits",
+    "Sandbox",
+    "SandboxError",
+    "UnknownApplicationError",
+    "UnreadFolderError",
+    "application_named",
+    "applications",
+    "load_application",
+]

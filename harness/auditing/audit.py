@@ -1,0 +1,91 @@
+"""One application on one target: what is run, on which disks, and what all runs come to together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from postcrash.apps import Application
+from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
+from postcrash.harness.examination.campaign import Progress, run_campaign
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, Workload, worst
+from postcrash.model.operation import RUN, Operation
+from postcrash.targets import Target
+
+FINDINGS_MAX = 5
+"""Different messages of the check that are followed up, on each disk."""
+BESIDE = ("mounts",)
+"""Judges besides the application's check: without a mounted file system it has nothing to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an application comes to on a target: an examination for each disk on which it ran.
+
+    folders  so many different folders, with what had been acknowledged, were judged now (none where all was known)
+    """
+
+    application: Application
+    target: Target
+    kernel: str
+    how: tuple[Exploration, ...]
+    results: tuple[Examination, ...]
+    folders: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all."""
+        return worst(result.verdict for result in self.results)
+
+
+def workload_of(application: Application) -> Workload:
+    """The application's set-up and run, with what the kernel does later by itself."""
+    setup = (Operation(RUN, value=application.set_up),) if application.set_up else ()
+    ops = (Operation(RUN, value=application.run),)
+    return Workload(application.name, setup, ops).with_tail()
+
+
+def audit(
+    session: Session,
+    application: Application,
+    target: Target,
+    how: Exploration,
+    guests: int | None,
+    progress: Progress,
+    *,
+    one_disk: bool = False,
+    fresh: bool = False,
+) -> Audit:
+    """Run the application on `target`, on each disk, and have every crash state judged.
+
+    Raises HarnessError where it cannot be run.
+    """
+    hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
+    with ApplicationJudge(application) as judge:
+        plans = [_plan(session, application, target, each, (judge, *judges_named(BESIDE))) for each in hows]
+        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=fresh)
+        return Audit(application, target, session.kernel.label, hows, tuple(results), judge.folders)
+
+
+def _plan(
+    session: Session, application: Application, target: Target, how: Exploration, judges: Sequence[Judge]
+) -> Plan:
+    recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
+    session.require(target, [recover])
+    return Plan(
+        target=target,
+        base=session.base(target),
+        kernel=session.kernel.label,
+        guest=session.guest(),
+        workload=workload_of(application),
+        judges=tuple(judges),
+        recoveries=(recover,),
+        how=how,
+        findings_max=FINDINGS_MAX,
+        about={ABOUT: about(application)},
+    )

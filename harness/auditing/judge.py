@@ -1,0 +1,124 @@
+"""The judge of an audit: the application's own check, on every folder that it can find after a crash."""
+
+import hashlib
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from postcrash._core import Recording
+from postcrash.apps import Application, CheckResult, Folder, Limits, Sandbox, SandboxError, UnreadFolderError
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.judges import Opinion
+from postcrash.model import History, Observation, Verdict
+from postcrash.model.operation import SAYS
+from postcrash.model.tree import ROOT_PATH
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
+from postcrash.targets import RecoveryKind
+
+NAME = "application"
+ABOUT = "application"
+"""In a recording's metadata: what is needed to judge once more."""
+
+
+class ApplicationJudge:
+    """Has the application recover in a copy of the folder, and asks its check. Use it in a `with` statement.
+
+    Folders that hold equal bytes, with equal acknowledgements, are asked about once.
+    """
+
+    name = NAME
+    depends_on = ("returned",)
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        visible = () if application.folder is None else (application.folder,)
+        try:
+            self._sandbox = Sandbox(Limits(seconds=application.check_seconds), visible)
+        except SandboxError as error:
+            raise InfrastructureError(str(error)) from error
+        self._known: dict[tuple[str, tuple[str, ...]], CheckResult] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sandbox.__exit__(kind, error, trace)
+
+    @property
+    def folders(self) -> int:
+        """So many different folders and acknowledgements have been asked about."""
+        return len(self._known)
+
+    @property
+    def version(self) -> str:
+        """Digest of the check, and of the files beside it."""
+        return hashlib.sha256(json.dumps(about(self._application)).encode() + _content(self._application)).hexdigest()
+
+    def wants(self, recover: RecoveryKind) -> bool:
+        """See `Judge`: recoveries that tell contents byte by byte."""
+        return recover.walk and recover.bytes
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if observation.mount_errno or ROOT_PATH not in observation.tree:
+            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        try:
+            result = self._asked(Folder.of(observation.tree), acknowledged(history))
+        except (UnreadFolderError, SandboxError) as error:
+            return Opinion(Verdict.UNDECIDED, False, str(error))
+        if result.status is None:
+            seconds = self._application.check_seconds
+            return Opinion(Verdict.UNDECIDED, True, f"the check did not end within {seconds} s, or was killed")
+        if result.status == 0:
+            return Opinion(Verdict.HOLDS, True, "")
+        return Opinion(Verdict.VIOLATED, True, _message(result))
+
+    def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
+        key = folder.digest, lines
+        if key not in self._known:
+            self._known[key] = self._sandbox.run(folder, self._application.check, lines)
+        return self._known[key]
+
+
+def acknowledged(history: History) -> tuple[str, ...]:
+    """The lines that the application had said."""
+    return tuple(operation.value for operation in history.returned_operations if operation.word == SAYS)
+
+
+def _message(result: CheckResult) -> str:
+    """The first line that the check wrote, or its exit status."""
+    line = next(filter(None, map(str.strip, result.output.splitlines())), "")
+    return line[:500] or f"the check exits with {result.status}"
+
+
+def about(application: Application) -> dict[str, object]:
+    """What of an application its judge needs, as decoded JSON."""
+    folder = None if application.folder is None else str(application.folder)
+    return {
+        **{"name": application.name, "run": application.run, "check": application.check, "folder": folder},
+        "check_seconds": application.check_seconds,
+    }
+
+
+def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
+    """The judge that made a finding. UsageError where its recording does not say how."""
+    recording = Recording(store.recording_path(state_below(finding) or finding.recording))
+    told = json.loads(recording.metadata).get(ABOUT)
+    if not isinstance(told, dict):
+        raise UsageError(f"{finding.id}: its recording does not say which application it is of")
+    folder = told.pop("folder")
+    return ApplicationJudge(Application(**told, folder=None if folder is None else Path(folder)))
+
+
+def _content(application: Application) -> bytes:
+    """Names and bytes of the files beside the application's."""
+    folder = application.folder
+    if folder is None:
+        return b""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return b"".join(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest() for path in files)

@@ -1,0 +1,177 @@
+"""`postcrash audit`: an application on a file system, crashed everywhere, and asked whether it kept its promises."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from postcrash.apps import (
+    Application,
+    ApplicationFileError,
+    UnknownApplicationError,
+    application_named,
+    load_application,
+)
+from postcrash.harness.auditing.audit import Audit, audit, workload_of
+from postcrash.harness.auditing.judge import NAME
+from postcrash.harness.commands.characterize import targets_named
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.findings.naming import named
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.output import count_text, write_json
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, worst
+from postcrash.reports.explanation.explanation_text import render_text
+
+_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+
+
+@click.command("audit")
+@click.argument("name", required=False)
+@click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge.")
+@click.option("--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised.")
+@click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    required=True,
+    metavar="NAME,…",
+    help="Names with commas between them, or all of the catalogue; can be repeated.",
+)
+@click.option(
+    "--set", "chosen", multiple=True, metavar="NAME=VALUE", help="A parameter of the application; can be repeated."
+)
+@one_disk_option
+@exploration_options
+@kernel_options
+@json_option
+@click.pass_obj
+def audit_command(
+    session: Session,
+    name: str | None,
+    run: str | None,
+    check: str | None,
+    set_up: str,
+    targets: Sequence[str],
+    chosen: Sequence[str],
+    one_disk: bool,
+    how: Exploration,
+    guests: int | None,
+    fresh: bool,
+    json_file: str | None,
+) -> int:
+    """Run an application on a file system, crash it everywhere, and ask its check what is left.
+
+    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md). Or give --run and
+    --check. Both commands start in the folder that is crashed. Each line that the first one prints acknowledges
+    something. The second one finds the lines that had been printed before the crash in $POSTCRASH_ACKNOWLEDGED.
+
+    \b
+    Examples:
+      postcrash audit sqlite-3.40 --target ext4-current
+      postcrash audit sqlite-3.40 --set synchronous=off --target ext4-current,btrfs
+      postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
+    """
+    application = _application(name, run, check, set_up, chosen)
+    if not isinstance(session.kernel.engine, Uml):
+        raise UsageError(
+            f"{session.kernel.label}: applications run in user-mode Linux only, which sees this machine's files"
+        )
+    for program in application.programs:
+        if not Path(program).exists():
+            packages = " ".join(application.packages)
+            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
+    audits = []
+    for target in targets_named(session, targets):
+        with TerminalProgress(len(how.disks(one=one_disk))) as progress:
+            done = audit(session, application, target, how, guests, progress, one_disk=one_disk, fresh=fresh)
+        audits.append(done)
+        if json_file != "-":
+            _print(session, done)
+    write_json(json_file, {"application": application.name, "audits": [_to_json(each) for each in audits]})
+    return worst(each.verdict for each in audits).exit_code
+
+
+def _application(
+    name: str | None, run: str | None, check: str | None, set_up: str, chosen: Sequence[str]
+) -> Application:
+    values = {}
+    for given in chosen:
+        parameter, is_set, value = given.partition("=")
+        if not is_set:
+            raise UsageError(f"--set {given!r}: expected NAME=VALUE")
+        values[parameter] = value
+    if name is not None and (run or check or set_up):
+        raise UsageError(f"either the application {name}, or --run and --check")
+    if name is None and not (run and check):
+        raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
+    try:
+        if name is None:
+            assert run and check
+            return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd()).with_parameters(
+                values
+            )
+        application = load_application(Path(name)) if name.endswith(".toml") else application_named(name)
+        return application.with_parameters(values)
+    except (ApplicationFileError, UnknownApplicationError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _print(session: Session, done: Audit) -> None:
+    console = Console()
+    for result in done.results:
+        for finding in named([each for each in result.findings if each.checker == NAME], session.store):
+            console.rule(f"[red]{finding.message}[/] · {finding.id}")
+            if finding.explanation is not None:
+                render_text(finding.explanation, console)
+            console.print(f"again: postcrash repro {finding.id}", highlight=False)
+    for how, result in zip(done.how, done.results, strict=True):
+        disk = "completes writes at once" if how.held is None else f"holds completions back (seed {how.held})"
+        console.print(f"on a disk that {disk}:", highlight=False)
+        for name, ruling in result.rulings.items():
+            reason = f": {ruling.reason}" if ruling.reason else ""
+            console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+            console.print(reason, markup=False, highlight=False)
+        for certificate in result.certificates:
+            if certificate.left_out is not None:
+                console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
+        for note in result.notes:
+            console.print(f"  note: {note}", markup=False, highlight=False)
+        console.print(
+            f"  {count_text(result.covered)} of {count_text(result.states)} crash states "
+            f"at {result.instants} instants, {result.recoveries} recoveries, {result.outcomes} outcomes",
+            highlight=False,
+        )
+    console.print(
+        f"[bold]{done.verdict.name}[/]: {done.application.name} on {done.target.name}, {done.kernel}: "
+        f"{done.folders} folders judged",
+        highlight=False,
+    )
+
+
+def _to_json(done: Audit) -> dict[str, object]:
+    return {
+        **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
+        "workload": workload_of(done.application).to_text(),
+        "folders": done.folders,
+        "disks": [
+            {
+                "held": how.held,
+                **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
+                **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
+                "judges": {
+                    name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
+                    for name, ruling in result.rulings.items()
+                },
+                "findings": [finding.to_json() for finding in result.findings],
+                "notes": result.notes,
+            }
+            for how, result in zip(done.how, done.results, strict=True)
+        ],
+    }

@@ -1,0 +1,276 @@
+//! Running a program of the host in the target: what an application does, and what it says.
+//!
+//! The program sees the host's files read-only (hostfs), and the target at the mount point, where it starts. Lines on its
+//! standard output are its acknowledgements. They stand in the disk's own order: every thread of the program is stopped at
+//! each of its system calls, and a line that has been written is told before the thread that wrote it goes on.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::sys::{check, cstr};
+use crate::MOUNT_POINT;
+
+/// In the agent's own root: where the host's files are seen, and what the program writes to its standard error.
+const SCRATCH: &str = "/tmp";
+const HOST: &str = "/tmp/host";
+const ERRORS: &str = "/tmp/errors";
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+const LINES_MAX: usize = 4096;
+const ERRORS_SHOWN_MAX: u64 = 4096;
+/// How long a program may take that says nothing of it.
+const SECONDS_DEFAULT: u64 = 60;
+/// Between two looks at whether its time is over.
+const POLL: Duration = Duration::from_millis(200);
+const TRACE: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_EXITKILL;
+
+/// What a program said, and how it ended.
+#[derive(Serialize)]
+pub struct Transcript {
+    lines: Vec<String>,
+    /// Exit status; 128 + signal if it was killed.
+    status: i32,
+    /// The end of what it wrote to its standard error.
+    errors: String,
+}
+
+impl Transcript {
+    pub fn succeeded(&self) -> bool {
+        self.status == 0
+    }
+}
+
+/// Run the shell command to its end and call `said` for each line, before the thread that wrote it goes on.
+pub fn run(
+    command: &str,
+    seconds: Option<u64>,
+    said: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<Transcript> {
+    mount_scratch()?;
+    let errors = File::create(ERRORS)?;
+    let (reader, writer) = pipe()?;
+    let mut program = Command::new("/bin/sh");
+    program.args(["-c", command]).env_clear().stdin(Stdio::null()).stdout(writer).stderr(errors);
+    program.envs([("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"), ("HOME", "/tmp"), ("TMPDIR", "/tmp")]);
+    program.env("LC_ALL", "C.UTF-8");
+    // SAFETY: what runs between fork and exec allocates a few strings; the agent has one thread.
+    unsafe { program.pre_exec(enter) };
+    let started =
+        program.spawn().map_err(|e| io::Error::new(e.kind(), format!("the program cannot be started: {e}")))?;
+    drop(program);
+    let mut output = Output { reader: File::from(reader), pending: Vec::new(), lines: Vec::new(), bytes: 0 };
+    let limit = Duration::from_secs(seconds.unwrap_or(SECONDS_DEFAULT));
+    let status = traced(started.id() as libc::pid_t, Instant::now() + limit, &mut || output.drain(said))?;
+    output.end(said)?;
+    let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
+}
+
+/// A file system in memory for what the agent's own root, which is read-only, has no room for.
+fn mount_scratch() -> io::Result<()> {
+    if !std::path::Path::new(HOST).exists() {
+        mount(c"tmpfs", SCRATCH, c"tmpfs", 0, c"")?;
+        std::fs::create_dir(HOST)?;
+    }
+    Ok(())
+}
+
+fn mount(
+    source: &std::ffi::CStr,
+    target: &str,
+    fstype: &std::ffi::CStr,
+    flags: libc::c_ulong,
+    data: &std::ffi::CStr,
+) -> io::Result<()> {
+    let target = cstr(target)?;
+    // SAFETY: all pointers are C strings that live through the call.
+    let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
+    check(result).map(|_| ())
+}
+
+/// In the new process: the host's files become its root, with the target, devices and processes of the guest, in a name
+/// space of its own, so that nothing of it is left when the program has ended.
+fn enter() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    unsafe {
+        check(libc::setsid())?;
+        check(libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }))?;
+        check(libc::unshare(libc::CLONE_NEWNS))?;
+    }
+    mount(c"none", "/", c"none", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+    mount(c"none", HOST, c"hostfs", libc::MS_RDONLY, c"/")?;
+    mount(&cstr(MOUNT_POINT)?, &format!("{HOST}{MOUNT_POINT}"), c"none", libc::MS_BIND, c"")?;
+    mount(c"/dev", &format!("{HOST}/dev"), c"none", libc::MS_BIND, c"")?;
+    mount(c"/proc", &format!("{HOST}/proc"), c"none", libc::MS_BIND, c"")?;
+    mount(c"tmpfs", &format!("{HOST}/tmp"), c"tmpfs", 0, c"")?;
+    let (root, start) = (cstr(HOST)?, cstr(MOUNT_POINT)?);
+    // SAFETY: C strings, and plain numbers.
+    unsafe {
+        check(libc::chroot(root.as_ptr()))?;
+        check(libc::chdir(start.as_ptr()))?;
+        check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)).map(|_| ())
+    }
+}
+
+/// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
+/// of them begins or ends. What still runs then is killed.
+fn traced(main: libc::pid_t, end: Instant, stopped: &mut dyn FnMut() -> io::Result<()>) -> io::Result<ExitStatus> {
+    let mut known = HashSet::new();
+    let mut ended = None;
+    loop {
+        let Some((thread, status)) = next(end)? else {
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            kill(&known);
+            return Err(io::Error::other("the program did not end in the time that it had"));
+        };
+        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+            stopped()?;
+            known.remove(&thread);
+            if thread == main {
+                ended = Some(ExitStatus::from_raw(status));
+                kill(&known);
+            }
+            continue;
+        }
+        let signal = libc::WSTOPSIG(status);
+        let is_new = known.insert(thread);
+        let delivered = match signal {
+            signal if signal == libc::SIGTRAP | 0x80 => {
+                stopped()?;
+                0
+            }
+            libc::SIGTRAP if thread == main && is_new => {
+                // SAFETY: plain numbers.
+                check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, TRACE) })?;
+                0
+            }
+            libc::SIGTRAP => 0,
+            libc::SIGSTOP if is_new => 0,
+            other => other,
+        };
+        // SAFETY: plain numbers. A thread that is gone by now is told of by the next wait.
+        unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, delivered) };
+    }
+}
+
+fn kill(threads: &HashSet<libc::pid_t>) {
+    for &thread in threads {
+        // SAFETY: plain numbers; these threads are ours, and not waited for yet.
+        unsafe { libc::kill(thread, libc::SIGKILL) };
+    }
+}
+
+/// The next thread of which there is something to tell; None where there is none any more, or the time is over.
+fn next(end: Instant) -> io::Result<Option<(libc::pid_t, libc::c_int)>> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status lives through the call.
+        let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
+        match check(thread) {
+            Ok(0) if Instant::now() >= end => return Ok(None),
+            Ok(0) => wait_for_child(),
+            Ok(thread) => return Ok(Some((thread as libc::pid_t, status))),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Sleep until there is something to tell of a child, or a look at the clock is due.
+fn wait_for_child() {
+    // SAFETY: the set and the time live through the calls.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        let time = libc::timespec { tv_sec: 0, tv_nsec: POLL.subsec_nanos().into() };
+        libc::sigtimedwait(&set, std::ptr::null_mut(), &time);
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array lives through the call; the descriptors are ours.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        check(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// What comes through the program's standard output.
+struct Output {
+    reader: File,
+    /// The beginning of a line that has not ended.
+    pending: Vec<u8>,
+    lines: Vec<String>,
+    bytes: usize,
+}
+
+impl Output {
+    /// Take what is there.
+    fn drain(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        let mut waiting: libc::c_int = 0;
+        // SAFETY: the kernel writes one number.
+        check(unsafe { libc::ioctl(self.reader.as_raw_fd(), libc::FIONREAD, &mut waiting) })?;
+        if waiting == 0 {
+            return Ok(());
+        }
+        let mut bytes = vec![0; waiting as usize];
+        self.reader.read_exact(&mut bytes)?;
+        self.bytes += bytes.len();
+        self.pending.extend_from_slice(&bytes);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            self.line(&line[..end], said)?;
+        }
+        if self.bytes > OUTPUT_BYTES_MAX || self.lines.len() > LINES_MAX {
+            return Err(io::Error::other(format!(
+                "the program says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The last line, if it has no end.
+    fn end(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        self.drain(said)?;
+        let line = std::mem::take(&mut self.pending);
+        if line.is_empty() {
+            return Ok(());
+        }
+        self.line(&line, said)
+    }
+
+    fn line(&mut self, bytes: &[u8], said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        let line = String::from_utf8_lossy(bytes).into_owned();
+        said(&line)?;
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+fn end_of(path: &str) -> io::Result<String> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = File::open(path)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SHOWN_MAX)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
