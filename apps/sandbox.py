@@ -25,7 +25,11 @@ PLACE = "/mnt"
 ACKNOWLEDGED = "/tmp/acknowledged"
 """The file with the lines that the application had said before the crash."""
 OUTPUT_BYTES_MAX = 64 << 10
-_VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt")
+_VISIBLE = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/python3.11", "/etc/ssl/certs"),
+)
+"""Programs of the machine, and what they need to start."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _KILLED = (128 + signal.SIGKILL, -signal.SIGKILL)
 """How timeout(1) ends where the time was over."""
@@ -111,8 +115,9 @@ class Sandbox:
             *join,
             *("timeout", "--signal=KILL", str(limits.seconds)),
             *("prlimit", f"--as={limits.memory_mib << 20}", f"--fsize={disk}", f"--cpu={limits.seconds}", "--core=0"),
-            *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *seen),
+            *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
             *("--proc", "/proc", "--dev", "/dev", "--size", disk, "--tmpfs", "/tmp", "--size", disk, "--tmpfs", PLACE),
+            *seen,
             *("--chdir", PLACE, "--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
             *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"),
             *("--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED, "sh", "-c", inside),

@@ -1,5 +1,8 @@
 # Four transactions in journal mode $1 with PRAGMA synchronous = $2. Each says its number once it is committed.
 exec stdbuf -oL sqlite3 store.db <<SQL
+.output /dev/null
+PRAGMA journal_mode = $1;
+.output stdout
 PRAGMA synchronous = $2;
 $(for number in 1 2 3 4; do
     echo "BEGIN;"

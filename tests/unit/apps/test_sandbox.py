@@ -1,0 +1,101 @@
+"""What a check may do, and what is left of one that does anything else. Real processes in a real sandbox."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from postcrash.apps import Folder, Limits, Sandbox
+
+Make = Callable[..., Folder]
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Limits(seconds=5, disk_mib=16, processes=40)) as made:
+        yield made
+
+
+def still_running(mark: str) -> list[str]:
+    """Command lines of this machine with `mark` in them, once the kernel has had time to end what is being ended."""
+    for _ in range(100):
+        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        found = [line for line in listed.splitlines() if mark in line]
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_a_check_finds_the_folder_and_what_was_acknowledged(sandbox: Sandbox, folder: Make) -> None:
+    command = 'cat f; cat "$POSTCRASH_ACKNOWLEDGED"; exit 3'
+    result = sandbox.run(folder(f=b"content\n"), command, ["it's 1", '"two" $HOME'])
+    assert (result.status, result.output) == (3, 'content\nit\'s 1\n"two" $HOME\n')
+
+
+def test_each_check_has_a_folder_of_its_own(sandbox: Sandbox, folder: Make) -> None:
+    made = folder(f=b"old\n")
+    assert sandbox.run(made, "echo new >f; echo more >g", []).status == 0
+    assert sandbox.run(made, "cat f; ls", []).output == "old\nf\n"
+
+
+def test_a_check_can_write_nothing_else(sandbox: Sandbox, folder: Make, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("untouched")
+    places = [outside, Path("/usr/postcrash-escaped"), Path("/etc/postcrash-escaped"), Path("/postcrash-escaped")]
+    for place in places:
+        sandbox.run(folder(), f"echo escaped >{place}", [])
+    assert outside.read_text() == "untouched"
+    assert not any(place.exists() for place in places[1:])
+    assert sandbox.run(folder(), f"cat {outside}", []).status != 0
+    assert sandbox.run(folder(), "echo escaped >>/usr/bin/env", []).status != 0
+
+
+def test_a_check_sees_what_it_is_told_of(folder: Make, tmp_path: Path) -> None:
+    (tmp_path / "expected").write_text("seen")
+    with Sandbox(visible=[tmp_path]) as sandbox:
+        assert sandbox.run(folder(), f"cat {tmp_path}/expected", []).output == "seen"
+        assert sandbox.run(folder(), f"echo x >{tmp_path}/expected", []).status != 0
+
+
+def test_a_check_reaches_no_network_and_no_process(sandbox: Sandbox, folder: Make) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
+        assert "refused" in sandbox.run(folder(), f'/usr/bin/python3 -c "{connect}"', []).output
+    assert sandbox.run(folder(), f"kill -9 {os.getpid()}", []).status != 0
+    assert str(os.getpid()) not in sandbox.run(folder(), "ls /proc", []).output.split()
+
+
+def test_nothing_is_left_of_a_check_that_hangs(sandbox: Sandbox, folder: Make) -> None:
+    started = time.monotonic()
+    result = sandbox.run(folder(), "setsid sleep 54321 & sleep 54321", [])
+    assert result.status is None
+    assert time.monotonic() - started < 30
+    assert still_running("sleep 54321") == []
+
+
+def test_nothing_is_left_of_a_check_that_leaves_a_process_behind(sandbox: Sandbox, folder: Make) -> None:
+    assert sandbox.run(folder(), "setsid sleep 65432 >/dev/null 2>&1 &", []).status == 0
+    assert still_running("sleep 65432") == []
+
+
+def test_a_check_that_forks_without_end_ends(sandbox: Sandbox, folder: Make) -> None:
+    sandbox.run(folder(), "forks() { forks & forks & wait; }; forks forks-without-end", [])
+    assert still_running("forks-without-end") == []
+
+
+def test_a_check_cannot_fill_the_disk(sandbox: Sandbox, folder: Make) -> None:
+    for place in ("big", "/tmp/big"):
+        assert sandbox.run(folder(), f"dd if=/dev/zero of={place} bs=1M count=40", []).status != 0
+    several = "for i in 1 2 3 4; do dd if=/dev/zero of=f$i bs=1M count=8 2>&1; done; du -sm . | cut -f1"
+    assert int(sandbox.run(folder(), several, []).output.split()[-1]) <= 16
+
+
+def test_what_a_check_says_is_bounded(sandbox: Sandbox, folder: Make) -> None:
+    result = sandbox.run(folder(), "head -c 10000000 /dev/zero | tr '\\0' x", [])
+    assert 0 < len(result.output) <= 1 << 17
