@@ -248,7 +248,12 @@ _TABLE = (
 )
 
 _PROGRAM_TABLE = (
-    Form("run", (Argument("COMMAND", "value", Kind.COMMAND),), "run a program of the host, in the root directory"),
+    Form(
+        "run",
+        (Argument("COMMAND", "value", Kind.COMMAND), _SECONDS),
+        "run a program of the host, in the root directory; it has 60 seconds, or as many as it says",
+        optional=1,
+    ),
     Form("says", (Argument("LINE", "value", Kind.LINE),), "the program writes a line to its standard output"),
     Form("ends", (), "the program ends"),
 )

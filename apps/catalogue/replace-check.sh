@@ -3,6 +3,6 @@ case $(cat "$1" 2>&1) in
 'the new content') exit 0 ;;
 'the old content') [ "$2" = durable ] && grep -q replaced "$POSTCRASH_ACKNOWLEDGED" || exit 0
     echo "the new content was acknowledged and is lost" ;;
-*) echo "$1 has neither content: $(od -An -c "$1" 2>&1 | head -n 1)" ;;
+*) echo "$1 has neither content, and $(cat "$1" | wc -c) bytes" ;;
 esac
 exit 1

@@ -45,9 +45,11 @@ class Audit:
 
 def workload_of(application: Application) -> Workload:
     """The application's set-up and run, with what the kernel does later by itself."""
-    setup = (Operation(RUN, value=application.set_up),) if application.set_up else ()
-    ops = (Operation(RUN, value=application.run),)
-    return Workload(application.name, setup, ops).with_tail()
+    setup, run = (
+        tuple(Operation(RUN, value=command, seconds=application.seconds) for command in (text,) if command)
+        for text in (application.set_up, application.run)
+    )
+    return Workload(application.name, setup, run).with_tail()
 
 
 def audit(

@@ -97,6 +97,16 @@ pub struct Operation {
     pub tag: Option<u8>,
 }
 
+/// How long a program may take that does not say.
+const PROGRAM_SECONDS: u64 = 60;
+
+impl Operation {
+    /// How long the program of `run` may take.
+    pub fn program_seconds(&self) -> u64 {
+        self.seconds.unwrap_or(PROGRAM_SECONDS)
+    }
+}
+
 /// Mount, run the set-up, make it durable, run the operations, each marked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -165,7 +175,10 @@ impl Command {
     /// For how long its operations sleep, and its programs may take.
     pub fn sleeps(&self) -> Duration {
         let Command::Run(run) = self else { return Duration::ZERO };
-        let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| operation.seconds);
+        let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| match operation.op {
+            Word::Run => Some(operation.program_seconds()),
+            _ => operation.seconds,
+        });
         Duration::from_secs(seconds.fold(0, u64::saturating_add))
     }
 }

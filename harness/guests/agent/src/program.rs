@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::sys::{check, cstr};
+use crate::sys::{check, cstr, open};
 use crate::MOUNT_POINT;
 
 /// In the agent's own root: where the host's files are seen, and what the program writes to its standard error.
@@ -24,8 +24,12 @@ const ERRORS: &str = "/tmp/errors";
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 const LINES_MAX: usize = 4096;
 const ERRORS_SHOWN_MAX: u64 = 4096;
-/// How long a program may take that says nothing of it.
-const SECONDS_DEFAULT: u64 = 60;
+/// Status of a program that did not end in its time, as timeout(1) has it.
+const LATE: i32 = 124;
+/// How long what is killed may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
+const FOLDERS_MAX: usize = 256;
 /// Between two looks at whether its time is over.
 const POLL: Duration = Duration::from_millis(200);
 const TRACE: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -52,11 +56,7 @@ impl Transcript {
 }
 
 /// Run the shell command to its end and call `said` for each line, before the thread that wrote it goes on.
-pub fn run(
-    command: &str,
-    seconds: Option<u64>,
-    said: &mut dyn FnMut(&str) -> io::Result<()>,
-) -> io::Result<Transcript> {
+pub fn run(command: &str, seconds: u64, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<Transcript> {
     mount_scratch()?;
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
@@ -70,9 +70,13 @@ pub fn run(
         program.spawn().map_err(|e| io::Error::new(e.kind(), format!("the program cannot be started: {e}")))?;
     drop(program);
     let mut output = Output { reader: File::from(reader), pending: Vec::new(), lines: Vec::new(), bytes: 0 };
-    let limit = Duration::from_secs(seconds.unwrap_or(SECONDS_DEFAULT));
-    let status = traced(started.id() as libc::pid_t, Instant::now() + limit, &mut || output.drain(said))?;
+    let limit = Duration::from_secs(seconds);
+    let status = traced(started.id() as libc::pid_t, limit, &mut || output.drain(said))?;
     output.end(said)?;
+    let Some(status) = status else {
+        let errors = format!("it did not end within {seconds} s");
+        return Ok(Transcript { lines: output.lines, status: LATE, errors });
+    };
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
 }
@@ -102,9 +106,12 @@ fn mount(
 /// In the new process: the host's files become its root, with the target, devices and processes of the guest, in a name
 /// space of its own, so that nothing of it is left when the program has ended.
 fn enter() -> io::Result<()> {
-    // SAFETY: plain numbers.
+    // SAFETY: plain numbers, and a set that lives through the calls.
     unsafe {
         check(libc::setsid())?;
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()))?;
         check(libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }))?;
         check(libc::unshare(libc::CLONE_NEWNS))?;
     }
@@ -113,7 +120,7 @@ fn enter() -> io::Result<()> {
     mount(&cstr(MOUNT_POINT)?, &format!("{HOST}{MOUNT_POINT}"), c"none", libc::MS_BIND, c"")?;
     mount(c"/dev", &format!("{HOST}/dev"), c"none", libc::MS_BIND, c"")?;
     mount(c"/proc", &format!("{HOST}/proc"), c"none", libc::MS_BIND, c"")?;
-    mount(c"tmpfs", &format!("{HOST}/tmp"), c"tmpfs", 0, c"")?;
+    mount_tmp(&format!("{HOST}/tmp"))?;
     let (root, start) = (cstr(HOST)?, cstr(MOUNT_POINT)?);
     // SAFETY: C strings, and plain numbers.
     unsafe {
@@ -123,18 +130,44 @@ fn enter() -> io::Result<()> {
     }
 }
 
+/// A /tmp that programs can write to, with the folders that the host has there: a user's program may be in one of them.
+fn mount_tmp(place: &str) -> io::Result<()> {
+    let folder = open(place, libc::O_RDONLY | libc::O_DIRECTORY)?;
+    let entries = std::fs::read_dir(place)?.filter_map(Result::ok);
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).take(FOLDERS_MAX).collect();
+    mount(c"tmpfs", place, c"tmpfs", 0, c"")?;
+    for name in names {
+        let there = format!("{place}/{name}");
+        std::fs::create_dir(&there)?;
+        let here = cstr(&format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
+        mount(&here, &there, c"none", libc::MS_BIND, c"")?;
+    }
+    Ok(())
+}
+
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
-/// of them begins or ends. What still runs then is killed.
-fn traced(main: libc::pid_t, end: Instant, stopped: &mut dyn FnMut() -> io::Result<()>) -> io::Result<ExitStatus> {
+/// of them begins or ends. What still runs then is killed. None if `main` did not end in `limit`.
+fn traced(
+    main: libc::pid_t,
+    limit: Duration,
+    stopped: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<Option<ExitStatus>> {
     let mut known = HashSet::new();
     let mut ended = None;
+    let mut end = Instant::now() + limit;
+    let mut is_over = false;
     loop {
-        let Some((thread, status)) = next(end)? else {
-            if let Some(ended) = ended {
-                return Ok(ended);
+        let (thread, status) = match next(end)? {
+            Next::Event(thread, status) => (thread, status),
+            Next::Late if !is_over => {
+                kill(&known);
+                is_over = true;
+                end = Instant::now() + GRACE;
+                continue;
             }
-            kill(&known);
-            return Err(io::Error::other("the program did not end in the time that it had"));
+            Next::Late => return Err(io::Error::other("a program that was killed does not end")),
+            Next::Nothing => return Ok(ended.filter(|_| !is_over)),
         };
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
             stopped()?;
@@ -142,6 +175,7 @@ fn traced(main: libc::pid_t, end: Instant, stopped: &mut dyn FnMut() -> io::Resu
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
                 kill(&known);
+                end = Instant::now() + GRACE;
             }
             continue;
         }
@@ -173,17 +207,25 @@ fn kill(threads: &HashSet<libc::pid_t>) {
     }
 }
 
-/// The next thread of which there is something to tell; None where there is none any more, or the time is over.
-fn next(end: Instant) -> io::Result<Option<(libc::pid_t, libc::c_int)>> {
+enum Next {
+    /// Of this thread there is this to tell.
+    Event(libc::pid_t, libc::c_int),
+    /// There is no thread any more.
+    Nothing,
+    /// The time is over.
+    Late,
+}
+
+fn next(end: Instant) -> io::Result<Next> {
     let mut status = 0;
     loop {
         // SAFETY: the status lives through the call.
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
         match check(thread) {
-            Ok(0) if Instant::now() >= end => return Ok(None),
+            Ok(0) if Instant::now() >= end => return Ok(Next::Late),
             Ok(0) => wait_for_child(),
-            Ok(thread) => return Ok(Some((thread as libc::pid_t, status))),
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+            Ok(thread) => return Ok(Next::Event(thread as libc::pid_t, status)),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Next::Nothing),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

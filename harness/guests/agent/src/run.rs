@@ -130,7 +130,7 @@ fn simple(marks: &mut ProgressMarks, held: &mut HeldFiles, operation: &Operation
 /// A program of the set-up: what it says does not matter. Whether it succeeded.
 fn set_up(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool> {
     marks.started()?;
-    let transcript = program::run(&operation.value, operation.seconds, &mut |_| Ok(()))?;
+    let transcript = program::run(&operation.value, operation.program_seconds(), &mut |_| Ok(()))?;
     marks.returned(0)?;
     let succeeded = transcript.succeeded();
     marks.transcripts.push(transcript);
@@ -144,7 +144,7 @@ fn program(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool>
     marks.returned(0)?;
     marks.started()?;
     let said = &mut |_: &str| marks.returned(0).and_then(|()| marks.started());
-    let transcript = program::run(&operation.value, operation.seconds, said)?;
+    let transcript = program::run(&operation.value, operation.program_seconds(), said)?;
     marks.returned(0)?;
     let succeeded = transcript.succeeded();
     marks.transcripts.push(transcript);

@@ -1,0 +1,196 @@
+"""Applications on real file systems: what they acknowledge is put beside what a crash leaves, folder by folder."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.apps import Folder
+from postcrash.harness.budget import Budget
+from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.machine import Machine, Source
+from postcrash.model import Observation, every_answer
+from postcrash.model.operation import RUN, Operation
+from postcrash.model.workload import Workload
+from postcrash.targets import RecoveryKind, base_image, target_named
+
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+Audit = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Audit:
+    """Runs `postcrash audit` with these arguments."""
+
+    def run(*arguments: str, command: str = "audit") -> subprocess.CompletedProcess[str]:
+        asked = [*COMMAND, command, *arguments]
+        return subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=550, check=False)
+
+    return run
+
+
+def told(audit: Audit, *arguments: str, target: str = "ext4-current") -> dict[str, Any]:
+    """What it came to on one target and a disk that completes at once."""
+    ran = audit(*arguments, "--target", target, "--one-disk", "--json", "-")
+    assert ran.stderr == ""
+    (only,) = json.loads(ran.stdout)["audits"]
+    verdict: dict[str, Any] = only
+    assert ran.returncode == {"holds": 0, "violated": 1, "undecided": 6}[verdict["verdict"]]
+    return verdict
+
+
+def test_sqlite_keeps_what_it_promises(audit: Audit) -> None:
+    """Not only because nothing is asked: there are many folders, and a check for each."""
+    kept = told(audit, "sqlite-3.40")
+    assert kept["verdict"] == "holds"
+    (disk,) = kept["disks"]
+    assert disk["states"] == disk["states_total"]
+    assert kept["folders"] > disk["instants"] > 30
+
+
+@pytest.mark.parametrize("given", [("--set", "synchronous=off"), ("--model", "lying", "--budget", "300")])
+def test_sqlite_without_flushes_does_not(audit: Audit, given: tuple[str, ...]) -> None:
+    assert told(audit, "sqlite-3.40", *given)["verdict"] == "violated"
+
+
+PUT = """
+import os
+file = os.open('f', os.O_CREAT | os.O_WRONLY, 0o644)
+os.write(file, b'x' * 5000)
+os.fsync(file)
+print(1, flush=True)
+"""
+FSYNC_DOES_NOTHING = "int fsync(int fd) { (void)fd; return 0; } int fdatasync(int fd) { (void)fd; return 0; }"
+
+
+def test_an_application_without_its_fsync_is_noticed(audit: Audit, tmp_path: Path) -> None:
+    """The program is the same, and so is its check: its calls of fsync are taken out by a preloaded library."""
+    library = tmp_path / "nosync.so"
+    (tmp_path / "nosync.c").write_text(FSYNC_DOES_NOTHING)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "nosync.c"], check=True)
+    (tmp_path / "put.py").write_text(PUT)
+    check = "grep -q 1 $POSTCRASH_ACKNOWLEDGED || exit 0; [ $(wc -c <f) = 5000 ]"
+    program = f"/usr/bin/python3 -S {tmp_path}/put.py"
+    assert told(audit, "--run", program, "--check", check)["verdict"] == "holds"
+    assert told(audit, "--run", f"LD_PRELOAD={library} {program}", "--check", check)["verdict"] == "violated"
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict"),
+    [
+        ("echo new >f; sync f; echo done", "holds"),
+        ("echo done; echo new >f; sync f", "violated"),
+        ("echo new >f; echo done; sync f", "violated"),
+        ("(echo new >f; sync f; echo done) & wait", "holds"),
+        ("(echo new >f; sync f) & echo done; wait", "violated"),
+    ],
+)
+def test_an_acknowledgement_stands_where_it_was_given(audit: Audit, run: str, verdict: str) -> None:
+    check = "grep -q done $POSTCRASH_ACKNOWLEDGED || exit 0; grep -qx new f"
+    assert told(audit, "--run", run, "--check", check, "--set-up", "touch f; sync")["verdict"] == verdict
+
+
+THREADS = """
+import os, sys, threading
+def put(name):
+    file = os.open(name, os.O_CREAT | os.O_WRONLY, 0o644)
+    os.write(file, b'x' * 5000)
+    if name != sys.argv[1]:
+        os.fsync(file)
+    os.write(1, name.encode() + b'\\n')
+threads = [threading.Thread(target=put, args=(name,)) for name in 'abcd']
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+@pytest.mark.parametrize(("unsynced", "verdict"), [("none", "holds"), ("c", "violated")])
+def test_each_thread_is_stopped_at_its_acknowledgement(
+    audit: Audit, tmp_path: Path, unsynced: str, verdict: str
+) -> None:
+    (tmp_path / "threads.py").write_text(THREADS)
+    check = 'for f in $(cat $POSTCRASH_ACKNOWLEDGED); do [ "$(wc -c <$f)" = 5000 ] || exit 1; done'
+    run = f"/usr/bin/python3 -S {tmp_path}/threads.py {unsynced}"
+    done = told(audit, "--run", run, "--check", check, target="ext4-nodelalloc")
+    assert done["verdict"] == verdict
+
+
+def test_a_finding_is_shown_again(audit: Audit) -> None:
+    done = told(audit, "replace-python", "--set", "fsync=none", "--set", "durable=atomic", target="xfs")
+    assert done["verdict"] == "violated"
+    finding = done["disks"][0]["findings"][0]
+    assert finding["message"] == "settings has neither content, and 0 bytes"
+    again = audit(finding["id"], "--times", "3", command="repro")
+    assert again.stdout.startswith(f"{finding['id']}: fails 3 of 3 times"), again.stderr
+    explained = audit(finding["id"], command="explain")
+    assert "says replaced" in explained.stdout, explained.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--run", "echo broken >&2; exit 4"), "ends with status 4 in the guest: broken"),
+        (("--run", "echo a", "--set-up", "exit 5"), "ends with status 5 in the guest"),
+        (("--run", "printf 'a\\001\\n'"), "says a line that is not printable"),
+        (("--run", "/nowhere/program"), "not found"),
+    ],
+)
+def test_a_program_that_fails_is_said(audit: Audit, given: tuple[str, ...], said: str) -> None:
+    ran = audit(*given, "--check", "true", "--target", "ext4-current", "--one-disk")
+    assert ran.returncode == 4, ran.stderr
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_program_that_does_not_end_is_said(audit: Audit, tmp_path: Path) -> None:
+    (tmp_path / "endless.toml").write_text('run = "setsid sleep 1000 & sleep 1000"\ncheck = "true"\nseconds = 2\n')
+    ran = audit("endless.toml", "--target", "ext4-current", "--one-disk")
+    assert ran.returncode == 4, ran.stderr
+    assert "did not end" in ran.stderr
+
+
+def test_a_check_that_cannot_tell_is_undecided(audit: Audit, tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text('run = "echo a >f"\ncheck = "sleep 100"\ncheck_seconds = 1\n')
+    done = told(audit, "slow.toml")
+    assert done["verdict"] == "undecided"
+    assert "did not end within 1 s" in done["disks"][0]["judges"]["application"]["reason"]
+
+
+def folders(machine: Machine, source: Source, recover: RecoveryKind, **how: Any) -> list[set[str]]:
+    """Digests of the folders that each crash interval can leave."""
+    found = []
+    for report in machine.explore(source, recover, Budget(), **how):
+        if isinstance(report, IntervalReport):
+            observed = [Observation.from_wire(outcome.observation) for outcome in report.outcomes]
+            answers = (every_answer(lambda tree=each.tree: Folder.of(tree)) for each in observed)
+            found.append({folder.digest for each in answers for folder, _ in each})
+    return found
+
+
+@pytest.mark.parametrize("name", ["ext4-current", "ext3-writeback", "btrfs"])
+def test_folders_are_those_of_brute_force(machine: Machine, name: str, tmp_path: Path) -> None:
+    """Contents that are looked up on the host, and left open, are those that the kernel reads in every single state."""
+    target = target_named(name)
+    command = "printf '%09000d' 7 >f; sync f; printf 12345678 | dd of=f bs=4 seek=1500 conv=notrunc; mv f g; echo done"
+    workload = Workload("w", (), (Operation(RUN, value=command), Operation("sync")))
+    base, recording = base_image(target, tmp_path).path, tmp_path / "run.pcr"
+    ran = machine.record(base, target.mount_wire(), workload, recording, {})
+    assert [str(operation) for operation in ran.ops[1:]] == ["says done", "ends", "sync"]
+    recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
+    source = Source(recording, base, "cache")
+    lazily = folders(machine, source, recover)
+    assert len(set().union(*lazily)) >= 3
+    small = [n for n, each in enumerate(_intervals(machine, source, recover)) if each.contents <= 300]
+    everything = folders(machine, source, recover.by_kernel(), brute_force=True, intervals=small)
+    assert len(small) > 3
+    assert [lazily[number] for number in small] == everything
+
+
+def _intervals(machine: Machine, source: Source, recover: RecoveryKind) -> list[IntervalReport]:
+    told = machine.explore(source, recover, Budget())
+    return sorted((each for each in told if isinstance(each, IntervalReport)), key=lambda each: each.index)
