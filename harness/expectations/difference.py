@@ -15,6 +15,7 @@ from pathlib import Path
 from postcrash.checkers.boots import why_no_boot
 from postcrash.harness.errors import CrashDiskEndedError, OperationFailedError
 from postcrash.harness.examination.examiner import examine
+from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
@@ -25,8 +26,6 @@ from postcrash.targets import RecoveryKind
 
 PREFIX = "same-as:"
 """Begins the names of these judges, before what they compare with."""
-DISKS = (None, 1)
-"""The other kernel is looked at on a disk that completes writes at once, and on one that holds them back."""
 RUNS_MAX = 3
 """What the other kernel has not shown counts after so many runs of the workload: recordings may vary."""
 _PATHS_SHOWN = 3
@@ -188,7 +187,7 @@ class DifferenceJudge:
             yield self._own.shown
 
     def _run(self, workload: Workload, shown: ReferenceOutcomes) -> None:
-        for held in dict.fromkeys((*DISKS, self.reference.plan.how.held)):
+        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
             how = replace(self.reference.plan.how, held=held)
             plan = replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
             with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:

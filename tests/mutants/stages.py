@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.hunting.causes import cause_of
 from postcrash.model import ExitCode, parse_workload
 from postcrash.reports.store.records import Finding
@@ -36,8 +37,8 @@ STAGES = (
     Stage("ace, crash in recovery", ("--ops", "1", "--grammar", "ace", "--depth", "2")),
 )
 """In this order. Every hunt is at the default level, and on both disks."""
-DISKS: tuple[tuple[str, ...], ...] = ((), ("--held", "1"))
-"""Those of a hunt, as options of `postcrash check`."""
+DISK_OPTIONS = tuple(() if held is None else ("--held", str(held)) for held in BOTH_DISKS)
+"""The disks of a hunt, as options of `postcrash check`."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class StockKernel:
         """
         cause = (target, cause_of(finding))
         if cause not in self._known:
-            if not any(finding.checker in self._objects(finding, target, disk) for disk in DISKS):
+            if not any(finding.checker in self._objects(finding, target, disk) for disk in DISK_OPTIONS):
                 return False
             self._known.add(cause)
         return True
