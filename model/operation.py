@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
@@ -161,6 +162,9 @@ _ANY = Argument("PATH", "path", Kind.FILE_OR_ROOT)
 _NAME = Argument("NAME", "name", Kind.XATTR_NAME)
 _VALUE = Argument("VALUE", "value", Kind.XATTR_VALUE)
 
+_cached_write = partial(Form, content="path", data=Route.CACHE)
+_direct_write = partial(Form, content="path", data=Route.DIRECT)
+
 _TABLE = (
     Form("mkdir", (_DIRECTORY,), "make a directory", naming=Naming.MAKE),
     Form("rmdir", (_DIRECTORY,), "remove an empty directory", naming=Naming.REMOVE),
@@ -179,9 +183,9 @@ _TABLE = (
         opens=True,
     ),
     Form("close", (_HELD,), "close a handle"),
-    Form("write", (_FILE, *_RANGE), "write through the page cache", content="path", data=Route.CACHE),
-    Form("append", (_FILE, _RANGE[1]), "write at the end of the file", content="path", data=Route.CACHE),
-    Form("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512", content="path", data=Route.DIRECT),
+    _cached_write("write", (_FILE, *_RANGE), "write through the page cache"),
+    _cached_write("append", (_FILE, _RANGE[1]), "write at the end of the file"),
+    _direct_write("dwrite", (_NAMED, *_SECTORS), "write with O_DIRECT; multiples of 512"),
     Form(
         "mmapwrite",
         (_FILE, *_RANGE),
@@ -216,30 +220,9 @@ _TABLE = (
     ),
     Form("sync", (), "sync everything", persistence=Persistence.EVERYTHING),
     Form("syncfs", (), "sync this file system", persistence=Persistence.EVERYTHING),
-    Form(
-        "write-osync",
-        (_NAMED, *_RANGE),
-        "write with O_SYNC",
-        content="path",
-        data=Route.CACHE,
-        persistence=Persistence.OWN,
-    ),
-    Form(
-        "write-odsync",
-        (_NAMED, *_RANGE),
-        "write with O_DSYNC",
-        content="path",
-        data=Route.CACHE,
-        persistence=Persistence.OWN,
-    ),
-    Form(
-        "dwrite-osync",
-        (_NAMED, *_SECTORS),
-        "write with O_DIRECT and O_SYNC",
-        content="path",
-        data=Route.DIRECT,
-        persistence=Persistence.OWN,
-    ),
+    _cached_write("write-osync", (_NAMED, *_RANGE), "write with O_SYNC", persistence=Persistence.OWN),
+    _cached_write("write-odsync", (_NAMED, *_RANGE), "write with O_DSYNC", persistence=Persistence.OWN),
+    _direct_write("dwrite-osync", (_NAMED, *_SECTORS), "write with O_DIRECT and O_SYNC", persistence=Persistence.OWN),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
     Form("checkpoint", (), "metadata goes from the log to its own place", environment=True),
