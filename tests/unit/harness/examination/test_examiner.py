@@ -81,8 +81,12 @@ def examined(
     folder: Path,
     *events: ExplorationEvent,
     judges: tuple[Judge, ...] = judges_named(["mounts"]),
+    depth: int = 2,
+    enough: int | None = None,
     lost: LostAtWork | None = None,
+    kind: type[FakeMachine] = FakeMachine,
 ) -> Examination:
+    """What comes of a workload on a machine of that `kind`, which tells of these events."""
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     plan = Plan(
@@ -93,9 +97,10 @@ def examined(
         workload=parse_workload("creat a\n", "w"),
         judges=judges,
         recoveries=(TARGET.recovery(walk=True, fsck=False),),
-        how=Exploration(depth=2),
+        how=Exploration(depth=depth),
+        enough=enough,
     )
-    machine = FakeMachine(base, *events)
+    machine = kind(base, *events)
     machine.lost = [lost] * 2 if lost else []
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
@@ -160,12 +165,7 @@ def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
     settled, looked, both = observation(), RememberingJudge(), LookingJudge()
     other = interval(([], settled), instants=[{"event": 3, "started": 1, "returned": 1}])
     examined(
-        tmp_path,
-        interval(([], settled)),
-        interval(([], settled)),
-        other,
-        interval(([], settled)),
-        judges=(looked,),
+        tmp_path, interval(([], settled)), interval(([], settled)), other, interval(([], settled)), judges=(looked,)
     )
     assert looked.instants == [(1, 0), (1, 1)]
     monkeypatch.setattr(Place, "losses", lambda place, interval: lambda component, version: version)
@@ -226,21 +226,7 @@ def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: P
             yield EXPLORED
 
     def verdict(*events: ExplorationEvent) -> Verdict:
-        base = tmp_path / "base.img"
-        base.write_bytes(bytes(4096))
-        plan = Plan(
-            target=TARGET,
-            base=BaseImage(base, "b-0"),
-            kernel="any",
-            guest="any",
-            workload=parse_workload("creat a\n", "w"),
-            judges=judges_named(["mounts"]),
-            recoveries=(TARGET.recovery(walk=True, fsck=False),),
-            how=Exploration(),
-            enough=1,
-        )
-        machine: Any = Twice(base, *events)
-        return examine(machine, plan, tmp_path / "run.pcr", lambda _: None).rulings["mounts"].verdict
+        return examined(tmp_path, *events, depth=1, enough=1, kind=Twice).rulings["mounts"].verdict
 
     assert verdict(Progress(1)) is Verdict.HOLDS
     assert verdict(Nondeterministic(0, (), observation(), None)) is Verdict.UNDECIDED
