@@ -33,6 +33,7 @@ from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, l
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.store.plain import to_plain
 from postcrash.reports.store.records import standing_json
 from postcrash.targets import RecoveryKind, Target
 
@@ -187,9 +188,18 @@ def _to_json(result: Examination, about: dict[str, Statements]) -> dict[str, obj
 
 
 def _interval(certificate: Certificate) -> dict[str, object]:
-    kept = ("index", "instants", "states", "covered", "recoveries", "remembered", "reached", "left_out")
-    wire, recover = certificate.to_wire(), certificate.recover
-    return {"kind": kind_of(recover), "repaired": recover.is_repaired, **{name: wire[name] for name in kept}}
+    return {
+        "kind": kind_of(certificate.recover),
+        "repaired": certificate.recover.is_repaired,
+        "index": certificate.index,
+        "instants": to_plain(certificate.instants),
+        "states": str(certificate.states),
+        "covered": str(certificate.covered),
+        "recoveries": certificate.recoveries,
+        "remembered": certificate.remembered,
+        "reached": to_plain(certificate.reached),
+        "left_out": certificate.left_out,
+    }
 
 
 def _kind(recover: RecoveryKind) -> str:
