@@ -41,15 +41,22 @@ class Certificate(Message):
     @staticmethod
     def of(report: IntervalReport, recover: RecoveryKind) -> "Certificate":
         """The certificate that comes of a crash interval's report."""
-        counts = Certificate(
-            *(recover, report.index, report.instants, report.states, report.covered),
-            *(report.recoveries, report.remembered, report.left_out, report.reached),
+        certificate = Certificate(
+            recover=recover,
+            index=report.index,
+            instants=report.instants,
+            states=report.states,
+            covered=report.covered,
+            recoveries=report.recoveries,
+            remembered=report.remembered,
+            left_out=report.left_out,
+            reached=report.reached,
             within=FirstCrash.of(report),
         )
-        if counts.within is not None:
-            return counts
+        if certificate.within is not None:
+            return certificate
         outcomes = tuple(CertifiedOutcome(each.observation, each.states) for each in report.outcomes)
-        return replace(counts, executions=report.executions, outcomes=outcomes)
+        return replace(certificate, executions=report.executions, outcomes=outcomes)
 
     def to_wire(self) -> Json:
         """For the store."""
