@@ -78,8 +78,10 @@ class Confirmation:
         """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
         recover = witness.recover.by_kernel()
         again = self._machine.execute(self._source, witness.interval, witness.choices, recover)
-        if again.observation is None or again.observation["mount_errno"]:
-            return Verdict.VIOLATED if again.observation else Verdict.UNDECIDED
+        if again.observation is None:
+            return Verdict.UNDECIDED
+        if not again.is_mounted:
+            return Verdict.VIOLATED
         if not judge.wants(witness.recover):
             return Verdict.HOLDS  # it is about the repair
         at = History(self._plan.workload, witness.started, witness.returned)

@@ -166,6 +166,11 @@ class Executed(Message):
     choices: Choices
     casualty: Casualty | None
 
+    @property
+    def is_mounted(self) -> bool:
+        """Whether the mount succeeded. It did not where the guest was lost."""
+        return self.observation is not None and not self.observation["mount_errno"]
+
 
 @dataclass(frozen=True, slots=True)
 class Spin(Message):
