@@ -11,11 +11,7 @@ from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, d
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
-from postcrash.harness.examination.crash_in_recovery import (
-    FirstCrash,
-    SameRecovery,
-    first_observation,
-)
+from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
 from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import Opinions
 from postcrash.harness.examination.place import Place

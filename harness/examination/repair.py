@@ -35,7 +35,7 @@ def ways(target: Target, recovery: Recovery) -> list[bool]:
 
 def mounted_alone(recover: RecoveryKind, target: Target) -> RecoveryKind | None:
     """The same recovery without the repair; None where there was none, or where nothing mounts without one."""
-    if target.needs_repair or not recover.repair:
+    if target.needs_repair or not recover.is_repaired:
         return None
     return replace(recover, repair=())
 
