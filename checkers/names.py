@@ -97,20 +97,28 @@ class NamePromises:
         """Names of one inode that are found as two, and names of two inodes that are found as one."""
         if not self._bindings.barriers:
             return
-        alone: dict[int, tuple[str, int]] = {}
-        together: dict[int, tuple[str, frozenset[int]]] = {}
-        for path, entry in tree.items():
-            inodes = self._bindings.inodes(path)
-            if entry.type == "dir" or not entry.inode or not inodes:
-                continue
-            other, common = together.get(entry.inode, (path, inodes))
-            if not common & inodes:
-                yield self._confused(other, path, "one inode; they were two")
-            together[entry.inode] = (other, common & inodes or inodes)
+        told = [path for path, entry in tree.items() if entry.type != "dir" and entry.inode]
+        meant = {path: inodes for path in told if (inodes := self._bindings.inodes(path))}
+        yield from self._parted(tree, meant)
+        yield from self._joined(tree, meant)
+
+    def _parted(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
+        """Names that can stand for one inode only, which is the same, and are found as names of two."""
+        first_names: dict[int, str] = {}
+        for path, inodes in meant.items():
             if len(inodes) == 1:
-                other, found = alone.setdefault(min(inodes), (path, entry.inode))
-                if found != entry.inode:
-                    yield self._confused(other, path, "two inodes; they were names of one")
+                first = first_names.setdefault(min(inodes), path)
+                if tree[first].inode != tree[path].inode:
+                    yield self._confused(first, path, "two inodes; they were names of one")
+
+    def _joined(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
+        """Names that are found as names of one inode, though there is none that all of them can stand for."""
+        known: dict[int, tuple[str, frozenset[int]]] = {}
+        for path, inodes in meant.items():
+            first, common = known.get(tree[path].inode, (path, inodes))
+            if not common & inodes:
+                yield self._confused(first, path, "one inode; they were two")
+            known[tree[path].inode] = (first, common & inodes or inodes)
 
     def _confused(self, one: str, other: str, found: str) -> Broken:
         above = {inode for path in (one, other) for inode in self._bindings.directories(parent(path))}
