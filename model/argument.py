@@ -83,8 +83,10 @@ def _path(text: str) -> str:
         raise ArgumentError("a path without empty, `.` or `..` components")
     if text.startswith(HANDLE):
         raise ArgumentError(f"a path that does not begin with {HANDLE}, as handles do")
-    if reserved := [name for name in components if name == RESERVED_ANYWHERE] or {components[0]} & {*RESERVED}:
-        raise ArgumentError(f"a path other than {min(reserved)}, which is reserved")
+    if RESERVED_ANYWHERE in components:
+        raise ArgumentError(f"a path other than {RESERVED_ANYWHERE}, which is reserved")
+    if components[0] in RESERVED:
+        raise ArgumentError(f"a path other than {components[0]}, which is reserved")
     if any(_byte_count(component) > COMPONENT_BYTES_MAX for component in components):
         raise ArgumentError(f"path components of at most {COMPONENT_BYTES_MAX} bytes")
     if len(components) > COMPONENTS_MAX:

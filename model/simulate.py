@@ -35,7 +35,7 @@ DEVICES = {"char": "1:3", "block": "7:0"}
 """Numbers of the devices that mknod makes: nothing opens them."""
 MOVED_BYTES_MIN = 8
 """Bytes of a write that stand where it did not put them are known in runs of so many (model/wire/src/pattern.rs)."""
-SIZE_MAX = 64 * MIB
+FILE_BYTES_MAX = 64 * MIB
 """Of a file: after a crash no more of one is read (harness/guests/agent/src/walk.rs)."""
 
 Changes = Mapping[str, Entry | None]
@@ -280,8 +280,8 @@ def _close(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
     size = segments[-1].end if segments else 0
-    if size > SIZE_MAX:
-        raise _Refused("EFBIG", f"of a file no more than {SIZE_MAX} bytes are read after a crash")
+    if size > FILE_BYTES_MAX:
+        raise _Refused("EFBIG", f"of a file no more than {FILE_BYTES_MAX} bytes are read after a crash")
     _check_told(segments)
     return _every_name(tree, replace(entry, segments=segments, size=size))
 

@@ -94,9 +94,8 @@ class Workload:
     def with_tail(self, *, checkpoint: bool = True) -> "Workload":
         """The same, ending in `TAIL`, so that the recording holds what the kernel does later by itself.
 
-        What a workload already ends in is not added: after what makes everything durable only `checkpoint` is, after
-        that nothing.
-        Without `checkpoint`, metadata stays in the log.
+        What a workload already ends in is not added: only `checkpoint` after an operation that makes everything
+        durable, and nothing after `checkpoint`. Without `checkpoint`, metadata stays in the log.
         """
         if self.ends_in_checkpoint:
             return self

@@ -19,7 +19,7 @@ BUFFERED = words_where(lambda form: form.data is Route.CACHE)
 WRITING = words_where(lambda form: form.data and form.word not in _UNNAMED)
 ATTRIBUTES = words_where(lambda form: form.attributes)
 ALL = words_where(lambda form: form.changes_tree and form.word not in _UNNAMED)
-"""Whatever else changes the tree."""
+"""Whatever changes the tree, but for `_UNNAMED`."""
 
 
 def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:

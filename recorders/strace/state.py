@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from postcrash.model import FORMS, WorkloadError
 from postcrash.model.operation import HANDLE
 from postcrash.model.quoting import quote
-from postcrash.model.simulate import SIZE_MAX
+from postcrash.model.simulate import FILE_BYTES_MAX
 from postcrash.model.workload import LINES_MAX, TAGS_MAX, Assembler
 from postcrash.recorders.strace.arguments import descriptor, path
 from postcrash.recorders.strace.folder import Folder, Inode, NotMappedError, PathPlace
@@ -263,8 +263,8 @@ class Context:
 
 def ends_within(end: int) -> int:
     """`end` of a range of bytes. Raises `NotMappedError` if no file of a workload gets so large."""
-    if end > SIZE_MAX:
-        raise NotMappedError(f"it reaches to byte {end}, and files of workloads have at most {SIZE_MAX}")
+    if end > FILE_BYTES_MAX:
+        raise NotMappedError(f"it reaches to byte {end}, and files of workloads have at most {FILE_BYTES_MAX}")
     return end
 
 
