@@ -97,7 +97,7 @@ def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> 
     return report
 
 
-def missing_first(report: IntervalReport) -> list[IntervalReport]:
+def missing_first(report: IntervalReport) -> list[dict[str, Any]]:
     """Observations without the file that was made durable first."""
     observations = [outcome.observation for outcome in report.outcomes]
     mounted = [observation for observation in observations if observation["mount_errno"] == 0]

@@ -160,11 +160,11 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     for interval in intervals(Recording(source.recording), source.base, model):
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))
-            event = machine.execute(source, interval.index, choices, plan.target.reading())
+            executed = machine.execute(source, interval.index, choices, plan.target.reading())
             lost = tuple(interval.lost(choices))
             for _, started, returned in interval.instants:
                 history = History(plan.workload, started, returned)
-                opinion = asked.opinion(history, Observation.from_wire(event.observation))
+                opinion = asked.opinion(history, Observation.from_wire(executed.observation))
                 if opinion.verdict is Verdict.VIOLATED:
                     key = (len(lost), interval.torn(choices), started, interval.index, lost)
                     broken[opinion.message] = min(key, broken.get(opinion.message, key))

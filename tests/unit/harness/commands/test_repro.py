@@ -23,7 +23,7 @@ def shown(**more: Any) -> Executed:
 
 
 @pytest.mark.parametrize(
-    ("event", "judge", "verdict"),
+    ("executed", "judge", "verdict"),
     [
         (shown(fsck={"status": 4, "output": "bad"}), FSCK, Verdict.VIOLATED),
         (shown(fsck={"status": 0, "output": ""}), FSCK, Verdict.HOLDS),
@@ -34,8 +34,8 @@ def shown(**more: Any) -> Executed:
         (shown(), None, Verdict.HOLDS),
     ],
 )
-def test_what_cannot_be_judged_does_not_count_as_fine(event: Executed, judge: Any, verdict: Verdict) -> None:
-    machine = SimpleNamespace(execute=lambda *_: event)
+def test_what_cannot_be_judged_does_not_count_as_fine(executed: Executed, judge: Any, verdict: Verdict) -> None:
+    machine = SimpleNamespace(execute=lambda *_: executed)
     finding = SimpleNamespace(
         **{"interval": 0, "choices": (), "recover": RECOVER.to_wire(), "started": 1, "returned": 1},
         **{"workload_text": "creat a\n", "workload_name": "w"},
