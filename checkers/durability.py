@@ -54,7 +54,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.names import Broken, NamePromises
+from postcrash.checkers.names import Broken, NameObligations
 from postcrash.checkers.obligations import Contents
 from postcrash.model import History, Observation, Tree
 
@@ -82,11 +82,11 @@ class Durability:
 
 
 class _Obligations:
-    """All that was promised by the time of one history."""
+    """All obligations by the time of one history: those about names, and those about what files hold."""
 
     def __init__(self, history: History) -> None:
         bindings = Bindings(history)
-        self._names = NamePromises(bindings)
+        self._names = NameObligations(bindings)
         self._contents = Contents(bindings)
         self.is_any = bool(bindings.barriers) and (self._names.is_any or self._contents.is_any)
 

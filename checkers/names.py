@@ -31,8 +31,8 @@ class KeptInode:
     barrier: Barrier
 
 
-class NamePromises:
-    """The promises of one history about names."""
+class NameObligations:
+    """The obligations of one history about names."""
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
