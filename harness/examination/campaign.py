@@ -1,4 +1,4 @@
-"""Many plans over a few machines. What is finished is in the store at once, so that an interrupted campaign resumes."""
+"""Run many plans on a few machines. Finished plans go into the store at once, so an interrupted campaign can resume."""
 
 import hashlib
 import queue
@@ -26,14 +26,14 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.store import Store, StoreError
 
 AHEAD = 8
-"""So many plans wait for each machine, so that none waits while results are put into the store."""
+"""This many plans are queued for each machine, so that no machine is idle while results are put into the store."""
 
 
 class Progress(Protocol):
-    """Who wants to know how a campaign gets on. Called from several threads."""
+    """Is told how a campaign gets on. Its methods are called from several threads."""
 
     def recoveries(self, count: int) -> None:
-        """So many more recoveries have been run."""
+        """This many more recoveries have been run."""
         ...
 
     def finished(self, plan: Plan, examination: Examination) -> None:
@@ -43,7 +43,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The machines of a campaign: how they are started, and how many (one a CPU is best)."""
+    """The machines of a campaign: how they are started, and how many there are (one per CPU is best)."""
 
     settings: MachineSettings
     machines: int
@@ -58,7 +58,7 @@ def tool_files() -> list[Path]:
 
 @lru_cache(maxsize=1)
 def tool_digest() -> str:
-    """SHA-256 of our own code: results are taken from the store only if the same code would find them again."""
+    """SHA-256 of our own code. A result is taken from the store only if the same code produced it."""
     return hashlib.sha256("".join(map(content_digest, tool_files())).encode()).hexdigest()
 
 
@@ -71,10 +71,10 @@ def run_campaign(
     fresh: bool = False,
     failures: bool = False,
 ) -> list[Examination]:
-    """Examine every plan; results in the order of `plans`. Takes what the store has unless `fresh`.
+    """Examine every plan and return the results in the order of `plans`. Reuses results of the store unless `fresh`.
 
-    Raises the first HarnessError of any machine; what was finished by then is in the store. With `failures`, a workload
-    of which an operation fails ends nothing: it is undecided.
+    Raises the first HarnessError of any machine; plans that were finished by then are in the store. With `failures`, a
+    workload with an operation that fails is undecided and does not end the campaign.
     """
     results: dict[int, Examination] = {}
     todo: list[tuple[int, Plan]] = []
@@ -102,7 +102,7 @@ def run_campaign(
 def run_plan(
     plan: Plan, machine: Callable[[], Machine], store: Store, progress: Progress, *, fresh: bool = False
 ) -> Examination:
-    """Examine one plan as `run_campaign` does, on a machine that is asked for only where the store has no result."""
+    """Examine one plan as `run_campaign` does. `machine` is called only if the store has no result."""
     examination = None if fresh else _known(plan, store)
     if examination is None:
         recording = store.scratch()
@@ -122,7 +122,7 @@ def _known(plan: Plan, store: Store) -> Examination | None:
 
 
 def examination_in(run: Json, store: Store) -> Examination:
-    """The examination that `run` of the store stands for. Raises `StoreError` if it is not what was put there."""
+    """The examination that the store keeps as `run`. Raises `StoreError` if `run` is damaged."""
     try:
         return Examination.from_json(run, store.finding)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -131,7 +131,7 @@ def examination_in(run: Json, store: Store) -> Examination:
 
 @dataclass(frozen=True, slots=True)
 class FinishedPlan:
-    """A plan that is done, by its number, with its recording; or the operation of it that failed, and no recording."""
+    """A plan that is done, by its number. There is a recording unless the result is an operation that failed."""
 
     number: int
     plan: Plan
@@ -139,14 +139,14 @@ class FinishedPlan:
     result: Examination | OperationFailedError
 
     def remove(self) -> None:
-        """Remove its recordings, if they are still where they were made."""
+        """Remove the plan's recordings if they are still where they were made."""
         within = {} if isinstance(self.result, OperationFailedError) else self.result.recoveries_kept
         for path in (self.recording, *within.values()):
             path.unlink(missing_ok=True)
 
 
 def keep(done: FinishedPlan, store: Store) -> None:
-    """Put a plan with all that was found into the store. What could not be recorded is tried again another time."""
+    """Put a plan and all that was found into the store. Without a recording nothing is kept, so a later run retries."""
     assert not isinstance(done.result, OperationFailedError)
     if not done.result.recording:
         return
@@ -164,14 +164,14 @@ def keep_recordings(done: FinishedPlan, store: Store) -> None:
 
 
 def keep_consoles(done: FinishedPlan, store: Store) -> None:
-    """Put the consoles of guests that were lost over a plan into the store: its notes name them."""
+    """Put the consoles of the guests that a plan lost into the store. The plan's notes name these consoles."""
     assert not isinstance(done.result, OperationFailedError)
     for lost in done.result.casualties:
         store.keep_console(lost)
 
 
 Batch = Sequence[tuple[int, Plan]]
-"""Plans of one workload on several disks, by their numbers; else alike. One machine examines them one after another."""
+"""Numbered plans of one workload that differ only in the disk. One machine examines them one after another."""
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class _Desk:
     done: "queue.SimpleQueue[FinishedPlan | BaseException | None]" = field(default_factory=queue.SimpleQueue)
 
     def close(self, machines: int) -> None:
-        """Let machines that wait for work end."""
+        """Tell machines that wait for work to end."""
         for _ in range(machines):
             self.work.put(None)
 
@@ -194,11 +194,11 @@ def examine_all(
     progress: Progress,
     until: float | None = None,
 ) -> Iterator[FinishedPlan]:
-    """Results as they come. `todo` is read as machines get free; for each of its first batches a machine is started.
+    """Yield results as they come. `todo` is read as machines become free. Each of its first batches starts one machine.
 
-    All plans have the same recorder. Recordings are made where `scratch` says, and are gone when the next result is
-    asked for. Machines run in threads of their own. When the monotonic clock says `until`, what machines are still at
-    is given up. Raises the first HarnessError of any machine that is not about one operation of one workload.
+    All plans have the same recorder. Recordings are made where `scratch` says, and are removed when the next result is
+    asked for. Machines run in threads of their own. When the monotonic clock reaches `until`, unfinished work is given
+    up. Raises the first HarnessError of any machine, except errors about one operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
@@ -236,7 +236,7 @@ def examine_all(
 
 
 def _remove_unclaimed(desk: _Desk) -> None:
-    """Recordings of results that nobody took, because something else ended the campaign."""
+    """Remove the recordings of results that nobody took because something else ended the campaign."""
     while not desk.done.empty():
         result = desk.done.get()
         if isinstance(result, FinishedPlan):
@@ -244,7 +244,7 @@ def _remove_unclaimed(desk: _Desk) -> None:
 
 
 def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | None:
-    """Wait in short steps, so that Ctrl-C is noticed. TimeoutError if there is nothing when the time is over."""
+    """Wait in short steps, so that Ctrl-C is noticed. Raises TimeoutError if nothing has come by `until`."""
     while True:
         try:
             return desk.done.get(timeout=0.2)
@@ -254,7 +254,7 @@ def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | No
 
 
 class _Post:
-    """One machine of a campaign, which is replaced when its crash disk has ended by itself."""
+    """One machine of a campaign. The machine is replaced when its crash disk has ended by itself."""
 
     def __init__(self, settings: MachineSettings, cpu: int) -> None:
         self._settings, self._cpu = settings, cpu
@@ -262,7 +262,7 @@ class _Post:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """End the machine, also while it works."""
+        """End the machine, even while it works."""
         with self._lock:
             self._closed = True
         self._machine.close()
@@ -280,7 +280,7 @@ class _Post:
         self._machine.boot()
 
     def examine(self, plan: Plan, recording: Path, progress: Progress) -> Examination:
-        """Examine the plan; if that ends the crash disk, once more with a new one."""
+        """Examine the plan. If the crash disk ends meanwhile, try once more with a new one."""
         try:
             return _examine(plan, self._machine, recording, progress)
         except CrashDiskEndedError:
@@ -306,12 +306,12 @@ def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progr
                     result = failed
                 desk.done.put(FinishedPlan(number, plan, recording, result))
             desk.done.put(None)
-    except Exception as error:  # for the thread that can report it
+    except Exception as error:  # passed on to the thread that can report it
         desk.done.put(error)
 
 
 def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> Examination:
-    """The examination; it leaves its `recording`, but nothing if it fails."""
+    """Examine the plan. The `recording` stays; after a failure no part of it stays."""
     counter = _Counter(progress)
     try:
         examination = examine(machine, plan, recording, counter.total)

@@ -1,4 +1,4 @@
-"""Guests that were lost: what is told of it, and the finding where two were lost over one workload."""
+"""Lost guests: the note on each one, and the finding if one workload loses two guests."""
 
 import json
 from dataclasses import replace
@@ -16,12 +16,12 @@ from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Finding, recording_id
 
 CASUALTY_JUDGE = "guest"
-"""Stands in a finding for the judge, where running a workload or recovering a state kills or hangs every guest."""
+"""The judge that a finding names if running a workload or recovering a crash state kills or hangs every guest."""
 _RECOVERIES = {"trust": "in the recovery of the base image", "recovery": "in the recovery of a crash state"}
 
 
 def note(during: str, lost: Casualty) -> str:
-    """One sentence: what happened during what, and where the console is."""
+    """One sentence: what the guest did, what happened then, and where the console is."""
     return f"{during}: {lost.what}; the guest was replaced (console: {console_file(lost)} in the store)"
 
 
@@ -53,9 +53,9 @@ def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
 
 
 def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
-    """What comes of a workload over which two guests were lost: a finding, and nothing that any judge could look at.
+    """The examination of a workload that lost two guests: one finding. All other judges are undecided.
 
-    `recording` has what the last one did until then.
+    `recording` has what the last guest did until it was lost.
     """
     where = doing(plan.workload, lost)
     message = f"{where}: {lost.what}"
@@ -72,7 +72,7 @@ def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
 
 
 def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:
-    # There is none before the set-up is durable. The last one ends where the recording does.
+    # There is no crash interval before the set-up is durable. The last interval ends where the recording ends.
     known = intervals(recorded, plan.base.path, plan.how.model)
     finding = Finding(
         id=plan.finding_id(CASUALTY_JUDGE, message, None, within_recovery=False),

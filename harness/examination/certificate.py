@@ -20,9 +20,10 @@ class CertifiedOutcome(Message):
 
 @dataclass(frozen=True, slots=True)
 class Certificate(Message):
-    """What was run of one crash interval by one kind of recovery, and which outcome each execution had.
+    """The executions of one crash interval by one kind of recovery, and the outcome of each.
 
-    That predicts the outcome of each crash state that it covers. Of a crash within recovery there are counts only.
+    A certificate predicts the outcome of each crash state that it covers. For a crash within recovery it has counts
+    only.
     """
 
     recover: RecoveryKind
@@ -73,7 +74,7 @@ class Certificate(Message):
 
 
 def certificates_of(run: Json) -> list[Certificate]:
-    """Those of a run of the store. Raises `StoreError` if they are not what was put there."""
+    """The certificates of a run in the store. Raises `StoreError` if they are damaged."""
     try:
         return [Certificate.from_wire(wire) for wire in run["certificates"]]
     except WireError as error:

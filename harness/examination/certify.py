@@ -1,4 +1,4 @@
-"""Certificates put to the test: random crash states, their predicted outcome, and the real one."""
+"""Check certificates: recover random crash states, and compare each predicted outcome with the real one."""
 
 import random
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ class Trial:
 def certify(
     machine: Machine, source: Source, certificates: list[Certificate], samples: int, seed: int
 ) -> Iterator[Trial]:
-    """Run `samples` random states, spread evenly over the certificates of one recording, files read by the kernel.
+    """Recover `samples` random states, spread evenly over the certificates of one recording. The kernel reads files.
 
-    Within a crash interval each state that it covers is as likely as any other.
+    Within a crash interval all states that the certificate covers are equally likely.
     """
     chance = random.Random(seed)
     known = {interval.index: interval for interval in intervals(Recording(source.recording), source.base, source.model)}
@@ -58,7 +58,7 @@ def _covered_state(certificate: Certificate, interval: Interval, chance: random.
 
 
 def _weighted(weights: list[int], chance: random.Random) -> int:
-    """A random index, each as likely as its weight says, exactly: weights are big integers."""
+    """A random index. The probabilities are exactly in proportion to the weights, which are big integers."""
     drawn = chance.randrange(sum(weights))
     for version, weight in enumerate(weights):
         if drawn < weight:
@@ -68,7 +68,7 @@ def _weighted(weights: list[int], chance: random.Random) -> int:
 
 
 def settled(observation: Report, chosen: dict[int, int]) -> Report:
-    """A wire observation with the `chosen` version of each choice, adjacent segments of one source joined."""
+    """A wire observation with the `chosen` version of each component. Adjacent segments of one source are joined."""
     if observation is None or observation["tree"] is None:
         return observation
     tree = [
@@ -91,7 +91,7 @@ def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
 
 
 def _comparable(*observations: Report) -> Iterator[Report]:
-    """Without hashes, as contents that were looked up on the host have none, and without logs unless all are whole."""
+    """Leave out hashes, because contents that are looked up on the host have none, and logs unless all are whole."""
     whole = all(each is None or each.get("klog_whole") for each in observations)
     unlike = () if whole else ("klog", "klog_whole")
     for each in observations:

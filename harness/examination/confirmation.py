@@ -1,4 +1,4 @@
-"""A violation counts only if its crash state shows it when it is recovered once more."""
+"""Confirm violations. A violation counts only if its crash state shows it again when recovered once more."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -35,9 +35,9 @@ class Confirmation:
         self._place, self._result, self._opinions = place, result, opinions
 
     def confirm(self, name: str) -> None:
-        """A witness counts only if its state, recovered once more, is judged the same.
+        """Confirm a judge's witnesses. One counts only if its state is judged the same when recovered once more.
 
-        Of each way to recover: first mounting alone, then with a repair before that.
+        Witnesses that were mounted alone come first, then witnesses with a repair before the mount.
         """
         ruling = self._result.rulings[name]
         found = ruling.simplest_first()
@@ -48,13 +48,13 @@ class Confirmation:
             ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
 
     def _confirm_some(self, name: str, found: list[tuple[str, Witness]]) -> bool:
-        """Whether any did show again. Crashes within recovery are followed up where there is no other witness."""
+        """Whether any witness was confirmed. Crashes within recovery are tried only if there is no other witness."""
         if any(witness.crashed is None for _, witness in found):
             found = [(message, witness) for message, witness in found if witness.crashed is None]
         shown, enough = False, len(self._result.findings) + self._plan.findings_max
         for message, witness in found:
             confirm = self._confirm_state if witness.crashed is None else self._confirm_within
-            with suppress(GuestLostError):  # then it did not show again
+            with suppress(GuestLostError):  # then the violation did not show again
                 shown |= confirm(name, message, witness)
             if len(self._result.findings) == enough:
                 break
@@ -69,13 +69,13 @@ class Confirmation:
         if alone is not None:
             verdict = self._mounted_alone(judge, replace(witness, recover=alone))
             if verdict is Verdict.VIOLATED and is_found_alone(name, self._result.findings):
-                return True  # that finding tells of it
+                return True  # the earlier finding reports this violation
             message += {Verdict.HOLDS: ONLY_REPAIRED, Verdict.VIOLATED: ALONE_TOO}.get(verdict, "")
         self._result.findings.append(self.finding(name, message, shown, self._place))
         return True
 
     def _mounted_alone(self, judge: Judge, witness: Witness) -> Verdict:
-        """The judge's verdict on the witness' state without a repair; one that does not mount is as bad as any."""
+        """The judge's verdict on the witness's state without a repair. A state that does not mount is VIOLATED."""
         recover = witness.recover.by_kernel()
         again = self._machine.execute(self._source, witness.interval, witness.choices, recover)
         if again.observation is None:
@@ -83,12 +83,12 @@ class Confirmation:
         if not again.is_mounted:
             return Verdict.VIOLATED
         if not judge.wants(witness.recover):
-            return Verdict.HOLDS  # it is about the repair
+            return Verdict.HOLDS  # the judge looks only at the repair
         at = History(self._plan.workload, witness.started, witness.returned)
         return opinion_on(judge, at, again.observation).verdict
 
     def _confirm_within(self, name: str, message: str, witness: Witness) -> bool:
-        """Recover the state below for real, and look for the violation among the crashes within that recovery."""
+        """Recover the first crash's state for real, and look for the violation among the crashes within recovery."""
         assert witness.crashed is not None
         history = History(self._plan.workload, witness.started, witness.returned)
         out = self._source.recording.with_name(f"{self._source.recording.name}.{len(self._result.recoveries_kept)}")
@@ -131,7 +131,7 @@ class Confirmation:
         return judge_of(self._machine, self._source, witness.crashed.interval, choices, witness.recover)
 
     def _shown_again(self, judge: Judge, message: str, witness: Witness, source: Source) -> Witness | None:
-        """The witness with its state recovered once more, files read by the kernel, if it is judged the same."""
+        """Recover the witness's state once more, with files read by the kernel. None unless it is judged the same."""
         recover = witness.recover.by_kernel()
         again = self._machine.execute(source, witness.interval, witness.choices, recover)
         if again.observation is None:

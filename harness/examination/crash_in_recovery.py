@@ -1,8 +1,8 @@
 """Crashes within recovery: judging them, and making the disks on which they happen.
 
-The crash disk explores them on crash states that are not settled where the recovery did not look. For a finding one
-such state is settled, recovered for real, and the crashes within that recovery are explored: the finding's recording is
-that of the recovery, and its base is the crash state, by its id.
+The crash disk explores these crashes on crash states that stay open where the recovery did not look. For a finding, one
+of these states is settled and recovered for real, and the crashes within this recovery are explored. The finding's
+recording is the recording of the recovery. The finding's base is the id of the crash state.
 """
 
 import json
@@ -25,28 +25,28 @@ from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind
 
 MESSAGE = "after a crash within recovery: "
-"""Begins the message of a finding of a judge that looks at one recovery at a time."""
+"""Begins the message of a finding if its judge looks at one recovery at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SameRecovery:
-    """Judges a recovery after a crash within the one that showed `first`."""
+    """Compares a recovery after a crash within recovery with `first`, which the first recovery showed."""
 
     first: Observation
     name = recovery.NAME
     version = ""
 
     def wants(self, recover: RecoveryKind) -> bool:
-        """Trees are compared."""
+        """Recoveries that show the tree: trees are compared."""
         return recover.walk
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """Nothing: whatever the operations were."""
+        """Nothing: the operations do not matter."""
         return ()
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
-        """Whatever the operations were. Without a first tree there is nothing that could have changed."""
+        """The operations do not matter. Without a first tree, nothing could have changed."""
         found = recovery.difference(self.first, observation)
         if found:
             return Opinion(Verdict.VIOLATED, True, found)
@@ -55,23 +55,23 @@ class SameRecovery:
 
 @dataclass(frozen=True, slots=True)
 class FirstCrash:
-    """The state of a crash interval that was being recovered when the second crash came."""
+    """The crash state that was being recovered when the second crash came."""
 
     interval: int
     choices: Choices
 
     @staticmethod
     def of(report: IntervalReport) -> "FirstCrash | None":
-        """The one that a report names."""
+        """The first crash that a report names, or None."""
         return None if report.within is None else FirstCrash(report.within.interval, report.within.choices)
 
     def settled(self, choices: Choices) -> list[tuple[int, int]]:
-        """Its choices, and what those of a crash within its recovery add to them."""
+        """This state's choices, and those that `choices` of a crash within its recovery add."""
         return [*self.choices, *((c - BELOW, version) for c, version in choices if c >= BELOW)]
 
 
 def first_observation(within: RecoveredState, choices: Choices) -> Observation:
-    """What the recovery within which the crash came would have shown, in the states that an execution stands for."""
+    """What the interrupted recovery would have shown, in the crash states that an execution stands for."""
     chosen = {component - BELOW: version for component, version in choices if component >= BELOW}
     wire = within.observation
     tree = [
@@ -92,7 +92,7 @@ def _above(segments: list[Any], chosen: dict[int, int]) -> Iterator[Any]:
 
 
 def image_of(recording: Path) -> Path:
-    """The disk image, beside it, that the recording of a recovery is made on."""
+    """The disk image on which the recording of a recovery is made. The image stands beside the recording."""
     return recording.with_name(f"{recording.name}.image")
 
 
@@ -105,9 +105,9 @@ def record_recovery(
     recover: RecoveryKind,
     history: History,
 ) -> Source:
-    """Recover the state for real, with the `choices` of a crash within; what the recovery wrote goes to `out`.
+    """Recover the state for real, settled by the `choices` of a crash within. What the recovery wrote goes to `out`.
 
-    The disk that it was made on is the file `image_of(out)`.
+    The disk on which it is recovered is the file `image_of(out)`.
     """
     image = image_of(out)
     settled = crashed.settled(choices)
@@ -117,7 +117,7 @@ def record_recovery(
 
 
 def state_below(finding: Finding) -> str | None:
-    """The recording that the state under a crash within recovery belongs to; None where there is no such state."""
+    """The recording of the crash state under a crash within recovery. None if the finding is about one crash."""
     try:
         return parse_state_id(finding.base)[0]
     except IdError:
@@ -126,7 +126,7 @@ def state_below(finding: Finding) -> str | None:
 
 @contextmanager
 def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source | None]]:
-    """What a finding's state is a state of; for a crash within recovery also what the state under it is one of."""
+    """The source of a finding's crash state. For a crash within recovery, also the source of the state under it."""
     recording = store.recording_path(finding.recording)
     below = state_below(finding)
     if below is None:
@@ -151,9 +151,9 @@ def judge_again(machine: Machine, under: Source, finding: Finding) -> SameRecove
 def judge_of(
     machine: Machine, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: RecoveryKind
 ) -> SameRecovery:
-    """The judge of crashes within the recovery of that state, which is recovered for it, files read by the kernel.
+    """Recover the state, with files read by the kernel, and make the judge of crashes within its recovery.
 
-    GuestLostError if that takes the guest with it: it did not when the crashes were explored.
+    Raises GuestLostError if the guest is lost. It was not lost when the crashes were explored.
     """
     first = machine.execute(source, interval, choices, recover.by_kernel())
     if first.casualty is not None:

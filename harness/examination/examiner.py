@@ -35,7 +35,7 @@ from postcrash.targets import RecoveryKind
 
 
 def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
-    """Record `plan.workload` into the file `recording`, explore every crash state, judge, confirm each witness.
+    """Record `plan.workload` into the file `recording`, explore and judge every crash state, confirm each witness.
 
     `progress` is called with the number of recoveries so far.
     """
@@ -63,9 +63,9 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
 
 
 def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> Examination:
-    """Explore the recording, but no further than `plan.enough` where that shows a violation.
+    """Explore the recording. Stop after `plan.enough` recoveries if they show a violation.
 
-    What is explored again after that costs little: its recoveries are remembered.
+    If they show none, the exploration begins again. This costs little, because these recoveries are remembered.
     """
     budget = plan.how.budget
     if plan.enough is None or (budget.recoveries is not None and budget.recoveries <= plan.enough):
@@ -87,14 +87,14 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
 
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:
-    """What comes of a workload with an operation that the file system does not have: nothing was explored."""
+    """The examination of a workload with an operation that the file system does not have. Nothing was explored."""
     refused = not_run(plan, str(error))
     refused.unsupported = error.operation
     return refused
 
 
 def not_run(plan: Plan, reason: str) -> Examination:
-    """What comes of a workload of which there is no recording."""
+    """The examination of a workload without a recording."""
     nothing = Examination(base=plan.base.id, model=plan.how.model, kernel=plan.kernel, guest=plan.guest)
     nothing.notes = [reason]
     nothing.rulings = {judge.name: Ruling(Verdict.UNDECIDED, reason=reason) for judge in plan.judges}
@@ -112,7 +112,7 @@ class _Examiner:
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
         self.varying: list[str] = []
-        """Why nothing is certain: recoveries that should have been the same were not."""
+        """Why every ruling is uncertain: two recoveries of one crash state differed."""
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._opinions = Opinions()
         self._extents: list[Extent] = []
@@ -141,11 +141,11 @@ class _Examiner:
         return self._result
 
     def _depth(self, recover: RecoveryKind) -> int:
-        """What fsck says of a file system is asked of the states of the run: it takes far longer than recovery."""
+        """1 unless the tree is shown. fsck takes far longer than recovery, so it checks only the states of the run."""
         return self._plan.how.depth if recover.walk else 1
 
     def _undecided(self, recover: RecoveryKind, reason: str) -> None:
-        """Not every state was looked at by those who judge recoveries of this kind."""
+        """Note for the judges of this kind of recovery that not every crash state was looked at."""
         names = [judge.name for judge in self._plan.judges if judge.wants(recover)]
         for name in names + [SameRecovery.name] * (self._depth(recover) > 1):
             self._result.rulings[name].undecided(reason)
@@ -189,9 +189,9 @@ class _Examiner:
     def _same_recovery(
         self, report: IntervalReport, within: RecoveredState, history: History, recover: RecoveryKind
     ) -> None:
-        """Compare every recovery after a crash within the one that `report` is about with what that one showed.
+        """Compare every recovery after a crash within the first recovery with what the first recovery showed.
 
-        That is the same for executions which agree on what the first recovery had left open.
+        Executions with one outcome are compared once if they agree on what the first recovery had left open.
         """
         compared = set()
         for choices, number in report.executions:

@@ -1,4 +1,4 @@
-"""How a workload is recorded and its crash states explored: what every exploring command lets its user choose."""
+"""How a workload is recorded and its crash states are explored. Every exploring command offers these choices."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.repair import Recovery
 
 BOTH_DISKS = (None, 1)
-"""A disk that completes writes at once, and one that holds them back in an order drawn from this seed."""
+"""One disk completes writes at once. The other holds them back and completes them in an order drawn from this seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Exploration:
     model     the device model's shortest name
     budget    for all kinds of recovery of one workload together
     seed      of random crash states, and of what is run again
-    depth     2: crashes within the recovery of each crash state too
+    depth     2: explore crashes within the recovery of each crash state too
     held      seed of the order in which writes complete while recording; None: in order of submission, as soon as the
               guest stands still
     recorder  what sees the requests, of `RECORDERS`
@@ -33,5 +33,5 @@ class Exploration:
     recovery: Recovery = "mount"
 
     def disks(self, *, one: bool) -> tuple[int | None, ...]:
-        """Those on which a workload is looked at: both, unless the user wants `one` or has chosen how it completes."""
+        """The disks on which a workload is examined: both, unless the user wants `one` or has chosen `held`."""
         return (self.held,) if one or self.held is not None else BOTH_DISKS

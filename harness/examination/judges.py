@@ -1,4 +1,4 @@
-"""Properties and checkers under one face: what judges an observation against a history."""
+"""Judges: one interface for the properties and checkers that judge an observation against a history."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from postcrash.targets import RecoveryKind, Target
 WALK, FSCK, USE = KINDS = ("walk", "fsck", "use")
 """The kinds of recovery, by what each does besides mounting."""
 INSTANT = ("started", "returned")
-"""All that a history says besides the workload."""
+"""The fields of a history besides the workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Opinion:
     """What one judge says of one observation.
 
     verdict   HOLDS, VIOLATED, or UNDECIDED where the judge cannot tell
-    relevant  the judge's premise was true: there was something in the observation that could have been wrong. One that
-              HOLDS without it was not put to the test
+    relevant  the judge's premise was true: there was something in the observation that could have been wrong. A judge
+              that HOLDS without a true premise was not put to the test
     message   for VIOLATED what is wrong, for UNDECIDED why
     """
 
@@ -36,7 +36,7 @@ class Opinion:
 
 
 class Judge(Protocol):
-    """One question to every observation."""
+    """Asks one question of every observation."""
 
     @property
     def name(self) -> str:
@@ -49,12 +49,12 @@ class Judge(Protocol):
 
     @property
     def version(self) -> str:
-        """What its opinions rest on besides what it is asked about and our own code; empty for most."""
+        """What its opinions rest on besides the history, the observation and our own code. Empty for most judges."""
         ...
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """What of a history its opinions depend on besides the workload: names of fields of `History`."""
+        """The fields of `History`, besides the workload, on which its opinions depend."""
         ...
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
@@ -64,14 +64,14 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PropertyJudge:
-    """A property. It is undecided where there is no tree, and does not hold of a tree that was read in part."""
+    """A property as a judge. It is undecided without a tree, and never HOLDS for a tree that was read only in part."""
 
     subject: Property
     version: str = ""
 
     @property
     def name(self) -> str:
-        """The property's."""
+        """The property's name."""
         return self.subject.name
 
     def wants(self, recover: RecoveryKind) -> bool:
@@ -80,7 +80,7 @@ class PropertyJudge:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """A property may look at all of it."""
+        """All fields: a property may look at the whole history."""
         return INSTANT
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
@@ -96,7 +96,7 @@ class PropertyJudge:
 
 
 def _not_mounted(observation: Observation) -> str:
-    """Why a judge of what is mounted cannot tell; empty if it can."""
+    """Why a judge of mounted file systems cannot tell; empty if it can."""
     errno = observation.mount_errno
     return why_no_boot(observation) or (f"a crash state does not mount (errno {errno})" if errno else "")
 
@@ -108,9 +108,9 @@ def _no_tree(observation: Observation) -> str:
 
 
 def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
-    """The opinion of a judge of trees, undecided if it finds nothing wrong where a part could not be read.
+    """The opinion of a judge of trees. It becomes undecided if nothing is wrong but a part could not be read.
 
-    That another judge reports the part is no reason to say that what may be in it is in order.
+    Another judge reports the part that could not be read. Its contents may still be wrong.
     """
     unread = next((unread for each in observations if (unread := each.tree.unread)), None)
     if unread is None or opinion.verdict is not Verdict.HOLDS:
@@ -120,14 +120,14 @@ def unless_unread(opinion: Opinion, *observations: Observation) -> Opinion:
 
 @dataclass(frozen=True, slots=True)
 class CheckerJudge:
-    """A general checker."""
+    """A checker as a judge."""
 
     checker: Checker
     version: str = ""
 
     @property
     def name(self) -> str:
-        """The checker's."""
+        """The checker's name."""
         return self.checker.name
 
     def wants(self, recover: RecoveryKind) -> bool:
@@ -136,7 +136,7 @@ class CheckerJudge:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The checker's."""
+        """The checker's fields."""
         return self.checker.depends_on
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
@@ -169,16 +169,16 @@ class CheckerJudge:
 def recoveries_for(
     judges: Iterable[Judge], target: Target, recovery: Recovery = "mount", only: Collection[str] = KINDS
 ) -> tuple[RecoveryKind, ...]:
-    """The kinds of recovery that show what `judges` look at, of those that `kind_of` calls by a name in `only`.
+    """The kinds of recovery that show what `judges` look at. Only kinds whose `kind_of` is in `only` are taken.
 
-    Each is explored on its own, so that what one reads decides nothing for the others.
+    Each kind is explored on its own, so that what one kind reads does not decide pieces for another.
     """
     chosen, kinds = tuple(judges), (kind for kind in _kinds(target, recovery) if kind_of(kind) in only)
     return tuple(kind for kind in kinds if any(judge.wants(kind) for judge in chosen))
 
 
 def is_shown(judge: Judge, target: Target, recovery: Recovery = "mount") -> bool:
-    """Whether there is a recovery of `target` that shows what the judge looks at: not every one has an fsck."""
+    """Whether some recovery of `target` shows what the judge looks at. For example, not every target has an fsck."""
     return any(map(judge.wants, _kinds(target, recovery)))
 
 
@@ -223,7 +223,7 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
 
 
 def opinion_on(judge: Judge, history: History, observation: object) -> Opinion:
-    """The judge's opinion on a report, undecided where that is broken."""
+    """The judge's opinion on a report. It is undecided if the report is broken."""
     try:
         return judge.opinion(history, Observation.from_wire(observation))
     except ObservationError as error:

@@ -1,4 +1,4 @@
-"""What judges say of outcomes, each opinion made once."""
+"""Ask judges about outcomes. Each opinion is made only once."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ from postcrash.harness.examination.result import Ruling, Witness
 from postcrash.model import History, Observation, ObservationError, Verdict, every_answer
 
 ANSWERS_MAX = 20_000
-"""Of one judge about one outcome."""
+"""The most answers that one judge gives about one outcome."""
 OPINIONS_MAX = 50_000
-"""So many are remembered at a time."""
+"""The most opinions that are remembered at a time."""
 
 
 class Opinions:
@@ -23,19 +23,19 @@ class Opinions:
     def __init__(self) -> None:
         self._observations: dict[bytes, Any] = {}
         self._known: dict[tuple[int, ...], _Known] = {}
-        """By the ids of judge and report, and what of the instant the judge's opinion depends on."""
+        """By the ids of judge and report, and by the fields of the instant on which the judge's opinion depends."""
         self._last_read: tuple[object, Observation] | None = None
 
     def shared(self, observation: object) -> object:
-        """The equal observation that was seen first: thousands of crash intervals have few different ones."""
+        """The first observation that equals this one. Thousands of crash intervals have few different observations."""
         digest = hashlib.sha256(json.dumps(observation).encode()).digest()
         return self._observations.setdefault(digest, observation)
 
     def judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling, place: Place | None) -> None:
-        """Ask the judge about the outcome, once for each way in which contents that are not settled matter to it.
+        """Ask the judge about the outcome, once for each way in which open contents matter to the judge.
 
-        Ways come with fewest losses first, so that nothing behind the first violation loses less. The losses of a crash
-        within recovery, which has no `place`, are found out when it is followed up.
+        The ways with the fewest losses come first, so no later violation loses less than the first one. A crash within
+        recovery has no `place`. Its losses are found out when it is followed up.
         """
         fewest: int | None = None
         try:
@@ -58,7 +58,7 @@ class Opinions:
     def _answers(
         self, judge: Judge, history: History, witness: Witness, place: Place | None
     ) -> Iterable[tuple[Opinion, dict[int, int]]]:
-        """See `every_answer`. If all that is looked at is settled, the opinion is the same in each crash interval."""
+        """See `every_answer`. If the judge looks at settled contents only, its opinion is the same in each interval."""
         wire = witness.observation
         key = (id(judge), id(wire), *(getattr(history, field) for field in judge.depends_on))
         if key in self._known:
@@ -74,14 +74,14 @@ class Opinions:
         return chain([(opinion, versions)], answers)
 
     def _read(self, observation: object) -> Observation:
-        """The observation that a report stands for. It is read once, and not again for the next judge and instant."""
+        """The observation that a report stands for. A report is parsed once for all judges and instants in a row."""
         if self._last_read is None or self._last_read[0] is not observation:
             self._last_read = (observation, Observation.from_wire(observation))
         return self._last_read[1]
 
 
 class _Known(NamedTuple):
-    """An opinion, with what it is of: so nothing else can have their ids while it is remembered."""
+    """An opinion with its judge and report. They stay alive here, so that no other object can get their ids."""
 
     judge: Judge
     report: object

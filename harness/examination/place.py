@@ -24,7 +24,7 @@ class Place:
         return intervals(self.recording, self.base, self.model)
 
     def losses(self, interval: int) -> Callable[[int, int], int]:
-        """How many pieces a version of a component of the interval loses."""
+        """A function that counts the pieces lost by a version of a component of the interval."""
         if interval not in self._losses:
             self._losses[interval] = lru_cache(maxsize=None)(
                 lambda component, version: len(self.intervals[interval].lost([(component, version)]))

@@ -17,8 +17,8 @@ from postcrash.targets import BaseImage, RecoveryKind, Target
 class Plan:
     """What to examine. `recoveries` are the kinds of recovery; each is explored on its own.
 
-    `kernel` is the name of the guest's kernel for people. `guest` is the digest of the guest, which tells it from
-    another one with that name (`guest_digest`).
+    `kernel` is the name of the guest's kernel, for people. `guest` is the digest of the guest (`guest_digest`). It
+    tells guests apart whose kernels have the same name.
     """
 
     target: Target
@@ -30,14 +30,14 @@ class Plan:
     recoveries: tuple[RecoveryKind, ...]
     how: Exploration
     findings_max: int = 1
-    """For each judge."""
+    """The most findings for each judge."""
     enough: int | None = None
     """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
     about: Mapping[str, Json] = field(default_factory=dict)
     """What the recording says of itself besides: what judges need to be asked again."""
 
     def key(self, tool: str) -> str:
-        """The same for plans that must come to the same result with the same `tool`."""
+        """The plan's key. Plans that must come to the same result with the same `tool` have the same key."""
         parts = (
             *(tool, self.target.digest(), self.base.id, self.kernel, self.guest, self.workload.to_text()),
             *(
@@ -50,9 +50,10 @@ class Plan:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def finding_id(self, judge: str, message: str, recover: RecoveryKind | None, *, within_recovery: bool) -> str:
-        """The id of what `judge` says of a state that was recovered by `recover`: the same in every run.
+        """The id of a finding of `judge` on a state that was recovered by `recover`. It is the same in every run.
 
-        So it does not depend on budget and seed, and not on our own code. Of a run itself there is no recovery.
+        It therefore does not depend on the budget, the seed or our own code. A finding about the run itself has no
+        `recover`.
         """
         wire = recover.by_kernel().to_wire() if recover else {"map": False}
         parts = (

@@ -1,4 +1,4 @@
-"""Making a recording, by the recorder that was asked for."""
+"""Make a recording with the recorder that was asked for."""
 
 import json
 import shutil
@@ -22,12 +22,12 @@ from postcrash.reports.store.plain import Json
 
 _DISAGREEMENTS_SHOWN = 3
 _RUNS_MAX = 3
-"""A workload is run so many times until what two recorders saw agrees."""
+"""A workload is run at most this many times until both recorders agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A workload to run on a base image that `mount` says how to mount; `held` seeds the held-back completions."""
+    """A workload to run on a base image. `mount` says how to mount it; `held` is the seed of held-back completions."""
 
     base: Path
     mount: dict[str, Any]
@@ -40,20 +40,20 @@ class Recorder(Protocol):
 
     @property
     def name(self) -> str:
-        """As `--recorder` takes it."""
+        """The name that `--recorder` takes."""
         ...
 
     @property
     def device(self) -> str:
-        """What a recording of it says of the path that it was made on."""
+        """The path of the requests, as its recordings describe it."""
         ...
 
     def settings(self, settings: MachineSettings) -> MachineSettings:
-        """Guests on which it can record."""
+        """Settings for guests on which this recorder can record."""
         ...
 
     def can_record(self, machine: Machine) -> bool:
-        """Whether the machine's guests are such."""
+        """Whether this recorder can record on the machine's guests."""
         ...
 
     def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
@@ -81,7 +81,7 @@ class CrashDisk:
 
 
 class DmLogWrites:
-    """dm-log-writes in the guest, which alone sees bios and their FUA, at the times when the crash disk saw them."""
+    """dm-log-writes in the guest. It alone sees bios and their FUA; the times are those at the crash disk."""
 
     name = dm_log_writes.NAME
     device = "crash disk over virtio-blk, with the requests and the FUA that dm-log-writes saw above it"
@@ -97,7 +97,7 @@ class DmLogWrites:
     def record(self, machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
         """See `Recorder`.
 
-        Raises RecordersDisagreeError if what it saw and what the crash disk saw is never of one run.
+        Raises RecordersDisagreeError if dm-log-writes and the crash disk never agree on a run.
         """
         for _ in range(_RUNS_MAX - 1):
             with suppress(RecordersDisagreeError):
@@ -109,16 +109,16 @@ _BEST_FIRST: tuple[Recorder, ...] = (DmLogWrites(), CrashDisk())
 AUTO = "auto"
 CRASH_DISK, DM_LOG_WRITES = CrashDisk.name, DmLogWrites.name
 RECORDERS = (AUTO, *sorted(recorder.name for recorder in _BEST_FIRST))
-"""What can be asked for. `auto` is the best one that the kernel has."""
+"""The names that can be asked for. `auto` is the best recorder that the kernel has."""
 
 
 def recorder_named(name: str) -> Recorder:
-    """The recorder of that name, one of RECORDERS but `auto`."""
+    """The recorder of that name: one of RECORDERS, except `auto`."""
     return next(recorder for recorder in _BEST_FIRST if recorder.name == name)
 
 
 def settings_for_recorders(settings: MachineSettings, recorders: Iterable[str]) -> MachineSettings:
-    """Guests on which each of `recorders` can record."""
+    """Settings for guests on which each of `recorders` can record."""
     for name in recorders:
         settings = settings if name == AUTO else recorder_named(name).settings(settings)
     return settings
@@ -140,7 +140,7 @@ def record(
     Errors as of `Machine.record` and `Recorder.record`.
     After GuestLostError, `out` has what the crash disk saw until then.
 
-    The recording's metadata name the recorder that `auto` stands for on this machine.
+    If `recorder` is `auto`, the recording's metadata name the recorder that was chosen on this machine.
     """
     if recorder == AUTO:
         chosen = next(known for known in _BEST_FIRST if known.can_record(machine))
@@ -167,7 +167,7 @@ def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workl
 
 
 def _merge(below: Path, log: Path, out: Path, metadata: Json, job: Job, *, log_set_up: bool) -> bool:
-    """Write the recording of one run; False if the log would have to have the set-up too."""
+    """Write the recording of one run. False if a run with the set-up in the log is needed."""
     seen = Recording(below)
     try:
         disk, above = crash_disk.trace(seen), dm_log_writes.trace(log, seen.disk_sectors)

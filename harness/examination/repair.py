@@ -1,7 +1,7 @@
-"""Recovery as distributions do it: a program repairs the disk, then it is mounted. Compared with mounting alone.
+"""Recovery as distributions do it, compared with mounting alone. A program repairs the disk; then it is mounted.
 
-All that holds of a file system that is mounted alone must hold after a repair too. A state that breaks a judge after a
-repair is therefore mounted alone once more, and the finding says what the judge thinks of that.
+All that holds for a file system that is mounted alone must hold after a repair too. If a judge objects to a state after
+a repair, the state is mounted alone once more. The finding says what the judge's verdict is then.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ ALONE_TOO = "; mounted alone, it is no better"
 
 
 def ways(target: Target, recovery: Recovery) -> list[bool]:
-    """Whether to repair, for each way to recover that there is. UsageError where only a repair will do and none is."""
+    """The ways to recover, each by whether it repairs. UsageError if a repair is asked for and the target has none."""
     if recovery == "repair" and not target.repair:
         raise UsageError(f"--recovery repair: nothing is run before {target.name} is mounted")
     if target.needs_repair or not target.repair:
@@ -47,6 +47,6 @@ def said_repair(recover: RecoveryKind) -> str:
 
 
 def is_found_alone(name: str, findings: Sequence[Finding]) -> bool:
-    """Whether mounting alone has a finding of the judge `name`, or, as no tree is there to judge, of `mounts`."""
+    """Whether mounting alone has a finding of the judge `name`, or of `mounts`: then there is no tree to judge."""
     alone = [finding for finding in findings if not finding.is_repaired]
     return any(finding.checker in (name, "mounts") for finding in alone)

@@ -1,4 +1,4 @@
-"""What an examination comes to: a ruling for each judge, the counts, and a certificate for each crash interval."""
+"""The result of an examination: a ruling for each judge, the counts, and a certificate for each crash interval."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,10 +24,10 @@ class Ruling:
     relevant: bool = False
     reason: str = ""
     witnesses: dict[tuple[str, bool], "Witness"] = field(default_factory=dict)
-    """By message, and whether there was a repair before the mount: the simplest state."""
+    """The simplest witness by message, and by whether there was a repair before the mount."""
 
     def take(self, opinion: Opinion) -> None:
-        """Count in the opinion on one observation."""
+        """Add the opinion on one observation."""
         self.relevant |= opinion.relevant
         if opinion.verdict > self.verdict:
             self.verdict = opinion.verdict
@@ -35,33 +35,33 @@ class Ruling:
 
     @property
     def is_tested(self) -> bool:
-        """Whether the question was put to the test; else that it holds says nothing.
+        """Whether the judge was put to the test. If it was not, HOLDS says nothing.
 
-        What is undecided or violated was asked, if only by a crash state that could not be judged.
+        A ruling that is undecided or violated counts as tested, even if a crash state only could not be judged.
         """
         return self.relevant or self.verdict is not Verdict.HOLDS
 
     def violated(self, message: str, witness: "Witness") -> None:
-        """Keep the witness if it is simpler than what is known for the message."""
+        """Keep the witness if it is simpler than the one that is known for the message."""
         key = (message, witness.is_repaired)
         known = self.witnesses.get(key)
         if known is None or witness.simplicity < known.simplicity:
             self.witnesses[key] = witness
 
     def simplest_first(self) -> list[tuple[str, "Witness"]]:
-        """Messages and witnesses, the same in every run."""
+        """Messages and witnesses, in an order that is the same in every run."""
         in_order = sorted(self.witnesses.items(), key=lambda item: (item[1].simplicity, item[0]))
         return [(message, witness) for (message, _), witness in in_order]
 
     def undecided(self, reason: str) -> None:
-        """Something was not looked at."""
+        """Make a ruling that HOLDS undecided, because something was not looked at."""
         if self.verdict < Verdict.UNDECIDED:
             self.verdict, self.reason = Verdict.UNDECIDED, reason
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A crash state and what it showed. `lost` are pieces of its interval; so many writes are `torn` by their loss."""
+    """A crash state and what it showed. `lost` are pieces of its interval; `torn` counts the writes that they tear."""
 
     interval: int
     choices: tuple[tuple[int, int], ...]
@@ -100,13 +100,13 @@ class Witness:
 
     @property
     def simplicity(self) -> tuple[bool, Simplicity]:
-        """What is compared where one of several witnesses is taken: one crash is simpler than two."""
+        """The key by which the simplest of several witnesses is taken. One crash is simpler than two."""
         return self.crashed is not None, simplicity(self)
 
     def settled(self, versions: dict[int, int], interval: Interval | None) -> "Witness":
-        """The same with `versions` of components that the recovery left open; only deviations are named.
+        """The same witness with `versions` of components that the recovery left open. It names only deviations.
 
-        None stands for an interval of a recovery, which only the crash disk has.
+        `interval` is None for an interval of a recovery, which only the crash disk has.
         """
         choices = tuple(sorted(choice for choice in (*self.choices, *versions.items()) if choice[1]))
         if interval is None:
@@ -115,7 +115,7 @@ class Witness:
 
 
 COUNTS = ("recoveries", "remembered", "rechecks", "outcomes", "intervals", "instants")
-"""What an examination counts, but for crash states."""
+"""The counts of an examination, except those of crash states."""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Extent:
     covered_within: int = 0
 
     def add(self, report: IntervalReport) -> None:
-        """Count in a crash interval of the run, or of a recovery."""
+        """Add a crash interval of the run, or of a recovery."""
         instants = len(report.instants)
         states, covered = report.states * instants, report.covered * instants
         if report.within:
@@ -148,15 +148,15 @@ class Extent:
 
 @dataclass(slots=True)
 class Examination:
-    """The result of a plan: counts over all crash intervals, a ruling for each judge.
+    """The result of a plan: counts over all crash intervals, and a ruling for each judge.
 
-    A crash state counts once for each instant at which a crash can leave it, however many kinds of recovery it was put
-    through; where kinds got less far than others, the least counts. `recoveries`, `remembered`, `rechecks` and
-    `outcomes` are sums.
+    A crash state counts once for each instant at which a crash can leave it, whatever the number of kinds of recovery.
+    If some kinds got less far than others, the kind that got least far counts. `recoveries`, `remembered`, `rechecks`
+    and `outcomes` are sums over all kinds.
     """
 
     recording: str = ""
-    """Empty where none could be made."""
+    """Empty if no recording could be made."""
     base: str = ""
     model: str = ""
     kernel: str = ""
@@ -168,7 +168,7 @@ class Examination:
     covered: int = 0
     recoveries: int = 0
     remembered: int = 0
-    """Recoveries that were not run, because one had read the same bytes before."""
+    """Recoveries that were not run, because an earlier one had read the same bytes."""
     rechecks: int = 0
     outcomes: int = 0
     intervals: int = 0
@@ -179,33 +179,34 @@ class Examination:
     rulings: dict[str, Ruling] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unsupported: str = ""
-    """The operation that the target does not have, if the workload cannot be run for want of it; a note says where."""
+    """The operation that the target does not have, if the workload cannot run without it. A note says where it is."""
     findings: list[Finding] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
     is_cut_short: bool = False
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
     casualties: list[Casualty] = field(default_factory=list)
-    """Guests that were lost, for their consoles to be kept; not part of what the store has."""
+    """Guests that were lost, whose consoles are to be kept. The store has them elsewhere."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
-    """Recordings of the recoveries within which a finding's crash comes, by their id."""
+    """Recordings of recoveries, by their id. The crash of a finding comes within each of them."""
 
     def count(self, report: IntervalReport) -> None:
-        """Count in what a crash interval took."""
+        """Add the counts of a crash interval."""
         self.outcomes += 0 if report.within else len(report.outcomes)
         self.recoveries += report.recoveries
         self.remembered += report.remembered
         self.rechecks += report.rechecks
 
     def undecided(self, reason: str) -> None:
-        """No judge can be sure, for this reason."""
+        """Make every ruling that HOLDS undecided, for this reason."""
         for ruling in self.rulings.values():
             ruling.undecided(reason)
 
     def reached(self, extents: Sequence[Extent]) -> None:
-        """Take in how far each kind of recovery got. All have the same states: the one that got least far counts.
+        """Set how far the exploration got. All kinds of recovery have the same states; the least far one counts.
 
-        Crashes within recovery are looked at for the kinds that show the tree, each with recoveries of its own.
+        Crashes within recovery are explored for the kinds that show the tree. Each kind has recoveries of its own, so
+        their states are added up.
         """
         run = min(extents, key=lambda extent: extent.covered, default=Extent())
         self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered
@@ -267,5 +268,5 @@ class Examination:
 
 
 def instants_of(report: IntervalReport, workload: Workload) -> list[History]:
-    """What the operations had come to at each instant of a crash interval."""
+    """The history at each instant of a crash interval."""
     return [History(workload, instant.started, instant.returned) for instant in report.instants]

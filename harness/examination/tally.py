@@ -10,16 +10,16 @@ from postcrash.harness.guests.events import Report
 from postcrash.model import History, Observation, Verdict, Workload
 
 JUDGED_MAX = 20_000
-"""Observations that are judged; more are not counted."""
+"""The most observations that are judged. If there are more, nothing is counted."""
 
 
 def violating(
     certificates: list[Certificate], intervals: list[Interval], workload: Workload, judge: Judge
 ) -> tuple[int, int] | None:
-    """Crash states that break `judge`, and all that were covered; None where it would take too long to count them.
+    """Count the crash states that break `judge`, and all that were covered. None if counting would take too long.
 
-    A state counts once for each instant of its crash interval. Contents that a recovery left open are gone through one
-    by one, each with the number of states that have it.
+    A state counts once for each instant of its crash interval. Contents that a recovery left open are judged version by
+    version, each with the number of states that have it.
     """
     count = _Count(judge)
     for certificate in certificates:
@@ -41,7 +41,7 @@ class _Count:
         self.judged, self.broken, self.covered = 0, 0, 0
 
     def add(self, certificate: Certificate, interval: Interval, history: History) -> None:
-        """Count in what the certificate of `interval` covers, at one of its instants."""
+        """Count what the certificate of `interval` covers, at one of its instants."""
         self.covered += certificate.covered
         known: dict[int, bool] = {}
         for fixed, outcome in certificate.executions:
@@ -67,7 +67,7 @@ class _Count:
 
 
 def _open(wire: Report) -> dict[int, int]:
-    """Components that the observation leaves open, each with the number of its versions."""
+    """The components that the observation leaves open, each with the number of its versions."""
     entries = (wire or {}).get("tree") or []
     parts = [part for entry in entries for part in entry.get("segments", ()) if isinstance(part, dict)]
     return {part["component"]: len(part["versions"]) for part in parts}
