@@ -1,8 +1,8 @@
-"""Aged base images: nearly full and fragmented, so that what a workload writes goes into blocks that were in use.
+"""Aged base images: nearly full and fragmented, so that a workload writes into blocks that were in use.
 
-A guest ages the fresh image once: it appends to many files in turns, each piece written back at once so that they lie
-between each other, and removes every sixth. They are in a folder that is never listed. The image is what a crash after
-a last sync leaves; like any base image it is mounted before a workload is set up.
+A guest ages the fresh image once. It appends to many files in turns and writes each append back at once, so that the
+files are interleaved on the disk. Then it removes every sixth file. The files are in a folder that is never listed.
+The aged image is what a crash after a last sync leaves. Like any base image it is mounted before a workload is set up.
 """
 
 import hashlib
@@ -18,17 +18,17 @@ from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets import BaseImage, Target, keep_image, known_image
 
 FOLDER = ".aged"
-"""In the root; the agent does not list it."""
+"""A folder in the root. The agent does not list it."""
 _FILES, _ROUNDS, _REMOVED_EVERY = 48, 4, 6
 _HEAD_BYTES = 32
 _MODEL = "cache"
 
 
 def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, guest: str, folder: Path) -> BaseImage:
-    """The image `fresh`, aged by files of `target.aged_mib` in all; in `folder`, made if it is not there.
+    """The image `fresh`, aged by files of `target.aged_mib` in all. It is made in `folder` if it is not there.
 
-    `guest` is the digest of the guests that `settings` start, as other guests may age an image in another way. Raises
-    InfrastructureError, and UsageError where the files do not fit.
+    `guest` is the digest of the guests that `settings` start, because other guests may age an image in another way.
+    Raises InfrastructureError, and UsageError if the files do not fit.
     """
     made_by = repr((fresh.id, target.mount_wire(), target.aged_mib, guest))
     stem = f"{target.fstype}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
@@ -52,7 +52,7 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
 
 
 def _ageing(length: int) -> Workload:
-    """Every piece has `length` bytes."""
+    """The ageing workload. Every append has `length` bytes."""
     files = [f"{FOLDER}/{number}" for number in range(_FILES)]
     builder = WorkloadBuilder().begin().mkdir(FOLDER)
     for file in files:
@@ -67,7 +67,7 @@ def _ageing(length: int) -> Workload:
 
 
 def _to_garbage(image: Path, length: int) -> None:
-    """Make what the files held, still there or not, into the garbage that a workload's own bytes are told from."""
+    """Replace the contents of all files, removed ones too, by garbage that differs from a workload's own bytes."""
     written = {
         pattern(tag, round_ * length + offset, _HEAD_BYTES)
         for tag, round_ in enumerate(number for number in range(_ROUNDS) for _ in range(_FILES))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import postcrash
 
-# Where cargo puts each program in a source checkout. The agent is built for a named target, since only then do the
-# flags that link it statically leave the build scripts alone; a dynamic one in target/release must not be taken.
+# Where cargo puts each program in a source checkout. The agent is built for a named target, because only then the flags
+# that link it statically do not apply to build scripts. A dynamically linked agent in target/release must not be taken.
 CHECKOUT_FOLDERS = {
     "crashdisk": "target/release",
     "postcrash-agent": "target/x86_64-unknown-linux-gnu/release",
@@ -18,13 +18,13 @@ CHECKOUT_FOLDERS = {
 
 
 class BinaryNotFoundError(FileNotFoundError):
-    """A Rust program of postcrash is nowhere that it may be."""
+    """A Rust program of postcrash is in none of the folders where it may be."""
 
 
 def find_binary(name: str) -> Path:
     """The path of the program `name`, a key of `CHECKOUT_FOLDERS`.
 
-    `POSTCRASH_BIN_DIR`, where set, is the only folder looked at. Otherwise an installed wheel's `postcrash/_bin`
+    If `POSTCRASH_BIN_DIR` is set, it is the only folder looked at. Otherwise an installed wheel's `postcrash/_bin`
     comes first, then the checkout's build folder. Raises `BinaryNotFoundError`, which says what to run.
     """
     if name not in CHECKOUT_FOLDERS:

@@ -15,11 +15,11 @@ from postcrash.reports.consoles import Casualty, keep_console
 
 
 def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False) -> str | None:
-    """Why user-mode Linux does not boot here, if it does not: one sentence, which names the file with the console.
+    """Why user-mode Linux does not boot here: one sentence that names the file with the console. None if it boots.
 
-    Tried once between two starts of this machine for each kernel, unless `fresh`. One that ran out of time is tried
-    twice, and again when it is asked for next: this machine may have been busy. Raises InfrastructureError where that
-    cannot be tried.
+    Each kernel is tried once between two starts of this machine, unless `fresh`. A kernel that runs out of time is
+    tried twice, and tried again at the next call, because this machine may have been busy. Raises InfrastructureError
+    if the boot cannot be tried.
     """
     tried = hashlib.sha256(f"{content_digest(kernel.path)} {content_digest(uml_library())}".encode()).hexdigest()[:16]
     answer = cache / "uml" / f"{BOOT_ID.read_text().strip()}-{tried}"
@@ -40,7 +40,7 @@ def why_no_boot(kernel: Kernel, root: Path, cache: Path, *, fresh: bool = False)
 
 
 def _try_boot(settings: MachineSettings, cache: Path) -> tuple[str, bool]:
-    """Why it does not boot, empty if it does; and whether that was known before its time was over."""
+    """Why the kernel does not boot (empty if it does), and whether the answer came before the time was over."""
     started = time.monotonic()
     try:
         with Machine(settings):
@@ -51,14 +51,14 @@ def _try_boot(settings: MachineSettings, cache: Path) -> tuple[str, bool]:
 
 
 def _with_console(sentence: str, console: str, cache: Path) -> str:
-    """The sentence, and the name of the file in `cache` where the console is now. Raises OSError."""
+    """The sentence with the name of the file in `cache` that now has the console. Raises OSError."""
     if not console.strip():
         return f"{sentence} (its console is empty)"
     return f"{sentence} (console: {keep_console(cache, Casualty(sentence, console))})"
 
 
 def _write(place: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write the whole text, or nothing."""
     handle, name = tempfile.mkstemp(dir=place.parent)
     with os.fdopen(handle, "w", errors="replace") as file:
         file.write(text)

@@ -1,7 +1,7 @@
-"""Kernels from Debian's archive: apt finds, downloads and verifies packages; they are unpacked, never installed.
+"""Kernels from Debian's archive. apt finds, downloads and verifies packages; they are unpacked, never installed.
 
-Each suite has an apt configuration of its own in the cache, with the mirror that this machine uses. What the system's
-apt knows is not touched, and a suite newer than the system's does it no harm.
+Each suite has an apt configuration of its own in the cache, with the mirror that this machine uses. The system's own
+apt state is not touched, so a suite newer than the system's does no harm.
 """
 
 import os
@@ -28,7 +28,7 @@ _TIMEOUT_S = 900
 
 
 class Suite:
-    """One suite of Debian. Raises UsageError for a name that cannot be, InfrastructureError where apt fails."""
+    """One suite of Debian. Raises UsageError for an impossible name, and InfrastructureError if apt fails."""
 
     def __init__(self, name: str, cache: Path) -> None:
         if not _SUITE.fullmatch(name):
@@ -41,7 +41,7 @@ class Suite:
         self._apt("apt-get", "update", "-qq")
 
     def packages(self) -> list[dict[str, str]]:
-        """The kernels that it has, each with `name` and `version`."""
+        """The kernels of the suite, each with `name` and `version`."""
         names = [name for name in self._apt("apt-cache", "pkgnames", "linux-image-").split() if _IMAGES.fullmatch(name)]
         table = self._apt("apt-cache", "madison", *sorted(names), UML)
         rows = [[cell.strip() for cell in row.split("|")] for row in table.splitlines()]
@@ -69,7 +69,7 @@ class Suite:
             yield root
 
     def _unpack(self, package: str, root: Path) -> str:
-        """Returns the package's version."""
+        """Unpack the package into `root` and return its version."""
         with tempfile.TemporaryDirectory(dir=root.parent) as scratch:
             self._apt("apt-get", "download", "-qq", package, folder=scratch)
             (archive,) = Path(scratch).glob("*.deb")
@@ -77,7 +77,7 @@ class Suite:
             return _run(["dpkg-deb", "-f", str(archive), "Version"]).strip()
 
     def _with_libraries(self, parts: Parts, root: Path) -> Parts:
-        """A user-mode Linux, with the C library of its own suite where this machine's is too old for it."""
+        """A user-mode Linux. It gets the C library of its own suite if this machine's library is too old for it."""
         with suppress(InfrastructureError):
             uml_version(parts.kernel)
             return parts
@@ -87,9 +87,9 @@ class Suite:
         return replace(parts, libraries=libraries)
 
     def _needed(self, package: str) -> list[str]:
-        """The package and those that a kernel's parts are in: `linux-image-amd64` is empty and needs a real one.
+        """The package, and the packages with a kernel's parts: `linux-image-amd64` is empty and depends on a real one.
 
-        Newer suites have image and modules in packages of their own.
+        Newer suites have the image and the modules in separate packages.
         """
         if not _PACKAGE.fullmatch(package):
             raise UsageError(f"no package of Debian can be called {package!r}")
@@ -144,7 +144,7 @@ def _mirror() -> str:
 
 
 def _parts(root: Path, origin: str) -> Parts:
-    """What Debian's packages put where."""
+    """The parts of a kernel, where Debian's packages put them."""
 
     def first(*patterns: str) -> Path | None:
         return next((path for pattern in patterns for path in root.glob(pattern)), None)

@@ -1,4 +1,4 @@
-"""What runs a guest's kernel: user-mode Linux or QEMU, and with what QEMU emulates the CPU here."""
+"""What runs a guest's kernel: user-mode Linux or QEMU. Also whether QEMU can use KVM on this machine."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 
 QEMU = "qemu-system-x86_64"
 LIBRARY = "libpostcrash_xstate.so"
-"""What is preloaded into user-mode Linux."""
+"""The library that is preloaded into user-mode Linux."""
 KVM_DEVICE = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _KVM_TIMEOUT_S = 10
@@ -19,7 +19,10 @@ _KVM_TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Uml:
-    """The kernel is a program of the host. `measures_raid6`: it would spend a second of each start on that."""
+    """User-mode Linux: the kernel is a program of the host.
+
+    `measures_raid6`: the kernel would spend a second of each start on measuring RAID 6 functions.
+    """
 
     measures_raid6: bool = False
     memory_mib: int = 128
@@ -31,15 +34,15 @@ class Uml:
         return "UML"
 
     def to_wire(self) -> dict[str, Any]:
-        """As in the request `boot`. Raises InfrastructureError."""
+        """The engine as in the request `boot`. Raises InfrastructureError."""
         return {"name": "uml", "preload": str(uml_library()), "measures_raid6": self.measures_raid6}
 
 
 @dataclass(frozen=True, slots=True)
 class Qemu:
-    """Any kernel image. `virtual_time`: the guest's clock jumps ahead while it is idle; only without KVM.
+    """QEMU runs any kernel image. `virtual_time`: the guest's clock jumps ahead while it is idle; only without KVM.
 
-    `blklogwrites`: an empty file, where QEMU then logs what the guest writes to a disk that keeps nothing, its last.
+    `blklogwrites`: an empty file. QEMU logs there what the guest writes to its last disk, which keeps nothing.
     """
 
     program: Path
@@ -55,7 +58,7 @@ class Qemu:
         return ("QEMU/KVM" if self.kvm else "QEMU/TCG") + (" (virtual time)" if self.virtual_time else "")
 
     def to_wire(self) -> dict[str, Any]:
-        """As in the request `boot`."""
+        """The engine as in the request `boot`."""
         log = str(self.blklogwrites) if self.blklogwrites else None
         how = {"kvm": self.kvm, "virtual_time": self.virtual_time, "blklogwrites": log}
         return {"name": "qemu", "program": str(self.program), **how}
@@ -65,7 +68,7 @@ Engine = Uml | Qemu
 
 
 def uml_library() -> Path:
-    """What is preloaded into user-mode Linux, so that it runs on every host (harness/guests/xstate).
+    """The library that is preloaded into user-mode Linux, so that it runs on every host (harness/guests/xstate).
 
     Raises InfrastructureError.
     """
@@ -76,13 +79,13 @@ def uml_library() -> Path:
 
 
 def find_qemu(kernel: Path, cache: Path) -> Qemu:
-    """QEMU, with KVM where `kernel` boots on it. Raises InfrastructureError."""
+    """QEMU, with KVM if `kernel` boots with KVM. Raises InfrastructureError."""
     program = qemu_program()
     return Qemu(program, why_no_kvm(program, kernel, cache) is None)
 
 
 def qemu_program() -> Path:
-    """Raises InfrastructureError, which says what to install."""
+    """The path of QEMU. Raises InfrastructureError, which says what to install."""
     found = shutil.which(QEMU)
     if found is None:
         raise InfrastructureError(f"{QEMU} is not installed: run  apt-get install qemu-system-x86")
@@ -90,9 +93,9 @@ def qemu_program() -> Path:
 
 
 def why_no_kvm(qemu: Path, kernel: Path, cache: Path) -> str | None:
-    """Why KVM cannot run guests here, if it cannot. Tried once between two starts of this machine.
+    """Why KVM cannot run guests here; None if it can. It is tried once between two starts of this machine.
 
-    The device can be there and the guest never get anywhere, so `kernel` is booted without a root: it must panic.
+    A guest may hang although the device is there. So `kernel` is booted without a root: it must panic.
     """
     if not KVM_DEVICE.exists():
         return f"there is no {KVM_DEVICE}"

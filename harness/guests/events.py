@@ -1,4 +1,4 @@
-"""What a crash disk tells of its work: the events of recorders/crashdisk/src/control.rs, which explains the fields."""
+"""The events that a crash disk sends about its work. recorders/crashdisk/src/control.rs explains their fields."""
 
 import json
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from postcrash.reports.store.plain import shown
 from postcrash.reports.store.records import Choices
 
 Report = Any
-"""What the agent said of a recovery, as decoded JSON that `Observation.from_wire` checks. None: the guest was lost."""
+"""The agent's report on a recovery: decoded JSON, which `Observation.from_wire` checks. None: the guest was lost."""
 Execution = tuple[Choices, int]
 """The choices of a recovery, and the number of its outcome."""
 Count = Annotated[int, BeforeValidator(lambda wire: int(wire) if isinstance(wire, str) else wire)]
-"""Decimal text on the wire, as it outgrows what JSON readers take."""
+"""A number that is decimal text on the wire, because it can be too large for JSON readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Recorded(Message):
 
 @dataclass(frozen=True, slots=True)
 class Instant(Message):
-    """When a crash comes: just before that event of the recording; what had been started and had returned by then."""
+    """When a crash comes: just before `event` of the recording. By then operations had `started` and `returned`."""
 
     event: int
     started: int
@@ -59,7 +59,7 @@ class Instant(Message):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Message):
-    """What is covered for certain: so many deviations from everything kept and from nothing kept, and random states."""
+    """What is covered for certain: numbers of deviations from everything kept and nothing kept, and random states."""
 
     all_kept: int | None
     none_kept: int | None
@@ -89,14 +89,14 @@ class RecoveredState(Message):
 
 
 class ExplorationEvent(Message):
-    """Told of an exploration. The last one is `Explored`."""
+    """An event of an exploration. The last one is `Explored`."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalReport(ExplorationEvent):
-    """What the exploration of one crash interval came to."""
+    """The result of exploring one crash interval."""
 
     index: int
     instants: tuple[Instant, ...]
@@ -117,7 +117,7 @@ class IntervalReport(ExplorationEvent):
 
 @dataclass(frozen=True, slots=True)
 class LostGuest(ExplorationEvent):
-    """A guest was lost over a crash state, which is recovered again in a new one."""
+    """A guest was lost while it recovered a crash state. The state is recovered again in a new guest."""
 
     interval: int
     choices: Choices
@@ -127,7 +127,7 @@ class LostGuest(ExplorationEvent):
 
     @property
     def casualty(self) -> Casualty:
-        """Without the crash state."""
+        """The casualty, without the crash state."""
         return Casualty(self.what, self.console, self.stacks)
 
 
@@ -174,7 +174,7 @@ class Executed(Message):
 
 @dataclass(frozen=True, slots=True)
 class Spin(Message):
-    """So long it took to recover a device of the guest's own, and so many entries were seen."""
+    """How many seconds it took to recover a device of the guest's own, and how many entries were seen."""
 
     seconds: float
     entries: int
@@ -189,7 +189,7 @@ class Spun(Message):
 
 @dataclass(frozen=True, slots=True)
 class Failure(Message):
-    """A request failed: by what the user can mend, because two guests were lost over it, or by our own machinery."""
+    """A request failed: through input that the user can mend, the loss of two guests, or our own machinery."""
 
     kind: Literal["input", "lost", "infrastructure"]
     message: str
@@ -217,8 +217,8 @@ def read_event(line: str) -> Message:
         wire = json.loads(line)
         kind = _KINDS[wire.pop("event")]
     except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise InfrastructureError(f"the crash disk tells of no event that there is: {shown(line)}") from error
+        raise InfrastructureError(f"the crash disk sent an unknown event: {shown(line)}") from error
     try:
         return kind.from_wire(wire)
     except WireError as error:
-        raise InfrastructureError(f"the crash disk tells of an event that is not whole: {error}") from error
+        raise InfrastructureError(f"the crash disk sent an event that is not whole: {error}") from error

@@ -1,4 +1,4 @@
-"""What a guest is made of, as a digest: two guests may have the same name and come to other results."""
+"""A digest of what a guest is made of: two guests with the same name may come to different results."""
 
 import hashlib
 from functools import lru_cache
@@ -13,15 +13,15 @@ from postcrash.harness.guests.kernel import Kernel
 def guest_digest(kernel: Kernel, root: Path) -> str:
     """SHA-256 over the content of the kernel, of what runs it, and of the folder `root` with modules and programs.
 
-    The agent does not count: it belongs to our own code, which results depend on as well (`tool_digest`), so that a
-    finding keeps its id when only our code has changed. Raises InfrastructureError if a file cannot be read.
+    The agent is left out, so that a finding keeps its id when only our own code has changed. `tool_digest` covers our
+    code, including the agent. Raises InfrastructureError if a file cannot be read.
     """
     parts = (content_digest(kernel.path), _engine(kernel.engine), _root_digest(root))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file, which is read again only when it has changed. Raises InfrastructureError."""
+    """SHA-256 of a file. The file is read again only when it has changed. Raises InfrastructureError."""
     try:
         now = path.stat()
         return _content_digest(path, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
@@ -36,14 +36,14 @@ def _content_digest(path: Path, *_: int) -> str:
 
 
 def _engine(engine: Engine) -> str:
-    """Without what only says how long a boot may take, or where a log goes."""
+    """The engine, without the settings that only say how long a boot may take or where a log goes."""
     program = content_digest(engine.program) if isinstance(engine, Qemu) else ""
     return f"{engine.label}, {engine.memory_mib} MiB {program}"
 
 
 @lru_cache(maxsize=64)
 def _root_digest(root: Path) -> str:
-    """A root folder never changes once it is there: its name tells what is in it."""
+    """A root folder never changes once it is there, because its name is a digest of its contents."""
     files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
     parts = [f"{file}\0{content_digest(root / file)}" for file in files if file != AGENT]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

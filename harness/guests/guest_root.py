@@ -1,6 +1,6 @@
 """The guest's root: a small read-only folder with the agent as init, kernel modules and the fsck programs.
 
-Nothing else of the host is visible to the guest, which may be busy with a hostile image.
+The guest sees nothing else of the host. This matters because the guest may be working on a hostile image.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ from postcrash.harness.guests.modules import Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
 AGENT = Path("init")
-"""Its place in a root folder."""
+"""The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
-"""What ldd names by its path: libraries, and the program's own loader, for which it may show the system's."""
+"""Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
 
 
 def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:
-    """The root folder for `kernel` and `targets`, made in `cache` if it is not there."""
+    """The root folder for `kernel` and `targets`. It is made in `cache` if it is not there."""
     try:
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
@@ -40,7 +40,7 @@ def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS)
 
 
 def cached_root(files: dict[Path, bytes], cache: Path) -> Path:
-    """A root folder with `files` (and empty folders to mount on), made in `cache` if it is not there."""
+    """A root folder with `files` and empty folders to mount on. It is made in `cache` if it is not there."""
     folder = cache / "guest-root" / _digest(files)
     if not folder.is_dir():
         _make(folder, files)
@@ -48,7 +48,7 @@ def cached_root(files: dict[Path, bytes], cache: Path) -> Path:
 
 
 def packed(root: Path) -> Path:
-    """The root folder as an initramfs, beside it."""
+    """The root folder as an initramfs. The archive stands beside the folder."""
     archive = root.with_suffix(".cpio")
     try:
         if not archive.is_file():

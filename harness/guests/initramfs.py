@@ -1,7 +1,7 @@
 """Initramfs images: a folder as a cpio archive in the format "newc", which the kernel unpacks as its first root.
 
-The format is in the kernel's Documentation/driver-api/early-userspace/buffer-format.rst. Written here because the
-archive holds a device, which only root could make in a folder for cpio to find.
+The kernel's Documentation/driver-api/early-userspace/buffer-format.rst describes the format. We write the archive
+ourselves because it holds a device. For the program cpio, root would have to make this device in a folder.
 """
 
 import stat
@@ -26,7 +26,7 @@ def _entry(name: Path, path: Path) -> bytes:
 def _record(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:
     """inode, mode, uid, gid, links, time, size, device, special device, name's size, checksum; then name and data.
 
-    The kernel looks at inode numbers only of files with several links.
+    The inode is 0: the kernel looks at inode numbers only for files with several links.
     """
     words = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name.encode()) + 1, 0)
     head = "070701" + "".join(f"{word:08X}" for word in words) + name + "\0"

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"\d+\.\d+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel and what runs it. `modules` is its folder of modules; None where everything is built in."""
+    """A kernel and what runs it. `modules` is its folder of modules; None if everything is built in."""
 
     path: Path
     version: str
@@ -57,7 +57,7 @@ def uml_with(modules: Path | None) -> Uml:
 
 
 def in_virtual_time(kernel: Kernel) -> Kernel:
-    """The same kernel, but sleeping costs nothing. Raises UsageError where that cannot be."""
+    """The same kernel in virtual time, where sleeping costs nothing. Raises UsageError if it does not run in QEMU."""
     if not isinstance(kernel.engine, Qemu):
         raise UsageError(f"--virtual-time needs QEMU, and {kernel.label} runs without it")
     return replace(kernel, engine=replace(kernel.engine, kvm=False, virtual_time=True))
@@ -77,7 +77,7 @@ def kernel_at(path: Path, modules: Path | None, cache: Path) -> Kernel:
 
 
 def image_version(path: Path) -> str | None:
-    """The version of a bzImage (`6.1.0-47-amd64`); None if the file is none. Raises UsageError if it cannot be read."""
+    """The version of a bzImage (`6.1.0-47-amd64`). None if the file is no bzImage. UsageError if it cannot be read."""
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -111,7 +111,7 @@ def uml_version(path: Path) -> str:
 
 
 def is_static(program: Path) -> bool:
-    """Whether nothing can be preloaded into a program: it names no dynamic loader. False for what is no 64-bit ELF."""
+    """Whether nothing can be preloaded into a 64-bit ELF program, as it names no dynamic loader. Else False."""
     try:
         with program.open("rb") as file:
             header = file.read(64)

@@ -1,4 +1,4 @@
-"""What a kernel's configuration must have to run as a guest, and what it lacks."""
+"""Options that a kernel needs to run as a guest, and the ones that its configuration lacks."""
 
 import re
 import zlib
@@ -11,26 +11,26 @@ _BY_ENGINE = {
     "uml": ("HOSTFS", "VIRTIO_UML"),
     "qemu": ("BINFMT_ELF", "BLK_DEV_INITRD", "PCI", "SERIAL_8250_CONSOLE", "VIRTIO_PCI"),
 }
-# CONFIG_IKCONFIG puts the configuration, compressed, between these marks: into the kernel or into configs.ko.
+# CONFIG_IKCONFIG puts the compressed configuration between these marks, into the kernel or into configs.ko.
 _EMBEDDED = re.compile(rb"IKCFG_ST(\x1f\x8b.*?)IKCFG_ED", re.DOTALL)
 _GZIP = 31
 
 
 def missing_options(config: str, engine: str) -> list[str]:
-    """Options that every guest of `engine` needs and `config` sets neither to y nor to m: `CONFIG_VIRTIO_BLK`.
+    """Options that every guest of `engine` needs but `config` sets neither to y nor to m, such as `CONFIG_VIRTIO_BLK`.
 
-    File systems are another matter (kernel_file_systems.py).
+    Options of file systems are not among them (see kernel_file_systems.py).
     """
     return [f"CONFIG_{option}" for option in (*_GUEST, *_BY_ENGINE[engine]) if not sets(config, option)]
 
 
 def sets(config: str, option: str) -> bool:
-    """Whether `config` sets `option`, without `CONFIG_`, to y or m."""
+    """Whether `config` sets `option` to y or m. `option` is given without `CONFIG_`."""
     return re.search(rf"^CONFIG_{option}=[ym]$", config, re.MULTILINE) is not None
 
 
 def config_of(kernel: Path, modules: Path | None) -> str | None:
-    """The configuration of a kernel: the file `config` beside it, or embedded in it. None if it is not known."""
+    """The configuration of a kernel, from the file `config` beside it or from the kernel itself. None if unknown."""
     kept = kernel.with_name("config")
     try:
         if kept.is_file():
@@ -42,6 +42,6 @@ def config_of(kernel: Path, modules: Path | None) -> str | None:
 
 
 def embedded_config(file: Path) -> str | None:
-    """The configuration that a kernel, uncompressed as user-mode Linux is, or the module configs.ko carries."""
+    """The configuration inside an uncompressed kernel, such as user-mode Linux, or inside the module configs.ko."""
     found = _EMBEDDED.search(file.read_bytes())
     return zlib.decompress(found[1], _GZIP).decode("ascii", "replace") if found else None

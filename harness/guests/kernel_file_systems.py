@@ -1,8 +1,8 @@
 """Which file systems a kernel has, found out without booting it.
 
-Each has the alias `fs-NAME`, by which mount(2) asks for its module. depmod lists those of modules in modules.alias, the
-kernel's build those of what is built in, in modules.builtin.modinfo (Linux, Documentation/kbuild/kbuild.rst). Where
-there is no folder of modules, the configuration tells.
+Each file system has the alias `fs-NAME`, by which mount(2) asks for its module. depmod lists the aliases of modules in
+modules.alias. The kernel's build lists the aliases of built-in file systems in modules.builtin.modinfo (Linux,
+Documentation/kbuild/kbuild.rst). If there is no folder of modules, the configuration tells.
 """
 
 import re
@@ -20,13 +20,13 @@ _OPTIONS = {
     "ext3": ("EXT4_FS",),
     "fuseblk": ("FUSE_FS",),
 }
-"""Where it is not the file system's name in upper case with _FS. One of them is enough."""
+"""Options that are not the file system's name in upper case with _FS. One of them is enough."""
 
 
 def has_file_system(kernel: Kernel, fstype: str) -> bool:
-    """Whether `kernel` can mount a `fstype`, as mount(8) calls it.
+    """Whether `kernel` can mount the file system that mount(8) calls `fstype`.
 
-    True also where nothing is known of a kernel: then the mount tells. Raises InfrastructureError if depmod's lists
+    True also if nothing is known of the kernel: then the mount shows it. Raises InfrastructureError if depmod's lists
     cannot be read.
     """
     if kernel.modules is not None:

@@ -2,7 +2,7 @@
 
 NAME/kernel         a bzImage, or a user-mode Linux
 NAME/modules/       what `make modules_install` puts into lib/modules/VERSION, with depmod's lists; if it has modules
-NAME/config         its configuration, where it is known
+NAME/config         its configuration, if it is known
 NAME/kernel.json    {"version", "origin"}
 """
 
@@ -26,9 +26,12 @@ KEPT_MODULES = (
     *("extra", "updates", "kernel/drivers/block", "kernel/drivers/md", "kernel/drivers/virtio"),
     *("kernel/fs", "kernel/kernel"),
 )
-"""Folders whose modules a guest may need: those built outside of the kernel, and a tenth of its own (configs.ko)."""
+"""Folders whose modules a guest may need: modules built outside of the kernel, and a tenth of the kernel's own.
+
+kernel/kernel has configs.ko.
+"""
 LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6")
-"""Debian's user-mode Linux needs the C library only; its loader comes first."""
+"""Debian's user-mode Linux needs only the C library. The loader comes first in this list."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 _SERIES = re.compile(r"[0-9]{1,3}(\.[0-9]{1,5}){1,2}")
 _HOST_MODULES = Path("/lib/modules")
@@ -36,7 +39,7 @@ _HOST_MODULES = Path("/lib/modules")
 
 @dataclass(frozen=True, slots=True)
 class StockedKernel:
-    """A kernel of the stock. `origin` says where it is from."""
+    """A kernel of the stock. `origin` says where the kernel comes from."""
 
     name: str
     version: str
@@ -50,7 +53,7 @@ class StockedKernel:
 
     @property
     def modules(self) -> Path | None:
-        """Its modules, if it has any."""
+        """The folder of its modules, if it has any."""
         folder = self.folder / "modules"
         return folder if folder.is_dir() else None
 
@@ -60,7 +63,7 @@ class StockedKernel:
         return engine_for(self.path)
 
     def config(self) -> str | None:
-        """Its configuration: a file, or embedded in it. None if it is not known."""
+        """Its configuration, from a file or from the kernel itself. None if it is not known."""
         return config_of(self.path, self.modules)
 
 
@@ -76,7 +79,7 @@ class Parts:
 
     @property
     def is_image(self) -> bool:
-        """A bzImage, not a user-mode Linux."""
+        """Whether the kernel is a bzImage, and not a user-mode Linux."""
         return engine_for(self.kernel) == "qemu"
 
 
@@ -92,15 +95,15 @@ class Stock:
         return sorted(found, key=lambda kernel: (_version_key(kernel.version), kernel.name))
 
     def images(self) -> list[StockedKernel]:
-        """Those for QEMU, by version."""
+        """The kernels for QEMU, by version."""
         return [kernel for kernel in self.all() if kernel.engine == "qemu"]
 
     def named(self, name: str) -> StockedKernel | None:
-        """The kernel of that name."""
+        """The kernel of that name, if there is one."""
         return next((kernel for kernel in self.all() if kernel.name == name), None)
 
     def add(self, name: str, parts: Parts) -> StockedKernel:
-        """Copy a kernel into the stock. Raises UsageError if it cannot be one, or if the name is taken."""
+        """Copy a kernel into the stock. Raises UsageError if the file is no kernel, or if the name is taken."""
         if not _NAME.fullmatch(name):
             raise UsageError(f"a kernel cannot be called {name!r}: letters, digits and . + _ - are allowed")
         if self.named(name):
@@ -145,7 +148,10 @@ def _copy(parts: Parts, folder: Path) -> None:
 
 
 def run_with(program: Path, libraries: Path) -> None:
-    """Have `program` use the C library in `libraries`. It runs itself again, so calling the loader would not do."""
+    """Make `program` use the C library in `libraries`.
+
+    Calling the loader would not be enough, because the program runs itself again.
+    """
     loader = str(libraries / LIBRARIES[0])
     command = ["patchelf", "--set-interpreter", loader, "--set-rpath", str(libraries), str(program)]
     try:
@@ -157,17 +163,17 @@ def run_with(program: Path, libraries: Path) -> None:
 
 
 def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
-    """The kernel called `name` in the stock, or in the file `name`; without a name the one that `engine` has here.
+    """The kernel called `name` in the stock, or the kernel in the file `name`.
 
-    `engine` is one of ENGINES; `auto` is what the kernel needs. A version such as `6.12` stands for the first of
-    `kernels_of`. Raises UsageError, InfrastructureError.
+    Without a name it is the one that `engine` has here. `engine` is one of ENGINES; `auto` is the engine that the
+    kernel needs. A version such as `6.12` stands for the first of `kernels_of`. Raises UsageError, InfrastructureError.
     """
     if name is None:
         return _unnamed(engine, cache)
     if _is_series(name, cache):
         return next(kernels_of(engine, name, cache))
     stocked = Stock(cache).named(name)
-    # A name without a folder would be looked for in PATH when it is run.
+    # The path must be absolute: a name without a folder would be looked for in PATH when it is run.
     path, modules = (stocked.path, stocked.modules) if stocked else (Path(name).absolute(), None)
     if not path.is_file():
         known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
@@ -180,9 +186,10 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
 
 
 def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
-    """The kernels that `name` stands for, best first: all of the version `6.12`, say, or the one that is called so.
+    """The kernels that `name` stands for, best first: all kernels of a version such as `6.12`, or the one so named.
 
-    User-mode Linux comes before images, which QEMU runs far slower, and newer before older. Raises as `choose_kernel`.
+    User-mode Linux comes before images, because QEMU is far slower. Newer kernels come before older ones. Raises as
+    `choose_kernel` does.
     """
     if name is None or not _is_series(name, cache):
         yield choose_kernel(engine, name, cache)
@@ -213,13 +220,13 @@ def _is_series(name: str, cache: Path) -> bool:
 
 
 def missing_in(kernel: StockedKernel) -> list[str] | None:
-    """Options that its configuration lacks; None if that is not known."""
+    """The options that the kernel's configuration lacks. None if the configuration is not known."""
     config = kernel.config()
     return None if config is None else missing_options(config, kernel.engine)
 
 
 def _installed_modules(version: str) -> Path | None:
-    """Those of this machine."""
+    """The modules of that version that are installed on this machine."""
     folders = (parent / version for parent in (_HOST_MODULES, UML_MODULES))
     return next((folder for folder in folders if folder.is_dir()), None)
 

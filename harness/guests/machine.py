@@ -66,7 +66,7 @@ class MachineSettings:
     command_timeout_s: float = 30.0
     plain_disk: Path | None = None
     log_disk: bool = False
-    """Guests have a disk where dm-log-writes can log, which their kernel has."""
+    """Guests have a disk where dm-log-writes can log. Their kernel has dm-log-writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,16 @@ class Source:
     model: str
 
     def to_wire(self) -> dict[str, str]:
-        """As in a request; paths are absolute."""
+        """The source as in a request. Its paths are absolute."""
         return {"recording": str(self.recording.absolute()), "base": str(self.base.absolute()), "model": self.model}
 
 
 class Machine:
     """A guest that runs workloads and recovers crash states. Use it in a `with` statement.
 
-    Every method raises InfrastructureError when the machine fails, UsageError when what was asked for cannot be done.
-    A guest that is lost is replaced, and what it was doing tried once more: GuestLostError if that one is lost as well.
-    CrashDiskEndedError if the crash disk's process is gone: then the machine is of no use any more.
+    Every method raises InfrastructureError if the machine fails, and UsageError if a request cannot be carried out.
+    A lost guest is replaced, and its work is tried once more. If the second guest is lost too, GuestLostError is
+    raised. CrashDiskEndedError is raised if the crash disk's process is gone; then the machine is of no further use.
     """
 
     def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
@@ -119,7 +119,7 @@ class Machine:
         self.close()
 
     def close(self) -> None:
-        """End the guest and its disk. Can be called from another thread, and twice."""
+        """End the guest and its disk. This can be called from another thread, and twice."""
         self._process.terminate()
         try:
             self._process.wait(_TERMINATION_TIMEOUT_S)
@@ -134,7 +134,7 @@ class Machine:
         return self._settings.log_disk
 
     def take_lost(self) -> list[LostAtWork]:
-        """The guests that were lost since this was last asked, but for those lost over crash states, oldest first."""
+        """The guests lost since the last call, oldest first, except guests lost in the recovery of crash states."""
         lost, self._lost = self._lost, []
         return lost
 
@@ -185,8 +185,8 @@ class Machine:
 
         With `held`, the disk completes writes only when the guest stands still, in an order drawn from that seed.
         With `blktrace`, the kernel's own trace of the requests is written to that file (`recorders/blktrace.py`). With
-        `log`, dm-log-writes stands above the crash disk, and its log is moved there; only where there is a log disk.
-        Without `log_set_up` the log begins where the set-up has been made durable.
+        `log`, dm-log-writes stands above the crash disk, and its log is copied to the file `log`. This needs a log
+        disk. Without `log_set_up` the log begins where the set-up has been made durable.
         """
         if log is not None:
             self._log.write_bytes(b"")
@@ -217,7 +217,7 @@ class Machine:
     ) -> None:
         """Recover the disk `image` and write what the recovery wrote to the recording `out`.
 
-        In it, `started` operations have been started and `returned` have returned.
+        Throughout this recording, `started` operations have started and `returned` have returned.
         """
         self._ask(
             *(Recorded, "record-recovery"),
@@ -241,13 +241,14 @@ class Machine:
         intervals: list[int] | None = None,
         depth: int = 1,
     ) -> Iterator[ExplorationEvent]:
-        """Explore every crash interval; `seed` is that of random states and of what is run again.
+        """Explore every crash interval. `seed` chooses the random states and the recoveries that are run again.
 
-        With `memo`, a state is not run if its recovery would read what an earlier one in this machine has read; brute
-        force runs all. With `depth` 2 also those of the recovery of each crash state are explored.
+        With `memo`, a state is not run if its recovery would read what an earlier one in this machine has read. With
+        `brute_force`, all states are run. With `depth` 2, the intervals of each crash state's recovery are explored
+        too.
 
-        Yields events, `Explored` at the end. The report on an interval of a recovery comes before that on the interval
-        of the state which was recovered, and names it in `within`.
+        Yields events, `Explored` at the end. The report on an interval of a recovery names the recovered state in
+        `within`. It comes before the report on that state's own interval.
         """
         told = self._told(
             "explore",
@@ -286,7 +287,7 @@ class Machine:
         return next(_expected(answer, event) for event in told if not isinstance(event, LostGuest))
 
     def _told(self, request: str, **fields: object) -> Iterator[Message]:
-        """Events that come after a request, without end. Raises what a failure stands for."""
+        """Send a request and yield the events that follow, without end. A `Failure` is raised as an error."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps({"request": request, **fields}) + "\n")
@@ -328,5 +329,5 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
 
 def _expected(kind: type[M], event: Message) -> M:
     if not isinstance(event, kind):
-        raise InfrastructureError(f"the crash disk tells of something else than was asked for: {shown(event)}")
+        raise InfrastructureError(f"the crash disk sent an event that was not asked for: {shown(event)}")
     return event

@@ -1,6 +1,6 @@
-"""Which modules of a kernel are needed, in the order of loading, by the lists that depmod makes.
+"""Which modules of a kernel are needed, in the order of loading. This is read from the lists that depmod makes.
 
-modprobe would know, but it wants the folder's place to be `lib/modules/VERSION`, and not every kernel's is.
+modprobe would know this too, but it expects the folder to be `lib/modules/VERSION`. Some kernels' folders are not.
 """
 
 import lzma
@@ -39,9 +39,9 @@ class Modules:
                 self._files[alias.replace("-", "_")] += self._files.get(name, [])
 
     def needed_by(self, *names: str) -> list[Path]:
-        """Files of the modules `names` and of all that they need, each after what it needs itself.
+        """Files of the modules `names` and of all that they need. Each file comes after the ones that it needs itself.
 
-        What is built into the kernel, or not there at all, needs no file.
+        A module that is built into the kernel, or that does not exist, has no file.
         """
         return self._closure(file for name in names for file in self._files.get(name.replace("-", "_"), []))
 
@@ -60,7 +60,7 @@ class Modules:
         if file in seen:
             return
         seen.add(file)
-        # depmod lists what must be loaded first at the end.
+        # depmod lists last the module that must be loaded first.
         soft = [before for name in self._softly[module_name(file)] for before in self._files.get(name, [])]
         for before in [*reversed(self._dependencies[file]), *soft]:
             self._add(before, ordered, seen)
@@ -76,7 +76,7 @@ class Modules:
 
 @lru_cache(maxsize=64)
 def module_is_there(folder: Path, name: str) -> bool:
-    """Whether a kernel with the modules in `folder` has the one called `name`, built in or not."""
+    """Whether a kernel with the modules in `folder` has the module `name`, built in or not."""
     loadable, built_in = folder / "modules.dep", folder / "modules.builtin"
     try:
         listed = [file.read_text() for file in (loadable, built_in) if file == loadable or file.is_file()]
@@ -86,7 +86,7 @@ def module_is_there(folder: Path, name: str) -> bool:
 
 
 def is_built_in(folder: Path, name: str) -> bool:
-    """Whether a kernel with the modules in `folder` has the one called `name` built in."""
+    """Whether a kernel with the modules in `folder` has the module `name` built in."""
     listed = folder / "modules.builtin"
     try:
         lines = listed.read_text().splitlines() if listed.is_file() else []

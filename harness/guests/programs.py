@@ -1,6 +1,6 @@
-"""e2fsck of another suite of Debian, with the libraries that it was built with: a target can name it as its `repair`.
+"""e2fsck of another suite of Debian, with its own libraries. A target can name this program as its `repair`.
 
-CACHE/programs/SUITE/e2fsck and its libraries beside it. Guests get all of them at the places that they have here.
+The program is CACHE/programs/SUITE/e2fsck, with its libraries beside it. In guests all these files have the same paths.
 """
 
 import re
@@ -18,7 +18,7 @@ _NEEDED = re.compile(r"=> (/\S+) \(0x")
 
 
 def fetch_e2fsck(suite: str, cache: Path) -> Path:
-    """The program, fetched where it is not there. Raises UsageError, InfrastructureError."""
+    """The program. It is fetched if it is not there. Raises UsageError, InfrastructureError."""
     folder = (cache / "programs" / suite).resolve()
     if not folder.is_dir():
         with Suite(suite, cache).with_needed(PACKAGE) as root:

@@ -1,7 +1,7 @@
 """A guest that runs one shell script: a kernel, a root with the programs that scripts need, two disks to overwrite.
 
-There is no crash disk and no agent: what a script shows here it shows with the kernel's own device mapper. The guest
-sees the disks, and the script, as block devices; its console is what the script prints.
+There is no crash disk and no agent. A script can use only the kernel's own device mapper to show a finding. The guest
+sees the disks and the script as block devices. Its console shows what the script prints.
 """
 
 import os
@@ -48,7 +48,7 @@ PROGRAMS = (
 )
 MEMORY_MIB = 512
 TIMEOUT_S = 120.0
-"""For a kernel that runs at the machine's speed; under an emulated CPU, four times as long."""
+"""For a kernel that runs at the machine's speed. An emulated CPU gets four times as long."""
 _CONSOLE_BYTES_MAX = 1 << 20
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _CONFIGURATION = Path("/etc/mke2fs.conf")
@@ -78,16 +78,16 @@ perl -e 'syscall(169, 0xfee1dead, 0x28121969, 0x4321fedc)'  # reboot(2): RB_POWE
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """How a script ended: its exit code (None: it did not end in time, or took the kernel along), what it printed."""
+    """How a script ended: its exit code and its output. No code: it did not end in time, or the kernel crashed."""
 
     code: int | None
     printed: str
 
 
 def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: int = 0) -> ScriptResult:
-    """Run a script in a fresh guest with the `root` of `script_root`, and disks of the target's size and for a log.
+    """Run a script in a fresh guest with the `root` of `script_root`, a disk of the target's size and a disk for a log.
 
-    It may take `sleeps_s` more seconds than others. Raises InfrastructureError where no guest can be started here.
+    The script may take `sleeps_s` more seconds than others. Raises InfrastructureError if no guest can be started here.
     """
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
         work = Path(folder)
@@ -112,7 +112,7 @@ def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: 
 
 
 def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
-    """The root folder for `kernel`, made in `cache` if it is not there; without programs that are not installed."""
+    """The root folder for `kernel`, with all programs that are installed. It is made in `cache` if it is not there."""
     targets = (*TARGETS, target)
     makers = {program for each in targets for program in (each.mkfs[0], *each.programs)}
     found = [shutil.which(program, path=_PATH) for program in sorted({*PROGRAMS, *makers})]

@@ -10,10 +10,10 @@ from postcrash.harness.guests.machine import Machine, MachineSettings
 
 
 class Spare:
-    """One machine for one thing after the other. Use it in a `with` statement.
+    """One machine that is used for one thing after another. Use it in a `with` statement.
 
-    `until` is a time of the monotonic clock: then the machine is ended, also while it works, and whoever uses it gets a
-    CrashDiskEndedError.
+    `until` is a time of the monotonic clock. At this time the machine is ended, even while it works, and its user gets
+    a CrashDiskEndedError.
     """
 
     def __init__(self, settings: MachineSettings, until: float | None = None) -> None:
@@ -35,7 +35,7 @@ class Spare:
         return self._until is not None and time.monotonic() >= self._until
 
     def __call__(self) -> Machine:
-        """The machine, started now if it was not yet."""
+        """The machine. It is started now if it has not been started yet."""
         if self.is_over:
             raise CrashDiskEndedError("the time of this machine is over")
         if self._machine is None:

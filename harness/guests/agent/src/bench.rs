@@ -1,4 +1,4 @@
-//! The loop of `recover` without a crash disk under it: the yardstick of `make bench`.
+//! The loop of `recover` without a crash disk under it. `make bench` compares with it.
 
 use std::io;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::walk::walk;
 
-/// Mount, walk, unmount `count` times; answers the seconds it took.
+/// Mount, walk and unmount `count` times. The answer has the seconds that this took.
 pub fn spin(mailbox: &mut Mailbox, log: &mut KernelLog, spin: &Spin) -> io::Result<()> {
     let started = Instant::now();
     let mut entries = 0;

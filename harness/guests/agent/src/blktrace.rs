@@ -1,4 +1,4 @@
-//! The kernel's own record of block requests, where the kernel has it (CONFIG_BLK_DEV_IO_TRACE): blktrace's ioctls and files.
+//! The kernel's own record of block requests: blktrace's ioctls and files. The kernel needs CONFIG_BLK_DEV_IO_TRACE.
 
 use std::fs::{read_to_string, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use crate::mount::mount_debug;
 use crate::sys::{check, errno};
 
-/// Kernel memory for the trace: what does not fit is dropped by the kernel and makes the trace fail.
+/// Kernel memory for the trace. The kernel drops events that do not fit, and then the trace fails.
 const BUFFER_BYTES: u32 = 256 << 10;
 const BUFFERS: u32 = 32;
 /// The tracing folder; guests have no /sys.
@@ -25,8 +25,8 @@ struct Setup {
     pid: u32,
 }
 
-/// `struct blk_user_trace_setup2`, since Linux 6.19: for a trace in the newer format. Such a kernel leaves requests with
-/// FUA out of one in the older format (recorders/blktrace.py).
+/// `struct blk_user_trace_setup2`, since Linux 6.19: for a trace in the newer format. From 6.19 on, the kernel leaves
+/// requests with FUA out of a trace in the older format (recorders/blktrace.py).
 #[repr(C)]
 struct Setup2 {
     name: [u8; 64],
@@ -47,7 +47,7 @@ const BLKTRACESTART: libc::c_ulong = 0x1274;
 const BLKTRACESTOP: libc::c_ulong = 0x1275;
 const BLKTRACETEARDOWN: libc::c_ulong = 0x1276;
 
-/// Tracing of one disk, on until dropped.
+/// Tracing of one disk. It is on until this is dropped.
 pub struct Blktrace {
     disk: File,
     /// The folder with the trace's files.
@@ -78,7 +78,7 @@ impl Blktrace {
         self.messages.write_all(text.as_bytes())
     }
 
-    /// End the trace: what every CPU has written, one behind the other.
+    /// End the trace. Returns what the CPUs have written, one CPU after another.
     pub fn finish(self) -> io::Result<Vec<u8>> {
         self.control(BLKTRACESTOP)?;
         let dropped = read_to_string(format!("{}/dropped", self.files)).map_err(|e| failed("dropped", &e))?;
@@ -112,12 +112,12 @@ impl Drop for Blktrace {
     }
 }
 
-/// Set up tracing, in the newer format where the kernel has it: the name of the trace's folder.
+/// Set up tracing, in the newer format if the kernel has it. Returns the name of the trace's folder.
 fn set_up(disk: &File) -> io::Result<String> {
     let (buf_size, buf_nr) = (BUFFER_BYTES, BUFFERS);
     let (act_mask, start_lba, end_lba, pid, flags, reserved) = (0, 0, 0, 0, 0, [0; 11]);
     let mut newer = Setup2 { name: [0; 64], act_mask, buf_size, buf_nr, start_lba, end_lba, pid, flags, reserved };
-    // SAFETY: the structure that the call takes, which lives through it.
+    // SAFETY: the call takes this structure, which lives through the call.
     let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP2, &raw mut newer) };
     match check(result) {
         Ok(_) => return Ok(text(&newer.name)),
@@ -125,12 +125,12 @@ fn set_up(disk: &File) -> io::Result<String> {
         Err(_) => (),
     }
     let mut older = Setup { name: [0; 32], act_mask: 0, buf_size, buf_nr, start_lba, end_lba, pid };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     check(unsafe { libc::ioctl(disk.as_raw_fd(), BLKTRACESETUP, &raw mut older) })?;
     Ok(text(&older.name))
 }
 
-/// What stands before the first zero.
+/// The text before the first zero.
 fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned()
 }

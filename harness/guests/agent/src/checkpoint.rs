@@ -1,8 +1,8 @@
-//! The environment event `checkpoint`: what the kernel does later by itself with what a commit has left in its log.
+//! The environment event `checkpoint`: what the kernel later does by itself with the log that a commit has left.
 //!
-//! Metadata goes to its own place, so that the log can be emptied. Some file systems have a call that does just that.
-//! Others are frozen and thawed, which writes file data back as well. Those that cannot be frozen keep no log: their
-//! own write-back is all that the kernel would do, and syncfs asks for it.
+//! A checkpoint writes metadata to its own place, so that the log can be emptied. Some file systems have a call for
+//! exactly this. Others are frozen and thawed, which writes file data back as well. File systems that cannot be frozen
+//! keep no log. Their own write-back is all that the kernel would do, and syncfs asks for this.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,11 +15,11 @@ const FIFREEZE: u64 = 0xC004_5877;
 const FITHAW: u64 = 0xC004_5878;
 /// Commits, and empties the journal (Linux 5.14, fs/ext4/ioctl.c).
 const EXT4_CHECKPOINT: u64 = 0x4004_662B;
-/// A checkpoint as that of f2fs' timer (fs/f2fs/file.c).
+/// Makes a checkpoint, as f2fs' timer does (fs/f2fs/file.c).
 const F2FS_WRITE_CHECKPOINT: u64 = 0xF507;
-/// A segment with a checkpoint, as the segment constructor's timer writes one (fs/nilfs2/ioctl.c).
+/// Writes a segment with a checkpoint, as the segment constructor's timer does (fs/nilfs2/ioctl.c).
 const NILFS_SYNC: u64 = 0x8008_6E8A;
-/// What a kernel answers to a call that it does not have, or that has no journal to work on.
+/// A kernel's answers to a call that it does not have, or that finds no journal to work on.
 const LACKING: [i32; 3] = [libc::ENOTTY, libc::EOPNOTSUPP, libc::ENODEV];
 
 pub fn checkpoint(fstype: &str) -> io::Result<()> {
@@ -43,13 +43,14 @@ fn own_call(root: &OwnedFd, fstype: &str) -> io::Result<()> {
         "nilfs2" => NILFS_SYNC,
         _ => return Err(io::Error::from_raw_os_error(libc::ENOTTY)),
     };
-    // Flags of the first, where 0 asks for nothing more; the last says there which checkpoint it made.
+    // For ext4's call these are flags, and 0 asks for nothing more. nilfs2's call puts its checkpoint's number here.
     let mut argument = 0u64;
     // SAFETY: each call takes a pointer to at most eight bytes, or nothing.
     check(unsafe { libc::ioctl(root.as_raw_fd(), request, &mut argument) }).map(|_| ())
 }
 
-/// Thaws in any case: what is frozen would hang the next operation. Where nothing is, thawing fails and does nothing.
+/// Thaws in any case, because a frozen file system would hang the next operation. If nothing is frozen, thawing fails
+/// and does nothing.
 fn freeze_and_thaw(root: &OwnedFd, _fstype: &str) -> io::Result<()> {
     // SAFETY: neither call takes an argument.
     let frozen = check(unsafe { libc::ioctl(root.as_raw_fd(), FIFREEZE, 0) });

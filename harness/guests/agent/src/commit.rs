@@ -1,7 +1,8 @@
-//! The environment event `commit`: what the kernel's commit timer does, now.
+//! The environment event `commit`: do now what the kernel's commit timer does.
 //!
-//! It makes the journal's running transaction durable without writing back file data. btrfs has a call for it; elsewhere
-//! an fsync of a file without data, whose inode has just been dirtied, commits the transaction that the inode is in.
+//! A commit makes the journal's running transaction durable without writing back file data. btrfs has a call for this.
+//! On other file systems we dirty the inode of a file without data and fsync the file, which commits the transaction
+//! with the inode.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -22,7 +23,7 @@ fn scratch() -> String {
     format!("{MOUNT_POINT}/{SCRATCH}")
 }
 
-/// Make the scratch file; part of the set-up.
+/// Make the scratch file. This is part of the set-up.
 pub fn prepare() -> io::Result<()> {
     open(&scratch(), libc::O_CREAT | libc::O_RDWR).map(|_| ())
 }

@@ -50,7 +50,7 @@ impl MappedDevice {
         }
     }
 
-    /// Map by another target from now on. What is mounted stays so, and is not asked to write anything.
+    /// Map by another target from now on. A mounted file system stays mounted and is not asked to write anything.
     pub fn switch(&self, target: &str, parameters: &str) -> io::Result<()> {
         let switched = table(target, parameters).and_then(|table| {
             ask(&self.control, self.name, LOAD, 0, 1, &table)?;
@@ -65,7 +65,7 @@ impl MappedDevice {
         self.ask("message", MESSAGE, &message)
     }
 
-    /// Undo the mapping, once all that it was asked for is done.
+    /// Undo the mapping once all its requests are done.
     pub fn remove(self) -> io::Result<()> {
         self.ask("remove", REMOVE, &[])
     }
@@ -76,7 +76,7 @@ impl MappedDevice {
     }
 }
 
-/// struct dm_target_spec and its parameters: the whole test disk.
+/// struct dm_target_spec and its parameters. They map the whole test disk.
 fn table(target: &str, parameters: &str) -> io::Result<Vec<u8>> {
     let sectors = File::open(TEST_DISK)?.seek(SeekFrom::End(0))? / SECTOR_BYTES as u64;
     let mut kind = target.as_bytes().to_vec();
@@ -89,7 +89,7 @@ fn because(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// An ioctl about the mapping `name` with `data` behind struct dm_ioctl. Returns the mapping's device number.
+/// Make an ioctl about the mapping `name` with `data` behind struct dm_ioctl. Returns the mapping's device number.
 fn ask(control: &File, name: &str, number: u8, flags: u32, targets: u32, data: &[u8]) -> io::Result<libc::dev_t> {
     let mut bytes = vec![0; HEADER_BYTES];
     bytes.extend_from_slice(data);
@@ -105,7 +105,7 @@ fn ask(control: &File, name: &str, number: u8, flags: u32, targets: u32, data: &
     put(DEVICE_NAME, name.as_bytes());
     // _IOWR(0xfd, number, struct dm_ioctl)
     let request = 3 << 30 | (HEADER_BYTES as u64) << 16 | 0xfd << 8 | u64::from(number);
-    // SAFETY: the buffer is as long as its data_size says and lives through the call.
+    // SAFETY: the buffer has the length in its data_size and lives through the call.
     check(unsafe { libc::ioctl(control.as_raw_fd(), request as _, bytes.as_mut_ptr()) })?;
     Ok(u64::from_le_bytes(bytes[DEVICE_NUMBER..DEVICE_NUMBER + 8].try_into().expect("eight bytes")))
 }

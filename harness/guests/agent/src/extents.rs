@@ -1,8 +1,8 @@
-//! Where a file's data lies, for the crash disk to read it by itself.
+//! Where a file's data lies, so that the crash disk can read it by itself.
 //!
-//! Only plain data: mapped one to one, block by block, and not checked by the file system. Everything else (inline,
-//! compressed, encrypted, not yet allocated) has to be read through the kernel. The file is written back first
-//! (FIEMAP_FLAG_SYNC), so that the page cache holds nothing newer than the disk.
+//! This is told only of plain data, which is mapped one to one, block by block, and not checked by the file system. All
+//! other data (inline, compressed, encrypted, not yet allocated) has to be read through the kernel. The file is written
+//! back first (FIEMAP_FLAG_SYNC), so that the page cache holds nothing newer than the disk.
 //! Source: Linux, Documentation/filesystems/fiemap.rst.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,7 +12,7 @@ const FIEMAP_FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_UNWRITTEN: u32 = 0x800;
 const EXTENT_MERGED: u32 = 0x1000;
-/// More extents than this and the file is read.
+/// A file with more extents than this is read through the kernel.
 const EXTENTS_MAX: usize = 512;
 
 #[repr(C)]
@@ -44,11 +44,12 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS_MAX],
 }
 
-/// Extents of the file as (file offset, disk offset, length) in bytes, without unwritten ones, which read as zeros
-/// like holes; none if any of its data is not plain.
+/// Extents of the file as (file offset, disk offset, length) in bytes. Unwritten extents are left out, because they
+/// read as zeros like holes. None if any of the file's data is not plain.
 ///
-/// The disk has `disk_bytes`. File systems that do not check their block numbers, such as ext2, name places beyond its end
-/// where a block of them was lost. Only the kernel can tell what reading them gives, so these are not plain.
+/// The disk has `disk_bytes`. File systems that do not check their block numbers, such as ext2, may name places beyond
+/// the disk's end if a block of numbers was lost. Only the kernel can tell what a read of these places gives, so they
+/// are not plain.
 pub fn plain_extents(file: &OwnedFd, disk_bytes: u64) -> Option<Vec<(u64, u64, u64)>> {
     let mut map = Box::new(Fiemap {
         start: 0,
@@ -59,7 +60,7 @@ pub fn plain_extents(file: &OwnedFd, disk_bytes: u64) -> Option<Vec<(u64, u64, u
         reserved: 0,
         extents: [FiemapExtent::default(); EXTENTS_MAX],
     });
-    // SAFETY: the structure is the one that this call fills, with room for as many extents as it says.
+    // SAFETY: this call fills this structure, which has room for the number of extents that it names.
     if unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &mut *map) } < 0 {
         return None;
     }

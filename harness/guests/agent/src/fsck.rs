@@ -14,16 +14,16 @@ const OUTPUT_BYTES_MAX: usize = 64 << 10;
 pub struct FsckResult {
     /// Exit status; 128 + signal if it was killed.
     status: i32,
-    /// What it printed, empty where the status is 0.
+    /// What the program printed. Empty if the status is 0.
     output: String,
 }
 
-/// The number of sectors that the kernel reads ahead: linux/fs.h.
+/// Requests for the number of sectors that the kernel reads ahead: linux/fs.h.
 const BLKRASET: libc::Ioctl = 0x1262;
 const BLKRAGET: libc::Ioctl = 0x1263;
 
-/// Run `argv` (program, arguments and the device) and wait for it. What it did not ask for is not read ahead: that would
-/// have to be decided, too, as a page that it then writes waits for the read.
+/// Run `argv` (program, arguments and the device) and wait for its end. Read-ahead is off meanwhile: its blocks would
+/// have to be decided too, because a page that the program then writes waits for the read.
 pub fn fsck(argv: &[String]) -> io::Result<Option<FsckResult>> {
     let Some(device) = argv.last() else { return Ok(None) };
     let sectors = read_ahead(device, 0)?;
@@ -32,7 +32,7 @@ pub fn fsck(argv: &[String]) -> io::Result<Option<FsckResult>> {
     ended.map(Some)
 }
 
-/// Have `sectors` of the device be read ahead. Returns how many it was before.
+/// Set the number of sectors of the device that are read ahead. Returns the number before.
 fn read_ahead(device: &str, sectors: libc::c_ulong) -> io::Result<libc::c_ulong> {
     let disk = open(device, libc::O_RDONLY)?;
     let mut before: libc::c_long = 0;
@@ -55,7 +55,8 @@ fn run(argv: &[String]) -> io::Result<FsckResult> {
         .output()
         .map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
     let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
-    // A program that is content prints statistics (btrfs: bytes wasted in nodes) that differ with the time of a commit.
+    // A program that finds nothing wrong prints statistics (btrfs: bytes wasted in nodes) that depend on when a commit
+    // happened. So this output is left out.
     let mut text = if status == 0 { Vec::new() } else { [output.stdout, output.stderr].concat() };
     text.truncate(OUTPUT_BYTES_MAX);
     Ok(FsckResult { status, output: String::from_utf8_lossy(&text).into_owned() })

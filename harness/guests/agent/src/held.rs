@@ -29,7 +29,7 @@ impl HeldFiles {
         Ok(())
     }
 
-    /// Hold a new file open that has no name, in the folder that `path` would be in.
+    /// Hold open a new file without a name, in the folder that `path` would be in.
     pub fn open_unnamed(&mut self, path: &str) -> io::Result<()> {
         let inside = inside(path);
         let folder = inside.rsplit_once('/').map_or(MOUNT_POINT, |(folder, _)| folder);
@@ -42,7 +42,7 @@ impl HeldFiles {
         self.0.remove(handle).map(drop).ok_or_else(bad)
     }
 
-    /// A descriptor of its own: for a handle, of the open file, else of the file or directory opened with `flags`.
+    /// A new descriptor: of the open file for a handle, otherwise of the file or directory opened with `flags`.
     pub fn descriptor(&self, place: &str, flags: i32) -> io::Result<OwnedFd> {
         match place.starts_with(HANDLE) {
             true => self.0.get(place).ok_or_else(bad)?.try_clone(),
@@ -50,7 +50,7 @@ impl HeldFiles {
         }
     }
 
-    /// An absolute path, which for a handle leads to the open file even if that has no name.
+    /// An absolute path. For a handle, the path leads to the open file even if the file has no name.
     pub fn path(&self, place: &str) -> io::Result<String> {
         match place.starts_with(HANDLE) {
             true => Ok(format!("/proc/self/fd/{}", self.0.get(place).ok_or_else(bad)?.as_raw_fd())),

@@ -1,10 +1,10 @@
-//! What the kernel says while it recovers one state, and whether that is all that it said.
+//! What the kernel says while it recovers one state, and whether any line is missing.
 //!
-//! A line that the disk causes can be missing for three reasons, all of which lie in the guest's past:
+//! A line that the disk causes can be missing for three reasons, which all lie in the guest's past:
 //!
-//! - The kernel's buffer was too small. A mark is put into the log before each state; if it is gone, so may others be.
-//! - Messages by printk_ratelimit() share one limit. It is turned off when the guest starts.
-//! - Many messages have a limit of their own, which nobody can turn off, or are printed once: see log_limits.rs.
+//! - The kernel's buffer was too small. We put a mark into the log before each state. If it is gone, lines may be gone.
+//! - Messages by printk_ratelimit() share one limit. We turn this limit off when the guest starts.
+//! - Many messages have a limit of their own, which cannot be turned off, or are printed only once: see log_limits.rs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::sys::check;
 
 const READ_CLEAR: i32 = 4;
 const CLEAR: i32 = 5;
-/// Worst level that is not reported: notice. (warning is 4)
+/// The worst level that is not reported is notice. (Warning is 4.)
 const LEVEL_NOTICE: u32 = 5;
 const LOG_BYTES: usize = 128 << 10;
 const LOG_DEVICE: &str = "/dev/kmsg";
@@ -23,47 +23,48 @@ const SUPPRESSED: &str = "callbacks suppressed";
 /// The log of the guest's kernel.
 pub struct KernelLog {
     device: File,
-    /// States that were begun.
+    /// The number of states begun so far.
     states: u64,
     limits: RateLimits,
 }
 
-/// Said where the host is busy while threads take turns (steady.rs): about the host, and in whatever state it comes.
+/// Lines that the kernel prints when the host is busy while threads take turns (steady.rs). They say something about
+/// the host and nothing about the state.
 const OF_A_BUSY_HOST: [&str; 2] = ["sched: RT throttling activated", "NOHZ tick-stop error"];
 
 /// What the kernel said while a state was recovered.
 pub struct StateLog {
     /// Lines of level warning and worse, without time stamps.
     pub lines: Vec<String>,
-    /// It is certain that no such line is missing.
+    /// Whether it is certain that no line is missing.
     pub whole: bool,
 }
 
 impl KernelLog {
     pub fn open() -> io::Result<KernelLog> {
-        // A kernel that refuses suppresses more, which is noticed.
+        // A kernel that refuses these settings suppresses more, and this is noticed.
         let _ = std::fs::write("/proc/sys/kernel/printk_ratelimit", "0\n");
         let _ = std::fs::write("/proc/sys/kernel/printk_devkmsg", "on\n");
         let device = OpenOptions::new().write(true).open(LOG_DEVICE);
         let device = device.map_err(|e| io::Error::new(e.kind(), format!("{LOG_DEVICE}: {e}")))?;
-        // What it said while it booted is about no disk.
+        // Lines from the boot say nothing about a test disk.
         // SAFETY: this command takes no buffer.
         check(unsafe { libc::klogctl(CLEAR, std::ptr::null_mut(), 0) })?;
         Ok(KernelLog { device, states: 0, limits: RateLimits::default() })
     }
 
-    /// What comes now is about the next state. With `wait`, not before all limits are unused.
+    /// Begin the next state: later lines are about it. With `wait`, wait first until all limits are unused.
     pub fn begin(&mut self, wait: bool) -> io::Result<()> {
         self.limits.begin();
         if wait {
             self.limits.wait();
         }
         self.states += 1;
-        // One record is one write.
+        // One write makes one record.
         self.device.write_all(format!("<7>{}\n", self.mark()).as_bytes())
     }
 
-    /// What was said since the state was begun, which is then forgotten.
+    /// Take the lines since the state was begun out of the kernel's log.
     pub fn take(&mut self) -> io::Result<StateLog> {
         let mut buffer = vec![0u8; LOG_BYTES];
         // SAFETY: the buffer's length is given.
@@ -77,7 +78,8 @@ impl KernelLog {
     }
 }
 
-/// What the log says after the mark. What stands before it, said since the state before was reported, uses up limits too.
+/// The lines of the log after the mark. Lines before the mark came after the last state was reported. They use up
+/// limits too.
 fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     let (before, since) = match log.rsplit_once(mark) {
         Some((before, since)) => (Some(before), since),
@@ -87,7 +89,8 @@ fn said_since(mark: &str, log: &str, limits: &mut RateLimits) -> StateLog {
     let mut lines: Vec<String> = since.lines().filter_map(warning).collect();
     lines.iter().for_each(|line| limits.count(line));
     lines.retain(|line| !OF_A_BUSY_HOST.iter().any(|said| line.contains(said)));
-    // It tells so of earlier states too. If a limit has been reached, that is known, and those are not taken for whole.
+    // The kernel may report suppressed lines of earlier states here. If a limit is known to have been reached, those
+    // states were not taken for whole, so the report is no news.
     let lost = limits.may_suppress() || (limits.is_news() && tells_of_suppressed(since));
     let whole = before.is_some() && !lost;
     StateLog { lines, whole }
@@ -104,15 +107,16 @@ fn parsed(line: &str) -> Option<(u32, &str)> {
     Some((level & 7, text))
 }
 
-/// `<4>[    1.234567] text` as `<4>text`, if the level is bad enough. How many messages were suppressed says nothing of
-/// the disk.
+/// `<4>[    1.234567] text` as `<4>text`, if the level is bad enough. Lines with the number of suppressed messages are
+/// left out, because this number says nothing about the disk.
 fn warning(line: &str) -> Option<String> {
     let (level, text) = parsed(line)?;
     (level < LEVEL_NOTICE && !text.ends_with(SUPPRESSED)).then(|| format!("<{level}>{text}"))
 }
 
-/// Whether the kernel says that it has suppressed warnings. It says so, whatever their level, just before the next message
-/// that the limit lets through, which has the level of those that it did not: lib/ratelimit.c, ___ratelimit.
+/// Whether the kernel says that it has suppressed warnings. It says this, whatever their level, just before the next
+/// message that the limit lets through. That message has the level of the suppressed ones: lib/ratelimit.c,
+/// ___ratelimit.
 fn tells_of_suppressed(text: &str) -> bool {
     let said: Vec<(u32, &str)> = text.lines().filter_map(parsed).collect();
     let next = |number: usize| said.get(number + 1).map_or(0, |(level, _)| *level);

@@ -1,28 +1,28 @@
 //! Whether the kernel may have suppressed a warning because it had said too much before.
 //!
-//! A limit lets through 10 messages in 5 s (include/linux/ratelimit.h, DEFAULT_RATELIMIT_BURST and _INTERVAL), of btrfs'
-//! 100 of a level (fs/btrfs/messages.c, printk_limits), and then none. One that comes from a place in the code belongs to
-//! the guest, so that the states before decide whether the line of a state shows. So a line can be missing only where 10
-//! like it, from whatever states, were shown within 5 s.
+//! A limit lets through 10 messages in 5 s (include/linux/ratelimit.h, DEFAULT_RATELIMIT_BURST and _INTERVAL), and then
+//! none. For btrfs it is 100 messages of a level (fs/btrfs/messages.c, printk_limits). The limit of a place in the code
+//! lasts as long as the guest, so earlier states decide whether a line of the present state is shown. A line can be
+//! missing only if 10 lines like it, from any states, were shown within 5 s.
 //!
-//! A limit that belongs to a mount does no harm: the first ten lines of each state show, and one is enough to tell.
+//! A limit that belongs to a mount does no harm: the first ten lines of each state are shown, and one is enough.
 //!
-//! Some warnings are printed once in a guest's life. Those of them that print a trace (WARN_ON_ONCE) can be told: after a
-//! trace, one more that should have been printed may be missing. Others (pr_warn_once) go unnoticed.
+//! Some warnings are printed once in a guest's life. Warnings that print a trace (WARN_ON_ONCE) can be recognized:
+//! after one trace, a second one that should have been printed may be missing. Others (pr_warn_once) go unnoticed.
 
 use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the smallest limit.
+/// The number of messages that the smallest limit lets through.
 const BURST: usize = 10;
-/// A state that uses up no more than the rest of a limit is seen whole.
+/// The part of a limit that earlier states may have used up. A state that uses no more than the rest is seen whole.
 const SPENT: usize = BURST / 2;
-/// A second more than the limit's, as lines are timed when they are read.
+/// One second more than the limit's interval, because lines get their time only when they are read.
 const INTERVAL: Duration = Duration::from_secs(6);
 
-/// How lines begin that have no limit or that of a mount. They stand here because kernels say them after many crashes, or
-/// at every mount (checkers/kernel_log.py); all others count as limited. From Linux 6.1: fs/ext4/super.c
+/// Beginnings of lines that have no limit, or only the limit of a mount. Kernels print these lines after many crashes
+/// or at every mount (checkers/kernel_log.py). All other lines count as limited. Sources, in Linux 6.1: fs/ext4/super.c
 /// (s_err_ratelimit_state and its like), fs/jbd2/recovery.c, fs/ext2/super.c (ext2_msg), fs/xfs/xfs_message.c
 /// (xfs_warn), fs/f2fs/super.c (f2fs_printk), fs/fat/misc.c (_fat_msg), fs/exfat/super.c, fs/nilfs2/super.c
 /// (__nilfs_msg), fs/reiserfs/prints.c.
@@ -40,13 +40,13 @@ const UNLIMITED: [&str; 12] = [
     "REISERFS warning:",
     "reiserfs: using flush barriers",
 ];
-/// The same, in fs/namespace.c, mnt_warn_timestamp_expiry; the file system's name comes first.
+/// A part of such a line, where the file system's name comes first: fs/namespace.c, mnt_warn_timestamp_expiry.
 const UNLIMITED_PART: &str = " supports timestamps until ";
 
-/// Begins a trace that the kernel prints of itself: include/asm-generic/bug.h, CUT_HERE.
+/// The first line of a trace that the kernel prints: include/asm-generic/bug.h, CUT_HERE.
 const TRACE: &str = "------------[ cut here ]------------";
 
-/// The lines of late that use up limits, by what they have in common.
+/// The recent lines that use up limits, by what they have in common.
 #[derive(Default)]
 pub struct RateLimits {
     shown: HashMap<String, Vec<Instant>>,
@@ -57,7 +57,7 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// Forget the lines that no longer count. Returns how long it takes until none does, if half of a limit is used up.
+    /// Forget the lines that no longer count. If half of a limit is used up, returns the time until no line counts.
     pub fn begin(&mut self) -> Duration {
         if self.shown.is_empty() {
             return Duration::ZERO;
@@ -72,7 +72,7 @@ impl RateLimits {
         last.map_or(Duration::ZERO, |&last| (last + INTERVAL).saturating_duration_since(now))
     }
 
-    /// Wait until no limit is used up, if half of one is.
+    /// If half of a limit is used up, wait until all limits are unused.
     pub fn wait(&mut self) {
         let waiting = self.begin();
         if !waiting.is_zero() {
@@ -81,12 +81,12 @@ impl RateLimits {
         }
     }
 
-    /// Whether it is news if the kernel says that it has suppressed lines: no limit is known to have been reached.
+    /// Whether a report of suppressed lines is news, because no limit is known to have been reached.
     pub fn is_news(&self) -> bool {
         !self.reached
     }
 
-    /// Count in a line such as `<4>text` that was shown.
+    /// Count a line that was shown, such as `<4>text`.
     pub fn count(&mut self, line: &str) {
         self.traced |= line.ends_with(TRACE);
         if let Some(kind) = kind(line) {
@@ -102,8 +102,8 @@ impl RateLimits {
     }
 }
 
-/// What lines that share a limit have in common: the level, and the text before the device or a number. None if there is
-/// no limit.
+/// What lines with one limit have in common: the level, and the text before the device or a number. None if the line
+/// has no limit.
 fn kind(line: &str) -> Option<&str> {
     let (_, text) = line.split_once('>')?;
     if UNLIMITED.iter().any(|start| text.starts_with(start)) || text.contains(UNLIMITED_PART) {

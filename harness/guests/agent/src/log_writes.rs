@@ -1,4 +1,4 @@
-//! The test disk under dm-log-writes; where QEMU logs too, with a mirror between them.
+//! The test disk under dm-log-writes. If QEMU logs too, a mirror stands between them.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use crate::{btrfs, modules, LOG_DISK, QEMU_DISK, TEST_DISK};
 const LOG_WRITES: &str = "log-writes";
 const LINEAR: &str = "linear";
 const MIRROR: &str = "mirror";
-/// A mirror in step from the start, that keeps no log of its own, of regions of so many sectors.
+/// A mirror with regions of 1024 sectors. It is in step from the start and keeps no log of its own.
 const MIRROR_LOG: &str = "core 2 1024 nosync";
 
 /// The mappings.
@@ -21,9 +21,9 @@ pub struct LogWrites {
 }
 
 impl LogWrites {
-    /// Map the test disk. What is written to it also goes to the disk that QEMU logs, where there is one.
+    /// Map the test disk. If there is a disk that QEMU logs, each write goes to that disk too.
     ///
-    /// All of it is logged with `from_start`, else what comes behind [`LogWrites::begin`].
+    /// With `from_start` everything is logged, otherwise only what comes after [`LogWrites::begin`].
     pub fn create(from_start: bool) -> io::Result<LogWrites> {
         modules::load(LOG_WRITES)?;
         btrfs::forget_devices()?;
@@ -42,7 +42,7 @@ impl LogWrites {
         }
     }
 
-    /// Log from now on. All that was written must be durable.
+    /// Log from now on. All earlier writes must be durable.
     pub fn begin(&mut self) -> io::Result<()> {
         if !self.is_logging {
             self.logged.switch(LOG_WRITES, &logged(self.mirror.as_ref()))?;
@@ -51,12 +51,12 @@ impl LogWrites {
         Ok(())
     }
 
-    /// What is to be mounted.
+    /// The device that is to be mounted.
     pub fn device(&self) -> &str {
         &self.logged.device
     }
 
-    /// Put a mark into the log, if there is one yet: one word.
+    /// Put a mark, which is one word, into the log if there is one yet.
     pub fn mark(&self, word: &str) -> io::Result<()> {
         if self.is_logging {
             self.logged.message(&format!("mark {word}"))
@@ -65,15 +65,15 @@ impl LogWrites {
         }
     }
 
-    /// Bring all that was written so far into the log: it has a write once a flush covers it.
+    /// Bring all writes so far into the log. The log has a write once a flush covers the write.
     pub fn flush(&self) -> io::Result<()> {
         File::open(&self.logged.device)?.sync_all()
     }
 
-    /// Undo the mappings, which brings all that was seen into the log.
+    /// Undo the mappings, which brings everything that was seen into the log.
     ///
-    /// Removal puts what no flush has covered before all that still waits for its turn (`log_writes_dtr` of
-    /// drivers/md/dm-log-writes.c); so a flush comes first.
+    /// A flush comes first. Without it, removal would put writes that no flush has covered before entries that still
+    /// wait for their turn (`log_writes_dtr` of drivers/md/dm-log-writes.c).
     pub fn remove(self) -> io::Result<()> {
         let flushed = self.flush();
         btrfs::forget_devices()?;
@@ -91,7 +91,7 @@ fn logged(mirror: Option<&MappedDevice>) -> String {
     format!("{} {LOG_DISK}", below(mirror))
 }
 
-/// Reads are answered by the first disk.
+/// The mirror. The first disk answers reads.
 fn mirror() -> io::Result<MappedDevice> {
     modules::load(MIRROR)?;
     MappedDevice::create(MIRROR, MIRROR, &format!("{MIRROR_LOG} 2 {TEST_DISK} 0 {QEMU_DISK} 0"))

@@ -8,7 +8,7 @@ use postcrash_wire::{frame, Command, Message};
 
 use crate::sys::AlignedBuffer;
 
-/// Bytes moved by one request.
+/// The most bytes that one request moves.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub struct Mailbox {

@@ -1,6 +1,6 @@
 //! The guest's init: takes commands from the mailbox, runs workloads, recovers crash states, reports trees.
 //!
-//! Statically linked, no shell, few system calls: under user-mode Linux each costs about 15 µs.
+//! It is statically linked and has no shell. It makes few system calls: under user-mode Linux each costs about 15 µs.
 
 mod bench;
 mod blktrace;
@@ -38,9 +38,9 @@ const MOUNT_POINT: &str = "/mnt";
 /// The disk under test.
 const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";
-/// Where dm-log-writes logs; only in guests that record with it.
+/// The disk where dm-log-writes logs. Only guests that record with dm-log-writes have it.
 const LOG_DISK: &str = "/dev/vdc";
-/// What QEMU logs is written to; only in guests that record with that too.
+/// The disk whose writes QEMU logs. Only guests that record with QEMU too have it.
 const QEMU_DISK: &str = "/dev/vdd";
 /// The modules that the disks need.
 const BOOT_MODULES: &str = "boot";
@@ -52,16 +52,19 @@ fn main() {
     sys::power_off();
 }
 
-/// Have the kernel run no program when a device changes, as it does at every change of a mapping: there is none, and under
-/// user-mode Linux the attempt costs a millisecond or two. A kernel that has no such setting runs none.
+/// Keep the kernel from running a helper program when a device changes, as it does at every change of a mapping. There
+/// is no such program, and under user-mode Linux the attempt costs a millisecond or two. A kernel without this setting
+/// runs none.
 fn run_no_helper() {
     let _ = std::fs::write("/proc/sys/kernel/hotplug", "\n");
 }
 
 fn serve() -> io::Result<()> {
-    // SAFETY: plain number; workloads give modes exactly, and vfat has them from whoever mounts it: every guest has the same.
+    // Workloads give modes exactly. vfat takes its modes from the umask of the process that mounts it, so the umask is
+    // the same in every guest.
+    // SAFETY: a plain number.
     unsafe { libc::umask(0) };
-    // fsck programs look there for whether the disk is mounted.
+    // fsck programs look in /proc to see whether the disk is mounted.
     mount::mount_proc()?;
     mount::mount_devices()?;
     run_no_helper();

@@ -1,4 +1,5 @@
-//! Kernel modules: the file `/modules/NAME` lists those that NAME needs, one path a line, in the order of loading.
+//! Kernel modules. The file `/modules/NAME` lists the modules that NAME needs, one path a line, in the order of
+//! loading.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -9,10 +10,11 @@ use std::sync::Mutex;
 use crate::sys::{check, errno};
 
 const FOLDER: &str = "/modules";
-/// What is loaded. To ask the kernel again would read every file again, and that takes longer than a small workload.
+/// The names that are loaded. Asking the kernel again would read every file again, which takes longer than a small
+/// workload.
 static LOADED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-/// Load what `name` needs; false where there is no such list.
+/// Load the modules that `name` needs. False if there is no list for `name`.
 pub fn load(name: &str) -> io::Result<bool> {
     let mut loaded = LOADED.lock().expect("one thread");
     let loaded = loaded.get_or_insert_with(HashSet::new);
@@ -28,7 +30,7 @@ pub fn load(name: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A module that is there already is fine, and so is one for a CPU's feature that this CPU has not.
+/// Load one module. It is no error if the module is loaded already, or if it is for a feature that this CPU lacks.
 fn load_file(path: &str) -> io::Result<()> {
     let file = File::open(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
     // SAFETY: a descriptor, an empty parameter string and no flags.

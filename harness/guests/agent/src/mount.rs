@@ -23,8 +23,8 @@ const FLAGS: [(&str, libc::c_ulong); 6] = [
     ("strictatime", libc::MS_STRICTATIME),
 ];
 
-/// Mount `device`. Always with noatime, so that looking changes nothing. Loads the file system's module when the kernel
-/// does not know it yet.
+/// Mount `device`, always with noatime, so that looking changes nothing. Loads the file system's module if the kernel
+/// does not know the file system yet.
 pub fn mount(device: &str, mount: &Mount) -> io::Result<()> {
     if !mount.helper.is_empty() {
         return mount_by_helper(device, mount);
@@ -51,8 +51,8 @@ fn try_mount(device: &str, mount: &Mount) -> io::Result<()> {
     check(result).map(|_| ())
 }
 
-/// The helper serves the mount from the background, as a child of ours since its parent has ended, until it is
-/// unmounted. EIO if it refuses.
+/// Mount with a helper program. It serves the mount from the background until the target is unmounted. Its parent has
+/// ended, so it is a child of ours. EIO if the helper refuses.
 fn mount_by_helper(device: &str, mount: &Mount) -> io::Result<()> {
     if !Path::new(FUSE_DEVICE).exists() {
         modules::load(&mount.fstype)?;
@@ -83,7 +83,7 @@ pub fn mount_devices() -> io::Result<()> {
     }
 }
 
-/// Mount debugfs at `path`, which is made, unless it is there.
+/// Mount debugfs at the folder `path`, unless it is mounted there already. The folder is made if it is not there.
 pub fn mount_debug(path: &str) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
     match mount_pseudo(c"debugfs", &cstr(path)?) {
@@ -98,12 +98,12 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     check(result).map(|_| ())
 }
 
-/// Unmount the target, and wait for the process that served it, if there was one, to end.
+/// Unmount the target. If a process served the mount, wait for its end.
 pub fn unmount() -> io::Result<()> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
     check(unsafe { libc::umount2(target.as_ptr(), 0) })?;
-    // SAFETY: waits for any child, and wants to know nothing of it.
+    // SAFETY: waits for any child, without a place for its status.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
     Ok(())
 }

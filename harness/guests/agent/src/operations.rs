@@ -1,6 +1,7 @@
 //! The operations of the workload language, as system calls.
 //!
-//! SAFETY of these calls: they get C strings that live through the call, a slice with its length, or plain numbers.
+//! SAFETY of these calls: their arguments are C strings that live through the call, a slice with its length, or plain
+//! numbers.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,7 +16,7 @@ use crate::held::{HeldFiles, HANDLE};
 use crate::share::{dedupe, reflink};
 use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 
-/// msync(2) wants a page's start.
+/// msync(2) wants an address where a page starts.
 const PAGE_BYTES: u64 = 4096;
 
 /// Do one operation. `commit` and `checkpoint` depend on the type of file system.
@@ -105,7 +106,8 @@ fn with_file(op: &Operation, held: &HeldFiles, flags: i32, call: impl FnOnce(Raw
     check(call(file.as_raw_fd())).map(drop)
 }
 
-/// What follows a handle's path is the open file; a symbolic link is linked itself.
+/// Make a link. A handle's path is followed to the open file. A symbolic link is not followed: the link itself is
+/// linked.
 fn link(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let flags = if op.path.starts_with(HANDLE) { libc::AT_SYMLINK_FOLLOW } else { 0 };
     let here = libc::AT_FDCWD;
@@ -117,7 +119,7 @@ fn exchange(path: *const c_char, to: *const c_char) -> i32 {
     unsafe { libc::syscall(libc::SYS_renameat2, here, path, here, to, libc::RENAME_EXCHANGE) as i32 }
 }
 
-/// Devices have the numbers of the simulation (model/simulate.py).
+/// Make a special file. Devices have the same numbers as in the simulation (model/simulate.py).
 fn mknod(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let (kind, device) = match op.mode.as_str() {
         "fifo" => (libc::S_IFIFO, 0),
@@ -197,7 +199,7 @@ fn writeback(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     with_file(op, held, libc::O_RDONLY, |fd| unsafe { libc::sync_file_range(fd, offset, length, all) })
 }
 
-/// Of the whole file, or of the pages of a range, as far as the file reaches.
+/// Call msync for the whole file, or for the pages of a range as far as the file reaches.
 fn msync(op: &Operation, file: &OwnedFd) -> io::Result<()> {
     let size = size(file)? as usize;
     let start = (op.offset.unwrap_or(0) & !(PAGE_BYTES - 1)) as usize;

@@ -16,28 +16,28 @@ use crate::walk::{walk, Entry};
 #[derive(Serialize)]
 struct Observation {
     mount_errno: i32,
-    /// Null where it was not asked for.
+    /// Null if it was not asked for.
     tree: Option<Vec<Entry>>,
     /// Contents are told byte by byte.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bytes: bool,
     klog: Vec<String>,
-    /// No line of `klog` is missing.
+    /// Whether it is certain that no line of `klog` is missing.
     klog_whole: bool,
-    /// How the program ended that ran before the mount; absent where there was none.
+    /// How the program ended that ran before the mount. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<FsckResult>,
-    /// Null where it was not asked for, and where the mount failed.
+    /// Null if it was not asked for, or if the mount failed.
     fsck: Option<FsckResult>,
-    /// Null where it was not asked for, and where the mount failed.
+    /// Null if it was not asked for, or if the mount failed.
     used: Option<Usage>,
 }
 
-/// Recover `device`. The report goes out before unmounting unless fsck is to run afterwards: what the kernel
-/// reads after the report has influenced nothing.
+/// Recover `device`. The report is sent before unmounting, unless fsck is to run afterwards. So blocks that the kernel
+/// reads after the report have influenced nothing.
 pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, device: &str) -> io::Result<()> {
     log.begin(recover.whole_log)?;
-    // Mounted whatever it says: whether a boot would have gone on is for those who judge.
+    // The disk is mounted whatever the repair says. A judge decides whether a boot would have gone on.
     let repair = fsck(&recover.repair)?;
     let mounted = mount(device, &recover.mount);
     let mut is_mounted = mounted.is_ok();

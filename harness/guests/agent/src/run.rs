@@ -1,4 +1,4 @@
-//! Running a workload, each operation marked in the disk's own order.
+//! Run a workload, and mark each operation in the order of the disk's requests.
 
 use std::io;
 
@@ -18,7 +18,8 @@ use crate::{commit, TEST_DISK};
 /// First word of our messages in a trace of block requests.
 const MESSAGE: &str = "postcrash";
 
-/// Mount, set up, make that durable, run the operations, say so, unmount. Stops at the first operation that fails.
+/// Mount, run the set-up, make it durable, run the operations, report, unmount. Stops at the first operation that
+/// fails.
 pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     let mut log = run.log_writes.then(|| LogWrites::create(run.log_set_up)).transpose()?;
     let device = log.as_ref().map_or(TEST_DISK, LogWrites::device).to_owned();
@@ -30,7 +31,7 @@ pub fn run(mailbox: &mut Mailbox, run: &Run) -> io::Result<()> {
     result.and(removed)
 }
 
-/// Says how far the workload is: to the crash disk, and to the recorders in the guest that there are.
+/// Tells the crash disk, and the recorders in the guest if there are any, how far the workload is.
 struct ProgressMarks<'a> {
     mailbox: &'a mut Mailbox,
     trace: Option<Blktrace>,

@@ -1,4 +1,4 @@
-//! Bytes of one file that another one shares: reflink and dedupe. Source: Linux, include/uapi/linux/fs.h.
+//! Files that share bytes: reflink and dedupe. Source: Linux, include/uapi/linux/fs.h.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -46,7 +46,7 @@ pub fn reflink(op: &Operation, held: &HeldFiles) -> io::Result<()> {
     let ((from, to), (from_offset, length)) = (files(op, held)?, range(op)?);
     let to_offset = op.to_offset.ok_or_else(unsupported)?;
     let clone = CloneRange { from: from.as_raw_fd().into(), from_offset, length: length as u64, to_offset };
-    // SAFETY: the structure is the one that this call reads.
+    // SAFETY: this call reads this structure.
     check(unsafe { libc::ioctl(to.as_raw_fd(), FICLONERANGE, &clone) }).map(drop)
 }
 
@@ -64,7 +64,7 @@ pub fn dedupe(op: &Operation, held: &HeldFiles) -> io::Result<()> {
         status: 0,
         reserved: 0,
     };
-    // SAFETY: the structure is the one that this call reads and fills, with room for one file.
+    // SAFETY: this call reads and fills this structure, which has room for one file.
     check(unsafe { libc::ioctl(from.as_raw_fd(), FIDEDUPERANGE, &mut dedupe) })?;
     match dedupe.status {
         0 => Ok(()),

@@ -1,37 +1,40 @@
-//! What makes one workload give one recording: the guest's clock, and which of its threads gets the CPU.
+//! Make one workload always give one recording, by fixing the guest's clock and the order in which its threads run.
 //!
-//! Time stamps are not only data. A second change of a file within one tick of the kernel's clock leaves its time stamp
-//! as it is, and so may leave the inode out of a transaction or a log. That is the case in which less is written, and
-//! flushed. So that it does not depend on the host, a fixed clock goes back to the start of its second before each
-//! operation: operations come in one tick unless one of them sleeps in between.
+//! Time stamps are not only data. A second change of a file within one tick of the kernel's clock leaves the file's
+//! time stamp as it is. So it may leave the inode out of a transaction or a log, and then less is written and flushed.
+//! This must not depend on the host. So a fixed clock goes back to the start of its second before each operation. All
+//! operations then come in one tick, unless one of them sleeps.
 //!
-//! The scheduler gives the CPU to the thread that had least of it so far, which depends on how fast the host is. While a
-//! workload runs, the agent and the kernel's workers therefore take turns in the order in which they become ready. They
-//! have a turn of 100 ms (SCHED_RR), so that one that waits for another in a loop does not keep it from running.
+//! The scheduler gives the CPU to the thread that has had least of it so far, which depends on the speed of the host.
+//! While a workload runs, the agent and the kernel's workers therefore take turns in the order in which they become
+//! ready. A turn has 100 ms (SCHED_RR), so that a thread that waits for another one in a loop does not block it.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::sys::check;
 
-/// When the set-up starts: in the past for every host, as fsck objects to a time of mount that is still to come.
+/// The time when the set-up starts. It is in the past for every host, because fsck objects to mount times in the
+/// future.
 const EPOCH_S: i64 = 1_500_000_000;
 const NANOSECONDS: i64 = 1_000_000_000;
-/// All of them the same, as only the order among them matters.
+/// All threads have the same priority, because only the order among them matters.
 const PRIORITY: i32 = 1;
 /// Threads up to this number take turns already.
 static LAST_THREAD: AtomicI32 = AtomicI32::new(0);
 
-/// A guest in which a workload runs. Dropped, its clock goes on as if it had never been changed.
+/// Steadies a guest while a workload runs. After the drop, the guest's clock goes on as if it had never been changed.
 pub struct Steady {
     real: libc::timespec,
     since_boot: libc::timespec,
 }
 
 impl Steady {
-    /// Before the target is mounted: what its mount starts, such as btrfs' cleaner, runs when no other thread is ready.
+    /// Call this before the target is mounted. Threads that the mount starts, such as btrfs' cleaner, then run when no
+    /// other thread is ready.
     ///
-    /// Without `in_turn` the scheduler has its way: a disk that completes writes late is there to show other orders.
+    /// Without `in_turn` the scheduler chooses the order. A disk that completes writes late is meant to show other
+    /// orders.
     pub fn start(in_turn: bool) -> io::Result<Steady> {
         let steady = Steady { real: now(libc::CLOCK_REALTIME)?, since_boot: now(libc::CLOCK_MONOTONIC)? };
         set(EPOCH_S, 0)?;
@@ -41,7 +44,7 @@ impl Steady {
         Ok(steady)
     }
 
-    /// The next operation comes in the same tick as the last one.
+    /// Put the next operation into the same tick as the last one.
     pub fn operation(&self) -> io::Result<()> {
         set(now(libc::CLOCK_REALTIME)?.tv_sec, 0)
     }
@@ -57,7 +60,7 @@ impl Steady {
 
 impl Drop for Steady {
     fn drop(&mut self) {
-        // What could be set once can be set again.
+        // The clock could be set once, so it can be set again.
         let _ = self.restore();
     }
 }
@@ -80,7 +83,7 @@ fn take_turns() -> io::Result<()> {
         let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
         if thread > last {
             LAST_THREAD.fetch_max(thread, Ordering::Relaxed);
-            // It may have ended since.
+            // The thread may have ended since.
             let _ = schedule(thread, libc::SCHED_RR, PRIORITY);
         }
     }

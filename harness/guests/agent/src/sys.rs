@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use postcrash_wire::Operation;
 
-/// A C string; paths with a NUL are refused.
+/// A C string. Text with a NUL is refused.
 pub fn cstr(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
@@ -19,7 +19,7 @@ pub fn check(result: impl Into<i64>) -> io::Result<i64> {
     }
 }
 
-/// What an operation ends with that the agent does not know.
+/// The error of an operation that the agent does not know.
 pub fn unsupported() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }
@@ -30,7 +30,7 @@ pub fn range(op: &Operation) -> io::Result<(u64, usize)> {
     Ok((op.offset.unwrap_or(0), length as usize))
 }
 
-/// errno of an error; EIO where there is none.
+/// errno of an error; EIO if it has none.
 pub fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
@@ -55,7 +55,7 @@ pub fn power_off() -> ! {
     }
 }
 
-/// A buffer that O_DIRECT accepts: aligned to a page.
+/// A buffer that O_DIRECT accepts, because it is aligned to a page.
 pub struct AlignedBuffer {
     memory: Vec<u8>,
     start: usize,

@@ -1,8 +1,8 @@
-//! Use after recovery: what a crash left can be changed, deleted, and written anew.
+//! Use after recovery: test that the files a crash left can be changed, deleted, and written anew.
 //!
-//! Every file is appended to and every folder gets a new name, which is removed again; then everything is deleted, folders
-//! after what they hold, until the root is empty; then a folder with a file is made, and must be there with its bytes
-//! after mounting again. A full disk is no failure until everything has been deleted.
+//! First every file is appended to, and in every folder a new file is made and removed again. Then everything is
+//! deleted, each folder after its contents, until the root is empty. At last a folder with a file is made. It must be
+//! there with its bytes after mounting again. A full disk is no failure until everything has been deleted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -25,7 +25,7 @@ const BYTES: usize = 8192;
 pub struct Usage {
     failed: String,
     errno: i32,
-    /// It is mounted again on the way, which can fail.
+    /// Whether the file system is still mounted. It is mounted again on the way, which can fail.
     #[serde(skip)]
     pub is_mounted: bool,
 }
@@ -54,7 +54,7 @@ fn unless_full<T>(result: io::Result<T>) -> io::Result<()> {
     }
 }
 
-/// Everything below `folder`, folders before what they hold, and whether it is a folder.
+/// Find all paths below `folder`, each folder before its contents, and whether each is a folder.
 fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> StepResult<()> {
     for entry in step("list", folder, fs::read_dir(folder))? {
         let entry = step("list", folder, entry)?;

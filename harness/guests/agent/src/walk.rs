@@ -1,4 +1,4 @@
-//! The recovered tree, with as few system calls as it takes.
+//! Read the recovered tree, with as few system calls as possible.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
@@ -20,9 +20,10 @@ const ENTRIES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 64;
 /// Files are read up to this size; the rest is reported as unread.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// In the root, and no workload's: nilfs2's own file, made by mkfs, and the folder of what fills aged base images.
+/// Names in the root that are no workload's: our scratch file, a file that nilfs2's mkfs makes, and the folder of the
+/// files that fill aged base images.
 const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
-/// Made by mkfs in the root; listed only when fsck or recovery put folders into it.
+/// A folder that mkfs makes in the root. It is listed only if fsck or recovery have put folders into it.
 pub const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_SMALL: usize = 4096;
 /// XATTR_LIST_MAX and XATTR_SIZE_MAX of include/uapi/linux/limits.h.
@@ -39,7 +40,7 @@ pub struct Entry {
     size: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<Vec<(u64, u64, String)>>,
-    /// In place of segments where the data is plain: file offset, disk offset, length in bytes.
+    /// Stands in place of segments if the data is plain: file offset, disk offset, length in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     extents: Option<Vec<(u64, u64, u64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +54,7 @@ pub struct Entry {
 }
 
 struct Walker {
-    /// Say where plain data lies instead of reading it.
+    /// Whether to say where plain data lies instead of reading it.
     map: bool,
     /// Report bytes as they are.
     bytes: bool,
@@ -89,7 +90,7 @@ impl Walker {
         for (i, name) in names.iter().enumerate() {
             let text = readable(name.to_bytes());
             let ours = prefix.is_empty() && HIDDEN.contains(&text.as_str());
-            // One more than can be reported, so that a tree that was cut is not taken for a whole one.
+            // Take one entry more than can be reported, so that a cut tree is not mistaken for a whole one.
             if !ours && names.get(i + 1) != Some(name) && self.entries.len() <= ENTRIES_MAX {
                 self.name(folder.as_raw_fd(), name, format!("{prefix}{text}"), depth);
             }
@@ -193,7 +194,8 @@ impl Entry {
     }
 }
 
-/// A name as text: UTF-8 as it is; of each byte that is not, or is of a control character, U+FFFD and two hexadecimal digits.
+/// A name as text. UTF-8 stays as it is. Each byte that is not UTF-8, or belongs to a control character, becomes U+FFFD
+/// and two hexadecimal digits.
 fn readable(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
@@ -245,7 +247,7 @@ fn names(folder: RawFd) -> io::Result<Vec<CString>> {
         }
         let mut at = 0;
         while at < filled as usize {
-            // SAFETY: the kernel wrote whole records; d_reclen leads to the next, d_name is a C string.
+            // SAFETY: the kernel wrote whole records. d_reclen leads to the next record, and d_name is a C string.
             unsafe {
                 let record = buffer.as_ptr().cast::<u8>().add(at).cast::<libc::dirent64>();
                 let name = CStr::from_ptr((&raw const (*record).d_name).cast());
@@ -310,7 +312,8 @@ fn xattr(fd: RawFd, name: &[u8]) -> io::Result<(String, String)> {
     Ok((readable(name.to_bytes()), hex))
 }
 
-/// What `call` puts into a buffer: a small one, and where that is not enough the largest that the kernel fills.
+/// What `call` puts into a buffer. The buffer is small at first. If it is not enough, it is the largest that the kernel
+/// fills.
 fn filled(call: impl Fn(&mut [u8]) -> isize) -> io::Result<Vec<u8>> {
     let mut small = [0u8; XATTR_BYTES_SMALL];
     match check(call(&mut small) as i64) {

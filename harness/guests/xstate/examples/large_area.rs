@@ -1,11 +1,11 @@
 //! For tests: preloaded into a program, it makes the host's XSAVE area as large as on a CPU with AMX.
 //!
-//! PTRACE_GETREGSET gives zeros behind what the host has, and PTRACE_SETREGSET takes nothing less than the whole.
+//! PTRACE_GETREGSET gives zeros behind the registers that the host has. PTRACE_SETREGSET takes only the whole area.
 
 use std::ffi::{c_long, c_uint, c_void};
 
 const NT_X86_XSTATE: usize = 0x202;
-/// With AMX: tile data of 8 KiB end here.
+/// The size with AMX, whose tile data of 8 KiB end here.
 const AREA_BYTES: usize = 11_008;
 
 type Ptrace = unsafe extern "C" fn(c_uint, libc::pid_t, *mut c_void, *mut c_void) -> c_long;

@@ -1,7 +1,8 @@
 //! The XSAVE area of a process, as ptrace shows it: the standard format (Intel SDM volume 1, 13.4).
 //!
-//! 512 bytes of x87 and SSE registers, a header of 64 bytes, then one component after the other where CPUID says. The
-//! header begins with a bit for each component: where it is 0, the component is in its initial state, whatever its bytes.
+//! It has 512 bytes of x87 and SSE registers, a header of 64 bytes, and then the components, each where CPUID says. The
+//! header begins with a bit for each component. If the bit is 0, the component is in its initial state, and its bytes
+//! do not matter.
 
 use std::arch::x86_64::__cpuid_count;
 
@@ -54,12 +55,12 @@ impl Area {
     }
 }
 
-/// Those of this machine's CPU. Asking takes long in a virtual machine, which each question leaves.
+/// The ends on this machine's CPU. Asking takes long in a virtual machine, because each question leaves the machine.
 pub fn ends() -> Ends {
     let mut ends = [0; COMPONENTS];
     for (component, end) in ends.iter_mut().enumerate().skip(FIRST_COMPONENT) {
         let found = __cpuid_count(XSAVE_LEAF, component as u32);
-        // Components of the supervisor have a size, but no place.
+        // Components of the supervisor have a size, but no offset.
         if found.ebx as usize >= COMPONENTS_AT {
             *end = (found.ebx + found.eax) as usize;
         }
@@ -71,7 +72,7 @@ pub fn ends() -> Ends {
 mod tests {
     use super::*;
 
-    /// Of a CPU that has components 2, 9 and 18.
+    /// The ends on a CPU that has components 2, 9 and 18.
     fn some_ends() -> Ends {
         let mut ends = [0; COMPONENTS];
         (ends[2], ends[9], ends[18]) = (832, 840, 8192);

@@ -2,12 +2,13 @@
 //!
 //! User-mode Linux keeps the extended registers of a process in a buffer of fixed size, 2,696 bytes up to Linux 6.12.
 //! It sets them with PTRACE_SETREGSET, and the host takes only the whole XSAVE area (`xstateregs_set` in
-//! arch/x86/kernel/fpu/regset.c): where that is larger, as on a CPU with AMX, the call fails with EFAULT and init is
-//! killed. So here a part is laid over the area that the process has, and the whole is set. Registers that the part
-//! does not hold keep their values. All other calls go on as they are.
+//! arch/x86/kernel/fpu/regset.c). If that area is larger than the buffer, as on a CPU with AMX, the call fails with
+//! EFAULT and init is killed. So this library lays the given part over the area that the process has, and sets the
+//! whole area. Registers that the part does not hold keep their values. All other calls are passed on unchanged.
 //!
-//! This runs on the small stacks of user-mode Linux: no allocation, and the area is in a static buffer. One thread of
-//! it sets registers, and its signal handlers set none; a second call meanwhile would fail with EBUSY.
+//! The code runs on the small stacks of user-mode Linux, so it allocates nothing and keeps the area in a static buffer.
+//! One thread of user-mode Linux sets registers, and its signal handlers set none. A second call at the same time would
+//! fail with EBUSY.
 
 mod area;
 
@@ -25,14 +26,14 @@ type Ptrace = unsafe extern "C" fn(c_uint, libc::pid_t, *mut c_void, *mut c_void
 
 /// The `ptrace` that this one stands in front of.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// Size of the host's XSAVE area, which is the same for all processes; 0: not known yet.
+/// Size of the host's XSAVE area, which is the same for all processes. 0: it is not known yet.
 static AREA_BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Whether somebody uses `BUFFER`.
+/// Whether a call is using `BUFFER`.
 static BUSY: AtomicBool = AtomicBool::new(false);
 static mut BUFFER: Area = Area::new();
 static ENDS: OnceLock<Ends> = OnceLock::new();
 
-/// What has to be known is found out when the library is loaded, on the stack of a starting program.
+/// Runs when the library is loaded, on the stack of a starting program, and finds out what later calls need.
 #[used]
 #[link_section = ".init_array"]
 static AT_START: extern "C" fn() = prepare;
@@ -43,18 +44,18 @@ extern "C" fn prepare() {
     NEXT.store(unsafe { libc::dlsym(libc::RTLD_NEXT, c"ptrace".as_ptr()) }, Ordering::Relaxed);
 }
 
-/// ptrace(2), but PTRACE_SETREGSET of NT_X86_XSTATE also takes the first part of the area.
+/// ptrace(2), but PTRACE_SETREGSET of NT_X86_XSTATE also takes only the first part of the area.
 ///
 /// # Safety
 ///
-/// As ptrace(2). In C it takes a variable number of arguments, which are passed as these four are.
+/// As ptrace(2). In C, ptrace takes a variable number of arguments. They are passed in the same way as these four.
 #[no_mangle]
 pub unsafe extern "C" fn ptrace(request: c_uint, pid: libc::pid_t, address: *mut c_void, data: *mut c_void) -> c_long {
     let next = NEXT.load(Ordering::Relaxed);
     if next.is_null() {
         return fail(libc::ENOSYS); // somebody's constructor came before ours
     }
-    // SAFETY: it is the function of that name, of the C library or of a library between.
+    // SAFETY: this is the function of that name in the C library or in a library between.
     let next: Ptrace = unsafe { mem::transmute::<*mut c_void, Ptrace>(next) };
     if request == libc::PTRACE_SETREGSET && address as usize == NT_X86_XSTATE && !data.is_null() {
         // SAFETY: PTRACE_SETREGSET takes an iovec.
@@ -69,16 +70,16 @@ pub unsafe extern "C" fn ptrace(request: c_uint, pid: libc::pid_t, address: *mut
     unsafe { next(request, pid, address, data) }
 }
 
-/// Set the registers in `part`. Where that is the whole area, the call goes on with the caller's `data`.
+/// Set the registers in `part`. If `part` is the whole area, the call is passed on with the caller's `data`.
 unsafe fn set_part(next: Ptrace, pid: libc::pid_t, part: libc::iovec, data: *mut c_void) -> c_long {
     if BUSY.swap(true, Ordering::Acquire) {
         return fail(libc::EBUSY);
     }
-    // SAFETY: whoever has set BUSY has the buffer to itself.
+    // SAFETY: the call that has set BUSY has the buffer to itself.
     let area = unsafe { &mut *ptr::addr_of_mut!(BUFFER) };
     let mut whole = libc::iovec { iov_base: area.as_mut_ptr().cast(), iov_len: AREA_BYTES_MAX };
     let register_set = NT_X86_XSTATE as *mut c_void;
-    // SAFETY: the buffer is as long as said; the kernel says how much of it it filled.
+    // SAFETY: the buffer has the given length; the kernel says how many bytes it has filled.
     let mut result = unsafe { next(libc::PTRACE_GETREGSET, pid, register_set, (&raw mut whole).cast()) };
     if result == 0 {
         AREA_BYTES.store(whole.iov_len, Ordering::Relaxed);
@@ -86,7 +87,7 @@ unsafe fn set_part(next: Ptrace, pid: libc::pid_t, part: libc::iovec, data: *mut
             // SAFETY: the caller says that the part is there to be read.
             let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast(), part.iov_len) };
             area.lay_over(part, ENDS.get_or_init(area::ends));
-            // SAFETY: the buffer's first bytes, as many as the kernel gave.
+            // SAFETY: these are the buffer's first bytes, as many as the kernel gave.
             unsafe { next(libc::PTRACE_SETREGSET, pid, register_set, (&raw mut whole).cast()) }
         } else {
             // SAFETY: the caller's own arguments.

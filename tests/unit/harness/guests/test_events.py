@@ -48,8 +48,8 @@ def test_a_lost_guest_is_a_casualty_whatever_it_did() -> None:
         ({"instants": 3}, "IntervalReport.instants: "),
         ({"pieces": 1, "more": 2}, "IntervalReport.more: Unexpected keyword argument, found 2"),
         ({"event": "executed"}, "Executed.observation: Field required"),
-        ({"event": "unknown"}, "the crash disk tells of no event that there is: "),
-        ({"event": [1]}, "the crash disk tells of no event that there is: "),
+        ({"event": "unknown"}, "the crash disk sent an unknown event: "),
+        ({"event": [1]}, "the crash disk sent an unknown event: "),
     ],
 )
 def test_a_broken_event_is_one_clear_error(fields: dict[str, Any], message: str) -> None:
@@ -60,5 +60,5 @@ def test_a_broken_event_is_one_clear_error(fields: dict[str, Any], message: str)
 
 @pytest.mark.parametrize("line", ["", "{", "3", "[]", "{}", "null"])
 def test_a_line_that_is_no_event_is_one_clear_error(line: str) -> None:
-    with pytest.raises(InfrastructureError, match="the crash disk tells of no event that there is"):
+    with pytest.raises(InfrastructureError, match="the crash disk sent an unknown event"):
         read_event(line)
