@@ -1,4 +1,4 @@
-"""The smallest workload that breaks the same judge as a finding does, on the same target and device model."""
+"""Find the smallest workload that breaks the same judge as a finding, on the same target and device model."""
 
 import json
 from dataclasses import dataclass, replace
@@ -24,10 +24,11 @@ from postcrash.targets import BaseImage, RecoveryKind, Target
 
 @dataclass(frozen=True, slots=True)
 class MinimalFinding:
-    """A finding of a workload that cannot be made smaller; where it `is_cut_short`, perhaps it can.
+    """A finding of a workload that cannot be made smaller. If it `is_cut_short`, a smaller one may exist.
 
-    workload      without the tail that every workload is given
-    tried         workloads that were examined; of these, `undecided`: not all was looked at, or the judge cannot tell
+    workload      the workload without the tail that every workload is given
+    tried         the number of workloads that were examined
+    undecided     how many of these were not explored completely, or left the judge unable to tell
     is_cut_short  the time was over before everything smaller had been tried
     """
 
@@ -43,7 +44,7 @@ class OutOfTimeError(InfrastructureError):
 
 
 def recorded_how(store: Store, finding: Finding) -> dict[str, Any]:
-    """What the recording of the finding's workload says of itself: `held`, `recorder` and more."""
+    """The metadata of the recording of the finding's workload: `held`, `recorder` and more."""
     about = json.loads(Recording(store.recording_path(state_below(finding) or finding.recording)).metadata)
     return dict(about)
 
@@ -58,10 +59,10 @@ def plan_of(
     store: Store,
     judges: tuple[Judge, ...] = (),
 ) -> Plan:
-    """What examines the finding's workload as it was examined, with only `judges`.
+    """The plan to examine the finding's workload as it was examined before, with only `judges`.
 
-    Where only a repair before the mount breaks it, the crash states are mounted alone as well, to see that it stays so.
-    Nothing is recovered where guests were lost while they ran the workload: to run it is enough.
+    If the finding shows only after a repair, the crash states are also mounted alone, to check that this stays so. If
+    guests were lost while they ran the workload, nothing is recovered: running the workload is enough.
     """
     below, metadata = state_below(finding), recorded_how(store, finding)
     kinds: tuple[RecoveryKind, ...] = ()
@@ -93,11 +94,12 @@ def plan_of(
 def minimize(
     finding: Finding, plan: Plan, machine: Spare, store: Store, progress: Progress, *, fresh: bool = False
 ) -> MinimalFinding:
-    """Look for the smallest workload, with `plan` of `plan_of`; the store then has its finding, linked from `finding`.
+    """Look for the smallest workload, with `plan` of `plan_of`. `finding` is linked to its finding in the store.
 
-    A workload breaks the judge if a crash state of it is VIOLATED and, recovered once more, is so again. Raises
-    InfrastructureError if the finding's own workload does not break it again, OutOfTimeError if there was no time for
-    that. When the machine's time is over later, the smallest workload so far is given, and the same call goes on.
+    A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
+    Raises InfrastructureError if the finding's own workload does not break the judge again, and OutOfTimeError if there
+    was no time to try this. If the machine's time is over later, returns the smallest workload so far; the same call
+    made again goes on from there.
     """
     search = _Search(finding, plan, machine, store, progress, fresh)
     start, is_cut_short = plan.workload.without_tail(), False
@@ -128,13 +130,13 @@ class _Search:
         self._only_repaired = sought.message.endswith(ONLY_REPAIRED)
         self._store, self._progress, self._fresh = store, progress, fresh
         self.found: dict[Workload, Finding] = {}
-        """Workloads that break the judge, each smaller than the one before, with the simplest crash state of each."""
+        """Workloads that break the judge, with their findings. Each workload is smaller than the one before."""
         self.tried = 0
         self.undecided = 0
         self.reason = ""
 
     def breaks(self, workload: Workload) -> bool:
-        """Whether the judge is violated, and confirmed to be."""
+        """Whether the workload breaks the judge, and the violation is confirmed."""
         plan = replace(self._plan, workload=workload.with_tail(checkpoint=self._plan.workload.ends_in_checkpoint))
         try:
             result = run_plan(plan, self._machine, self._store, self._progress, fresh=self._fresh)
@@ -155,5 +157,5 @@ class _Search:
         return witness is not None
 
     def _is_such(self, finding: Finding) -> bool:
-        """Whether it is of the same judge, and shown by the same ways to recover."""
+        """Whether the finding is of the same judge and shows in the same ways of recovery."""
         return finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired

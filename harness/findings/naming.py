@@ -1,4 +1,4 @@
-"""Findings as they are shown: with the writes that the crash lost named by the file system's own tools."""
+"""Findings as they are shown: the file system's own tools name the writes that the crash lost."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from postcrash.targets import UnknownTargetError, target_named
 
 
 def named(findings: Iterable[Finding], store: Store) -> list[Finding]:
-    """The findings with names; as they are where the recording is gone, or the target is not one of ours."""
+    """The findings with names. A finding stays as it is if its recording is gone, or its target is not one of ours."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda finding: _named(finding, store), findings))
 

@@ -1,9 +1,9 @@
-"""The smallest workload that still breaks something: delta debugging over operations, then over their arguments.
+"""Find the smallest workload that still breaks a judge: delta debugging over operations, then over their arguments.
 
-First operations are left out, many at a time and then one by one, last ones first (the complements of Zeller and
-Hildebrandt, *Simplifying and Isolating Failure-Inducing Input*, 2002); what can no longer succeed without them goes
-too. Then operations are made simpler. Both are repeated until no step is left that keeps the workload broken. The
-order of the steps depends on the workload alone, so the result does too.
+First operations are left out, many at a time and then one by one, beginning at the end (the complements of Zeller and
+Hildebrandt, *Simplifying and Isolating Failure-Inducing Input*, 2002). Operations that can no longer succeed are left
+out with them. Then operations are made simpler. Both steps are repeated until none is left with which the workload
+still breaks the judge. The order of the steps depends only on the workload, and so the result does too.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,10 +32,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def minimal(workload: Workload, breaks: Breaks) -> Workload:
-    """A workload that breaks as `workload` does, and of which no reduction or simplification does.
+    """A smaller workload for which `breaks` holds, and for whose reductions and simplifications it does not hold.
 
-    `breaks` is asked once for each workload that can succeed; it must hold for `workload`. Each for which it holds is
-    smaller than the one before, and the last one is the result.
+    `breaks` must hold for `workload`. It is asked once for each workload that can succeed. Each workload for which it
+    holds is smaller than the one before, and the last of these is the result.
     """
     known: dict[str, bool] = {}
 
@@ -66,7 +66,7 @@ def _with_fewer_operations(workload: Workload, breaks: Breaks) -> Workload:
 
 
 def _without_runs(workload: Workload, size: int) -> Iterator[Workload]:
-    """The workload without one run of `size` operations; runs are taken from the end."""
+    """The workload without one run of `size` operations. Runs are taken from the end first."""
     for end in range(len(workload.operations), 0, -size):
         dropped = range(max(0, end - size), end)
         candidate = possible(workload, [None if i in dropped else op for i, op in enumerate(workload.operations)])
@@ -75,7 +75,7 @@ def _without_runs(workload: Workload, size: int) -> Iterator[Workload]:
 
 
 def possible(workload: Workload, changed: list[Operation | None]) -> Workload | None:
-    """The workload with `changed` operations, one for each of its own or None; without those that cannot succeed then.
+    """The workload with `changed` operations: one, or None, for each of its own. Those that then fail are left out.
 
     None if nothing is left to record, or if an argument is not allowed.
     """
@@ -137,19 +137,19 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
 
 
 def _smaller(number: int | None) -> list[int]:
-    """What is tried in place of a number, smallest first."""
+    """The numbers that are tried in place of `number`, smallest first."""
     return sorted({smaller for smaller in (*_NUMBERS, (number or 0) // 2) if smaller < (number or 0)})
 
 
 def _hoisted(operation: Operation, folder: str) -> Operation | None:
-    """The operation with what is in `folder` in the root instead; None if it is about the folder itself."""
+    """The operation with files of `folder` moved to the root. None if the operation is about the folder itself."""
     if folder in _paths(operation):
         return None
     return _with_paths(operation, lambda path: path.removeprefix(f"{folder}/"))
 
 
 def _renamed(operations: tuple[Operation, ...]) -> list[Operation | None]:
-    """The operations with names of one letter, in the order in which they come; as they are if there are too many."""
+    """The operations with names of one letter, in the order of their use. Unchanged if there are too many names."""
     names = dict.fromkeys(name for op in operations for path in _paths(op) if path != "." for name in path.split("/"))
     if len(names) > len(_LETTERS):
         return list(operations)
@@ -158,7 +158,7 @@ def _renamed(operations: tuple[Operation, ...]) -> list[Operation | None]:
 
 
 def _paths(operation: Operation) -> list[str]:
-    """Handles go by the paths that they are named after."""
+    """The paths of the operation. A handle counts as the path that it is named after."""
     return [str(value).removeprefix(HANDLE) for argument, value in operation.arguments if argument.kind in PATHS]
 
 

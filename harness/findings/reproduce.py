@@ -1,4 +1,4 @@
-"""The shell script of a finding: what is run to see whether it shows, and in which form it first does."""
+"""The shell script of a finding. It is tried in several forms to see which of them shows the finding first."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Reproducer:
 
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
-    """The scripts that may show the finding, simplest first. Raises NoCommandError where there can be none."""
+    """The scripts that may show the finding, simplest first. Raises NoCommandError if there can be none."""
     if not DeviceModel(finding.model).honours_flush:
-        raise NoCommandError(f"on a disk of the model {finding.model} flushes do nothing: no script shows that")
+        raise NoCommandError(f"no script can show a disk of the model {finding.model}, where flushes do nothing")
     workload = parse_workload(finding.workload_text, finding.workload_name)
     history = History(workload, finding.started, finding.returned)
     observation = None if finding.observation is None else Observation.from_wire(finding.observation)
@@ -45,7 +45,7 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
 
 
 def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], ScriptResult], times: int) -> Reproducer:
-    """The first script that shows the violation, run `times` times; else the first one, run once."""
+    """The first script that shows the violation, run `times` times. If none shows it, the first script, run once."""
     first: Reproducer | None = None
     for candidate in scripts:
         ran = run(candidate.text)
@@ -60,7 +60,7 @@ def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], ScriptResult
 
 
 def _flakey(finding: Finding, history: History, observation: Observation | None) -> Iterator[FlakeyCut]:
-    """Power cuts between operations after which the judge objects to the same observation."""
+    """Power cuts between operations for which the judge objects to the finding's observation."""
     for count in dict.fromkeys([finding.started, finding.returned]):
         is_recorded = count >= len(history.workload.setup)
         if (
@@ -72,7 +72,7 @@ def _flakey(finding: Finding, history: History, observation: Observation | None)
 
 
 def _logged(finding: Finding, recording: Recording, interval: Interval) -> Iterator[LogCut]:
-    """Power cuts near the one of the finding: how a kernel cuts its writes into flushes depends on the device."""
+    """Power cuts near the finding's own. There are several, because when a kernel flushes depends on the device."""
     done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
     is_inside = finding.started > finding.returned
     near = [done, done - 1, done + 1] if is_inside else [done]
@@ -86,7 +86,7 @@ def _logged(finding: Finding, recording: Recording, interval: Interval) -> Itera
 
 
 def _flushes(recording: Recording, before: int) -> int:
-    """Flushes that were done before that event, since the last operation started or returned."""
+    """The number of flushes done before the event `before`, since an operation last started or returned."""
     done, waiting = 0, set()
     for event in recording.events()[:before]:
         match event:

@@ -1,7 +1,6 @@
-"""What of a recovered tree shows that a judge objects, as commands of the shell.
+"""The part of a recovered tree to which a judge objects, as commands of the shell.
 
-Of the names that were found, those are left out that make no difference: the judge objects whatever instant of the
-workload they are from.
+Names that make no difference are left out: the judge objects whatever instant of the workload they are taken from.
 """
 
 import shlex
@@ -18,11 +17,11 @@ from postcrash.reports.script.shell_operations import NoCommandError, byte_of, q
 from postcrash.reports.script.shell_script import Symptom
 
 SPECIAL = {"fifo": "fifo", "socket": "socket", "char": "character special file", "block": "block special file"}
-"""What stat(1) calls special files."""
+"""The names of special files in stat(1)."""
 
 
 def symptom(checker: str, history: History, observation: Observation | None, *, repaired: bool = False) -> Symptom:
-    """What shows the finding of `checker` in `observation`. Raises NoCommandError where a script cannot look for it.
+    """What a script looks for to see the finding of `checker` in `observation`. NoCommandError if no script can.
 
     With `repaired`, the target's repair is run before the mount.
     """
@@ -41,9 +40,9 @@ def symptom(checker: str, history: History, observation: Observation | None, *, 
 
 
 def _in_shell(checker: str) -> InShell | NotInShell:
-    """How a script sees what a judge of that name objects to. Properties are about trees."""
+    """How a script sees what the judge of that name objects to. Properties are about trees."""
     if checker == CASUALTY_JUDGE:
-        return NotInShell("recovery takes the kernel with it")
+        return NotInShell("recovery kills or hangs the kernel")
     try:
         return checker_named(checker).in_shell
     except UnknownCheckerError:
@@ -67,7 +66,7 @@ def _instants(history: History) -> tuple[Tree, ...]:
 
 
 def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
-    """The names on which the judgement rests."""
+    """The names on which the judge's opinion depends."""
     paths = frozenset(found.paths()).union(*(tree.paths() for tree in _instants(history)))
     needed = sorted(paths - MADE_BY_MKFS - {ROOT_PATH})
     for path in list(needed):
@@ -79,7 +78,7 @@ def _needed(judge: Judge, history: History, found: Tree) -> list[str]:
 
 
 def _with(tree: Tree, found: Tree, paths: list[str]) -> Tree:
-    """`tree` with what was found at `paths` and at the folders on the way to them."""
+    """`tree` with the found entries at `paths` and at the folders above them."""
     changes: dict[str, Entry | None] = {}
     for path in paths:
         parts = path.split("/")
@@ -88,7 +87,7 @@ def _with(tree: Tree, found: Tree, paths: list[str]) -> Tree:
 
 
 def shell_tests(path: str, found: Tree, history: History) -> Iterator[str]:
-    """Commands of the shell, all of them true in a directory that has at `path` what `found` has."""
+    """Commands of the shell. They all succeed in a directory that has the same entry at `path` as `found`."""
     entry, name = found.get(path), quoted(path)
     if entry is None:
         yield f"[ ! -e {name} ] && [ ! -L {name} ]"

@@ -1,4 +1,4 @@
-"""What findings of many workloads have in common: the checker, what it says, and what kind of writes were lost."""
+"""The cause that findings of many workloads share: the checker, its message, and the kinds of writes that were lost."""
 
 import re
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ FILE_DATA = "file data"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Findings that are alike in all of this are one group.
+    """What findings of one group have in common.
 
-    message  with N for each number and PATH for each name of the workload
+    message  what the checker says, with N for each number and PATH for each name of the workload
     lost     the kinds of writes that the crash lost, sorted; empty if it lost none
     """
 
@@ -36,13 +36,13 @@ class Cause:
 
 
 def cause_of(finding: Finding) -> Cause:
-    """The finding's cause. Lost writes go by their names if they have any, else by their magic numbers."""
+    """The finding's cause. A lost write is named by its name if it has one, otherwise by its magic number."""
     lost = () if finding.explanation is None else finding.explanation.lost
     return Cause(finding.checker, general(finding.message, finding), tuple(sorted({_kind(each) for each in lost})))
 
 
 def general(text: str, finding: Finding) -> str:
-    """`text` without what differs from one workload to the next."""
+    """`text` without the names and numbers that differ from one workload to the next."""
     workload = parse_workload(finding.workload_text, finding.workload_name)
     paths = {
         str(value).removeprefix(HANDLE)

@@ -1,4 +1,4 @@
-"""A corpus: every workload of a folder on the targets that it is about, on several kernels."""
+"""A corpus: run every workload of a folder on the targets that it is about, on several kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class CorpusQuestion:
     """What is asked on each kernel.
 
     kinds  the kinds of recovery, as `kind_of` calls them
-    disks  each workload is run on each of these: when the disk completes writes, as `Exploration.held`
+    disks  each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
     """
 
     workloads: Sequence[Workload]
@@ -41,21 +41,21 @@ class CorpusQuestion:
 
     @property
     def pairs(self) -> Iterator[tuple[Workload, Target]]:
-        """Each workload with each target that it is about; all of one target one after the other."""
+        """Each workload with each target that it is about. The pairs of one target come one after another."""
         return (
             (workload, target) for target in self.targets for workload in self.workloads if _suits(workload, target)
         )
 
 
 def _suits(workload: Workload, target: Target) -> bool:
-    """Whether a workload is about a target: one called `xfs-…` is about targets with xfs only."""
+    """Whether a workload is about a target. A workload called `xfs-…` is only about targets with xfs."""
     word = workload.name.partition("-")[0]
     return word not in FILE_SYSTEMS or word == target.fstype
 
 
 @dataclass(frozen=True, slots=True)
 class NamedKernels:
-    """The kernels that stand for `name`, by type of file system; None where none of them has it."""
+    """The kernel that stands for `name`, for each type of file system; None if no kernel has it."""
 
     name: str
     kernels: dict[str, Kernel | None]
@@ -79,7 +79,7 @@ def answer(
     *,
     fresh: bool,
 ) -> CorpusColumn:
-    """The results on one kernel; where no kernel of its name has a file system, its results say so."""
+    """The results for one kernel name. If no kernel of this name has a file system, the results say so."""
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
         pairs = [pair for pair in question.pairs if asked.kernels[pair[1].fstype] == kernel]
@@ -138,7 +138,7 @@ def _result(plan: Plan, examined: Examination, question: CorpusQuestion) -> Resu
 
 
 def joined(first: Result, second: Result) -> Result:
-    """One result of a workload that was run on two disks. Of a judge who objects on both, only the first is told."""
+    """One result for a workload that was run on two disks. If a judge objects on both, only the first is reported."""
     judges = {objection.judge for objection in first.objections}
     others = (objection for objection in second.objections if objection.judge not in judges)
     verdict = worst((first.verdict, second.verdict))

@@ -1,4 +1,4 @@
-"""The groups of a hunt, each with its smallest workload; those that come to the same one are one group."""
+"""The groups of a hunt, each with its smallest workload. Groups with the same smallest workload become one."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ Minimize = Callable[[Finding], MinimalFinding]
 
 @dataclass(slots=True)
 class Story:
-    """What a hunt tells of a group.
+    """What a hunt reports of a group.
 
-    representative  the finding of the smallest workload of the hunt that is in the group
-    minimal         the same with the smallest workload that there is; None where it was not looked for
-    note            why it was not found, or perhaps not, if it was looked for
-    causes          of the findings of the hunt; a story can tell of several
+    representative  the finding with the smallest workload that the hunt ran
+    minimal         the finding with the smallest workload that there is; None if it was not looked for or not found
+    note            why `minimal` was not found, or why it may not be the smallest; empty if it was not looked for
+    causes          the causes of the hunt's findings; a story can have several
     """
 
     representative: Finding
@@ -38,7 +38,7 @@ class Story:
 
 
 def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[Story]:
-    """The stories of the groups, those of most workloads first. Without `minimize`, one each."""
+    """The stories of the groups; the story with the most workloads comes first. Without `minimize`, one per group."""
     found: dict[tuple[str, str, tuple[str, ...], bool], Story] = {}
     for number, group in enumerate(sorted(groups, key=lambda group: group.size)):
         told = _story(group, store, minimize)
@@ -63,8 +63,8 @@ def _story(group: Group, store: Store, minimize: Minimize | None) -> Story:
             least = minimize(representative)
             (story.minimal,) = named([least.finding], store)
             story.representative = replace(representative, minimal=story.minimal.id)
-            story.note = "there was no time to try all that is smaller" if least.is_cut_short else ""
-        except OutOfTimeError as error:  # naming takes its time too
+            story.note = "there was no time to try all smaller workloads" if least.is_cut_short else ""
+        except OutOfTimeError as error:  # there is no time for naming either
             story.note = str(error)
             return story
         except InfrastructureError as error:
@@ -75,5 +75,5 @@ def _story(group: Group, store: Store, minimize: Minimize | None) -> Story:
 
 
 def kinds_lost(finding: Finding) -> Iterator[str]:
-    """What the finding's crash state lost, in words."""
+    """The kinds of writes that the finding's crash state lost, in words."""
     yield from cause_of(finding).lost

@@ -1,8 +1,7 @@
-"""Hunting: every workload of a space on one target, every crash state of each; what goes wrong is grouped by its cause.
+"""Hunting: explore every crash state of every workload of a space on one target, and group findings by their cause.
 
-A hunt is large, so little is kept of a workload in which nothing is wrong: its counts. Of those in which something is,
-the simplest of each group is kept with its recording; recordings are the same in every run, so that any other can be
-made again.
+A hunt is large, so only counts are kept of a workload without findings. Of each group, the simplest workload is kept
+with its recording. Recordings are the same in every run, so any other recording can be made again.
 """
 
 import hashlib
@@ -41,22 +40,22 @@ from postcrash.reports.store.store import Store
 from postcrash.workloads import WorkloadSpace, canonical
 
 NAMES_MAX = 20
-"""Of a group's workloads that are named."""
+"""The most workloads of a group that are named."""
 BATCH_MAX = 256
 BATCH_SECONDS = 2.0
-"""Results are put into the store together: at most so many, and at most so late."""
+"""Results are put into the store together: at most this many, and after at most this many seconds."""
 _COUNTS = ("states", "covered", "states_within", "covered_within", *COUNTS)
 
 
 class HuntProgress(Progress, Protocol):
-    """Who wants to know how a hunt gets on."""
+    """Is told how a hunt gets on."""
 
     def skipped(self) -> None:
-        """One more workload is not run: another one stands for it, or the file system cannot run it."""
+        """One more workload is not run, because another one stands for it or the file system cannot run it."""
         ...
 
     def found(self, finding: Finding) -> None:
-        """The first finding of a group. The store has it already."""
+        """The first finding of a group was found. The store has it already."""
         ...
 
 
@@ -64,10 +63,10 @@ class HuntProgress(Progress, Protocol):
 class Selection:
     """Which workloads of a space are run.
 
-    shard     (i, n): every n-th, from the i-th on, i from 1
-    sample    only so many of these, drawn with `seed`
-    symmetry  of workloads that are alike but for names that mean nothing, only the first
-    disks     each workload is run on each of these: when the disk completes writes, as `Exploration.held`
+    shard     (i, n): every n-th workload, beginning with the i-th; i counts from 1
+    sample    only this many workloads of the shard, drawn with `seed`
+    symmetry  if workloads differ only in names that mean nothing, only the first is run
+    disks     each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
     """
 
     space: WorkloadSpace
@@ -78,7 +77,7 @@ class Selection:
     disks: tuple[int | None, ...] = (None,)
 
     def numbers(self) -> Sequence[int]:
-        """Ascending."""
+        """The numbers of the selected workloads, ascending."""
         first, step = self.shard
         mine = range(first - 1, len(self.space), step)
         if self.sample is None or self.sample >= len(mine):
@@ -87,13 +86,13 @@ class Selection:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many workloads are selected."""
         return len(self.numbers())
 
 
 @dataclass(slots=True)
 class Group:
-    """Findings of one cause: of how many workloads, some of their names, and the finding of the smallest workload."""
+    """Findings of one cause: the number of their workloads, some names, and the finding of the smallest workload."""
 
     cause: Cause
     finding: str
@@ -105,18 +104,19 @@ class Group:
 
 @dataclass(slots=True)
 class HuntResult:
-    """What a hunt came to.
+    """The result of a hunt.
 
     run        workloads that were recorded and explored on all disks, now or before; `counts` are sums over disks
-    same       workloads that another one is equal to; alike: to which another one is equal but for names
-    refused    why workloads could not be run, with how many
-    undecided  which judges could not tell, and why, with the number of workloads
-    cut_short  workloads of which not all crash states were looked at because there was a violation
-    lacking    operations that the file system does not have, with how many workloads
-    tested     in how many workloads each judge was put to the test
+    same       workloads that are equal to another one
+    alike      workloads that differ from another one only in names
+    refused    reasons why workloads could not be run, with the number of workloads
+    undecided  judges that could not tell, and why, with the number of workloads
+    cut_short  workloads with a violation after which not all crash states were explored
+    lacking    operations that the file system does not have, with the number of workloads
+    tested     for each judge, the number of workloads in which it was put to the test
     not_run    workloads that there was no time for; the same hunt goes on with them
-    new        workloads that brought something new, of a random hunt
-    interrupted  by the user
+    new        for a random hunt, workloads that brought something new
+    interrupted  whether the user interrupted the hunt
     """
 
     run: int = 0
@@ -136,7 +136,7 @@ class HuntResult:
 
     @property
     def verdict(self) -> Verdict:
-        """On the workloads that were asked for and that the file system can run; UNDECIDED if no judge was tested."""
+        """The verdict on all selected workloads that the file system can run. UNDECIDED if no judge was tested."""
         if self.groups:
             return Verdict.VIOLATED
         is_left_out = self.undecided or self.cut_short or self.refused or self.not_run or self.interrupted
@@ -144,11 +144,11 @@ class HuntResult:
         return Verdict.UNDECIDED if is_open else Verdict.HOLDS
 
     def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
-        """Whether a finding of this cause in a workload of this size would stand for its group."""
+        """Whether a finding of this cause in a workload of this size is to represent its group."""
         return cause not in self.groups or size < self.groups[cause].size
 
     def found(self, cause: Cause, size: tuple[int, int], finding: str, name: str) -> None:
-        """Count in a finding."""
+        """Add a finding to its group."""
         group = self.groups.setdefault(cause, Group(cause, finding, size))
         if size < group.size:
             group.size, group.finding = size, finding
@@ -167,21 +167,21 @@ def hunt(
     fresh: bool = False,
     until: float | None = None,
 ) -> HuntResult:
-    """Run the selected workloads, each as `plan` says, but for its workload. Takes what the store has unless `fresh`.
+    """Run each selected workload in place of the workload of `plan`. Reuses results of the store unless `fresh`.
 
-    Interrupted, or when the monotonic clock says `until`, it ends with what was finished, which is in the store.
+    The hunt ends early if it is interrupted or the monotonic clock reaches `until`. What was finished is in the store.
     """
     return _SpaceHunt(selection, plan, store, progress, fresh, until).run(crew)
 
 
 _RUN = "run"
-"""Told of a workload that could be run."""
+"""Noted for a workload that could be run."""
 _CUT_SHORT = "cut short"
-"""Told of a workload that was not explored to the end, as it is violated."""
+"""Noted for a workload that was not explored to the end because it is violated."""
 
 
 class Disks(Protocol):
-    """Workloads to be run, each on all `disks`: when the disk completes writes, as `Exploration.held`."""
+    """Workloads to be run, each on all `disks`, which say when writes complete, as `Exploration.held` does."""
 
     @property
     def disks(self) -> tuple[int | None, ...]: ...
@@ -191,7 +191,7 @@ Selected = TypeVar("Selected", bound=Disks)
 
 
 class Hunt(ABC, Generic[Selected]):
-    """What all hunts do with their workloads. A kind of hunt says which of the selected ones come when."""
+    """What all hunts do with their workloads. Each kind of hunt chooses the next of the selected workloads."""
 
     def __init__(
         self,
@@ -207,28 +207,28 @@ class Hunt(ABC, Generic[Selected]):
         self._fresh, self._until = fresh, until
         self._hunted = HuntResult()
         self._open: set[int] = set()
-        """Workloads that are with machines, or that no machine has examined on all disks."""
+        """Workloads that have been started and not yet examined on all disks."""
         self._batch: dict[str, Json] = {}
         self._findings: list[Finding] = []
         self._told: dict[int, set[object]] = {}
-        """What was counted of workloads that have not been run on all disks."""
+        """What was counted already for each workload that has not been run on all disks."""
         self._disks_done: Counter[int] = Counter()
         self._flushed = time.monotonic()
 
     @abstractmethod
     def _distinct(self) -> Iterator[tuple[int, Workload]]:
-        """Workloads with their numbers, as machines get free; none when the time is over."""
+        """Workloads with their numbers, as machines become free. It ends when the time is over."""
 
     @abstractmethod
     def _not_run(self) -> int:
-        """Workloads that were asked for and not run."""
+        """The number of selected workloads that were not run."""
 
     @property
     def _is_over(self) -> bool:
         return self._until is not None and time.monotonic() >= self._until
 
     def run(self, crew: Crew) -> HuntResult:
-        """Hunt, and say what it came to."""
+        """Hunt, and return the result."""
         try:
             with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
                 numbers = itertools.count()
@@ -247,7 +247,7 @@ class Hunt(ABC, Generic[Selected]):
         return self._hunted
 
     def _todo(self) -> Iterator[Batch]:
-        """Plans that the store has no result for, a batch for each workload; those for which it has are counted in."""
+        """A batch for each workload with the plans that have no result in the store. Results in the store count."""
         for number, workload in self._distinct():
             batch = [(number, plan) for plan in self._plans(workload) if not self._is_known(number, plan)]
             if batch:
@@ -255,7 +255,7 @@ class Hunt(ABC, Generic[Selected]):
                 yield batch
 
     def _plans(self, workload: Workload) -> Iterator[Plan]:
-        """One for each disk."""
+        """One plan for each disk."""
         how = self._plan.how
         seed = how.seed ^ int.from_bytes(_digest(workload.to_text())[:8], "big")
         for held in self._disks:
@@ -266,7 +266,7 @@ class Hunt(ABC, Generic[Selected]):
         return row is not None and self._known(number, plan, row)
 
     def _known(self, number: int, plan: Plan, row: Json) -> bool:
-        """Count in what the store has; False if it has not all that is needed."""
+        """Count a result of the store. False if the store lacks something that is needed."""
         size = _size(number, plan)
         causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
         if any(not kept and self._hunted.is_better(cause, size) for cause, _, kept in causes):
@@ -309,7 +309,7 @@ class Hunt(ABC, Generic[Selected]):
             keep_recordings(done, self._store)
             self._findings += kept
         row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
-        if result.recording:  # what could not be recorded is tried again another time
+        if result.recording:  # a workload that could not be recorded is tried again in a later run
             self._batch[_key(done.plan)] = row if kept else {**row, "certificates": []}
         if firsts:
             self._flush()
@@ -342,7 +342,7 @@ class Hunt(ABC, Generic[Selected]):
             self._hunted.found(cause, size, finding, plan.workload.name)
 
     def _is_first(self, what: object, number: int) -> bool:
-        """Whether it is news of this workload: what happens on several disks counts once."""
+        """Whether `what` is new for this workload. Something that happens on several disks counts once."""
         told = self._told.setdefault(number, set())
         is_first = what not in told
         told.add(what)
@@ -391,12 +391,12 @@ class _SpaceHunt(Hunt[Selection]):
 
 
 def _key(plan: Plan) -> str:
-    """That of the plan, but for hunts, which keep less."""
+    """The key of the plan in the store for hunts. It differs from the plan's own key, because hunts keep less."""
     return f"hunt {plan.key(tool_digest())}"
 
 
 def _undecided(result: Examination) -> dict[str, str]:
-    """Why judges could not tell, and which."""
+    """The reasons why judges could not tell, each with the names of these judges."""
     judges: dict[str, list[str]] = {}
     for name, ruling in result.rulings.items():
         if ruling.verdict is Verdict.UNDECIDED:

@@ -1,4 +1,4 @@
-"""What a workload's run and recoveries were like, in words that can be new: what random hunts are guided by."""
+"""Features of a workload's run and recoveries. New features guide random hunts."""
 
 from collections import defaultdict
 from itertools import groupby
@@ -12,19 +12,19 @@ from postcrash.reports.explanation.block_content import written_by
 from postcrash.reports.explanation.block_structure import structure
 
 REQUESTS_MAX = 8
-"""Of one operation that are compared."""
+"""The most requests of one operation that are compared."""
 LOOSE = "loose"
-"""A part of a file that what the crash lost decides: its source is not settled."""
+"""A part of a file whose source is open: it depends on what the crash lost."""
 
 
 def features(recording: Recording, workload: Workload, result: Examination) -> set[str]:
-    """The kinds of requests of each operation, the shapes of what was recovered, and how much there was of it."""
+    """The kinds of requests of each operation, the shapes of what was recovered, and orders of magnitude of counts."""
     sizes = {f"{name} 2^{getattr(result, name).bit_length()}" for name in ("intervals", "outcomes", "states")}
     return {*sizes, *_requests(recording, workload), *_shapes(result)}
 
 
 def _requests(recording: Recording, workload: Workload) -> set[str]:
-    """Of each operation and the one before it: which requests came while it ran, or before the next one started."""
+    """For each operation and the one before it, the requests that came from its start to the start of the next one."""
     seen: dict[int, list[str]] = defaultdict(list)
     current = -1
     for number, event in enumerate(recording.events()):
@@ -45,7 +45,7 @@ def _requests(recording: Recording, workload: Workload) -> set[str]:
 
 
 def _shapes(result: Examination) -> set[str]:
-    """Whether it mounted, what the kernel said, and of each entry its type, links and kinds of contents."""
+    """Whether the disk mounted, what the kernel said, and the type, links and kinds of contents of each entry."""
     shapes = set()
     for certificate in result.certificates:
         for outcome in certificate.outcomes:

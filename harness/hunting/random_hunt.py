@@ -1,8 +1,8 @@
-"""Random hunting: long workloads without end, each drawn from those before it that brought something new.
+"""Random hunting: an endless series of long workloads, each drawn from earlier ones that brought something new.
 
-What was drawn is in the store in the order in which it was done, with what was new of it. So the same command has the
-same pool again, takes the results from the store, and goes on. With one guest, and no failures of it, a hunt draws
-the same workloads in every run; with several, which of them is done first matters too.
+The store keeps the drawn workloads in the order in which they were done, each with its new features. So the same
+command has the same pool again, takes the results from the store, and goes on. With one guest that does not fail, a
+hunt draws the same workloads in every run. With several guests, the order in which they finish matters too.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ from postcrash.reports.store.store import Store
 from postcrash.workloads import Draft, Grammar, Pool
 
 TRIES_MAX = 100
-"""Drafts that are drawn for one workload that has not been run yet and that the file system can run."""
+"""The most drafts that are drawn to find one workload that is new and that the file system can run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomSelection:
-    """Which random workloads are run: those that the seed leads to, at most `limit`, each on all `disks`."""
+    """Which random workloads are run: the ones that the seed leads to, at most `limit`, each on all `disks`."""
 
     grammar: Grammar
     seed: int
@@ -37,7 +37,7 @@ class RandomSelection:
 
     @property
     def count(self) -> int | None:
-        """How many there are; None if they go on without end."""
+        """How many workloads there are; None if there is no end."""
         return self.limit
 
 
@@ -51,7 +51,7 @@ def random_hunt(
     fresh: bool = False,
     until: float | None = None,
 ) -> HuntResult:
-    """Hunt as `hunt` does, through random workloads, until the limit or the time is reached."""
+    """Hunt as `hunt` does, but with random workloads, until the limit or the time is reached."""
     return _RandomHunt(selection, plan, store, progress, fresh, until).run(crew)
 
 
@@ -62,10 +62,10 @@ class _RandomHunt(Hunt[RandomSelection]):
         self._seen: set[str] = set()
         self._new: set[int] = set()
         self._drafts: dict[int, Draft] = {}
-        """By their numbers: all so far."""
+        """All drafts so far, by their numbers."""
         self._log: list[Json] = []
         self._parts = 0
-        """Of the log, in the store."""
+        """The number of parts of the log in the store."""
 
     def _not_run(self) -> int:
         limit = self._selection.limit
@@ -73,7 +73,7 @@ class _RandomHunt(Hunt[RandomSelection]):
 
     def _distinct(self) -> Iterator[tuple[int, Workload]]:
         texts: set[str] = set()
-        for entry in list(self._logged()):  # the log grows while they are run
+        for entry in list(self._logged()):  # a list, because the log grows while these workloads are run
             number, draft = entry["number"], Draft.from_json(entry["draft"])
             if len(self._drafts) == self._selection.limit or self._is_over:
                 return
@@ -100,7 +100,7 @@ class _RandomHunt(Hunt[RandomSelection]):
         return None
 
     def _lacks(self, workload: Workload) -> bool:
-        """Whether it has an operation that another workload could not run."""
+        """Whether the workload has an operation that the file system refused in another workload."""
         words = {" ".join(filter(None, (operation.word, operation.mode))) for operation in workload.operations}
         return any(f"{word} fails with EOPNOTSUPP" in self._hunted.lacking for word in words)
 
@@ -136,7 +136,7 @@ class _RandomHunt(Hunt[RandomSelection]):
         super()._flush()
 
     def _log_key(self) -> str:
-        """Of the next part."""
+        """The key of the log's next part."""
         chosen = f"{self._plan.key(tool_digest())} {self._selection.grammar.name} {self._selection.seed} {self._disks}"
         chosen += f" {self._selection.grammar.setups}"
         return f"random {hashlib.sha256(chosen.encode()).hexdigest()} {self._parts}"
