@@ -1,4 +1,4 @@
-"""`postcrash certify`: put certificates to the test."""
+"""`postcrash certify`: check the predictions of certificates."""
 
 import random
 
@@ -26,12 +26,12 @@ from postcrash.reports.store.records import state_id
 @json_option
 @click.pass_obj
 def certify(session: Session, id: str | None, samples: int, seed: int, json_file: str | None) -> int:
-    """Draw random crash states of recording ID, run each for real, and compare with what its certificate predicts.
+    """Recover random crash states of recording ID for real, and compare each with what its certificate predicts.
 
     \b
     ID is a recording, such as r-0123456789abcdef, as `check --json` shows it. Without ID, the samples are spread over
-    all recordings in the store. Only certificates that were made in such a guest as there is here count: of the same
-    kernel (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.
+    all recordings in the store. Only certificates from a guest like the one here count: with the same kernel
+    (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.
     """
     runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
     if not runs:

@@ -28,7 +28,7 @@ from postcrash.reports.tables.matrix import Matrix
 from postcrash.targets import TABLE_TARGETS, TARGETS, Target
 
 ALL = "all"
-"""In place of a target's name: the whole catalogue."""
+"""Stands in place of a target's name for the whole catalogue."""
 
 
 @click.command()
@@ -38,7 +38,7 @@ ALL = "all"
     "targets",
     multiple=True,
     metavar="NAME,…",
-    help="Only these targets: names with commas between them, or all of the catalogue; can be repeated.",
+    help="Only these targets: names with commas between them, or all for the whole catalogue; can be repeated.",
 )
 @click.option(
     "--properties",
@@ -76,11 +76,11 @@ def characterize(
     ✓ holds: every crash state of every workload of the property's family was covered, and none breaks it
     ✗ violated: a crash state breaks it; `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided: the reason is below the table
-    – not there: the kernel does not have the file system, or the target no operation that the property is about
+    – not there: the kernel does not have the file system, or the target lacks the operation that the property is about
     ° on ✓ and ✗: no document promises it (docs/promises.md)
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A version
-    such as 6.12 stands for user-mode Linux of that version, and for its image where only that has the file system.
+    such as 6.12 stands for user-mode Linux of that version, or for its image if only the image has the file system.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def characterize(
 
 
 def _verdict(matrix: Matrix, promised: bool) -> Verdict:
-    """The worst of all cells, or of those that are promised."""
+    """The worst verdict of all cells, or of the promised ones."""
     there = [cell for cell in matrix.cells if cell.workloads]
     if promised:
         return verdict_on_promises((cell.verdict, cell.said) for cell in there)
@@ -133,7 +133,7 @@ def targets_named(session: Session, given: Sequence[str]) -> list[Target]:
 
 
 def kernel_names(given: str | None) -> list[str | None]:
-    """The kernels in a list of names with commas between them; None is the one that there is without a name."""
+    """The kernels in a list of names with commas between them. None is the kernel that is used without a name."""
     return [None] if given is None else list(dict.fromkeys(name.strip() for name in given.split(",")))
 
 

@@ -1,4 +1,4 @@
-"""`postcrash check`: one workload on one target, every crash state, every judge."""
+"""`postcrash check`: judge every crash state of one workload on one target with every judge."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,9 +38,9 @@ from postcrash.reports.store.records import standing_json
 from postcrash.targets import RecoveryKind, Target
 
 UNTESTED = "–"
-"""In place of a verdict's symbol, where no crash state put the question."""
+"""Stands in place of a verdict's symbol for a judge that was not put to the test."""
 FINDINGS_MAX = 5
-"""Different messages of one judge that are followed up."""
+"""The most messages of one judge that are followed up."""
 
 
 @click.command()
@@ -54,7 +54,7 @@ FINDINGS_MAX = 5
     help="Only these properties or checkers; can be repeated.",
 )
 @click.option(
-    "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same, as `minimize` does."
+    "--minimize", is_flag=True, help="Look for the smallest workload that breaks the same judge, as `minimize` does."
 )
 @expect_option("documents")
 @exploration_options
@@ -81,8 +81,8 @@ def check(
     Judged on every state: it mounts, the kernel log is clean, fsck is clean, what fsync, fdatasync, sync and
     O_SYNC promised is there, nothing appears that never was, link counts are right, everything can be changed,
     deleted and written anew, and every property that the workload puts to the test.
-    FILE is in the .ops language (docs/workloads.md). `commit`, `sync` and `checkpoint` are added at its end: what the
-    kernel does later by itself, in this one order.
+    FILE is in the .ops language (docs/workloads.md). `commit`, `sync` and `checkpoint` are added at its end. They stand
+    for what the kernel does later by itself, in this one order.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def check(
 
 
 def loaded(file: str) -> Workload:
-    """The workload in `file`, which can succeed. Raises UsageError."""
+    """The workload in `file`. Raises UsageError if it cannot be read or cannot succeed."""
     try:
         workload = load_workload(file)
         simulate(workload)
@@ -156,7 +156,7 @@ def _judges(names: Sequence[str], expected: Expectation, target: Target, how: Ex
 
 
 def _word(ruling: Ruling) -> str:
-    """The verdict as JSON says it."""
+    """The verdict as it stands in JSON."""
     return ruling.verdict.name.lower() if ruling.is_tested else "untested"
 
 
@@ -203,7 +203,7 @@ def _interval(certificate: Certificate) -> dict[str, object]:
 
 
 def _kind(recover: RecoveryKind) -> str:
-    """For people."""
+    """The kind of recovery, in words for people."""
     return f"{kind_of(recover)} after {said_repair(recover)}" if recover.is_repaired else kind_of(recover)
 
 

@@ -1,4 +1,4 @@
-"""`postcrash corpus`: every workload of a folder, on several targets and kernels."""
+"""`postcrash corpus`: judge every workload of a folder on several targets and kernels."""
 
 import datetime
 import shlex
@@ -40,7 +40,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
     default=("ext4-current,btrfs,xfs,f2fs",),
     show_default=True,
     metavar="NAME,…",
-    help="Names with commas between them, or all of the catalogue; can be repeated.",
+    help="Names with commas between them, or all for the whole catalogue; can be repeated.",
 )
 @kinds_options
 @one_disk_option
@@ -65,9 +65,10 @@ def corpus(
 ) -> int:
     """Run every workload of FOLDER and judge every crash state that each can leave: one table of verdicts.
 
-    Workloads are the files whose names end in .ops (docs/workloads.md). One that is called after a file system, such as
-    xfs-121.ops, is run on targets with that one only. `commit`, `sync` and `checkpoint` are added at the end of each.
-    Each is run on a disk that completes writes at once and on one that holds them back; a cell has the worse verdict.
+    Workloads are the files whose names end in .ops (docs/workloads.md). A workload that is named after a file system,
+    such as xfs-121.ops, is run only on targets with this file system. `commit`, `sync` and `checkpoint` are added at
+    the end of each. Each is run on a disk that completes writes at once and on one that holds them back; a cell has the
+    worse verdict.
 
     \b
     ✓ holds: every crash state was covered, and no judge objects
@@ -75,8 +76,8 @@ def corpus(
     ? undecided, – not on this file system: the reason is below the table
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A file
-    known.toml in FOLDER says which findings are known (corpus/fstests/README.md). Interrupted, the same command goes on
-    where it was.
+    known.toml in FOLDER says which findings are known (corpus/fstests/README.md). After an interruption, the same
+    command goes on where it was.
 
     \b
     Examples:

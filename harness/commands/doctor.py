@@ -1,4 +1,4 @@
-"""`postcrash doctor`: is everything here that the other commands need?"""
+"""`postcrash doctor`: try whether everything is here that the other commands need."""
 
 import shutil
 import time
@@ -48,9 +48,9 @@ def doctor(session: Session, json_file: str | None) -> int:
     """Look for everything that is needed, and boot a guest.
 
     \b
-    Each line is something that was tried, not guessed; - is missing, but only needed for other engines than the one
-    that is used (--engine, --kernel), or for targets that are not in the table. Exit code 0 if all is well, 3 if
-    something is missing.
+    Each line is something that was tried, not guessed. A thing with - is missing, but only other engines than the one
+    in use (--engine, --kernel) or targets outside the table need it. Exit code 0 if all is well, 3 if something is
+    missing.
     """
     checks = [
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
@@ -89,7 +89,7 @@ def _try(name: str, probe: Callable[[], str], *, needed: bool = True) -> Check:
 
 
 def _uml_boots() -> str:
-    """Tried now, whatever was found before, so that the other commands know from here on."""
+    """Try to boot now, whatever was found before, so that later commands know the answer."""
     kernel = find_kernel()
     reason = why_no_boot(kernel, guest_root(kernel, cache_folder()), cache_folder(), fresh=True)
     if reason is not None:
@@ -113,7 +113,7 @@ def _strace() -> str:
 def _kvm() -> str:
     images = Stock(cache_folder()).images()
     if not images:
-        raise InfrastructureError("not tried, for want of a kernel to boot: run  postcrash kernels fetch")
+        raise InfrastructureError("not tried, because there is no kernel to boot: run  postcrash kernels fetch")
     reason = why_no_kvm(qemu_program(), images[-1].path, cache_folder())
     if reason is not None:
         raise InfrastructureError(f"{reason}; QEMU emulates the CPU instead (TCG), which is slower")
@@ -151,7 +151,7 @@ def _blktrace(session: Session) -> str:
 
 
 def _log_writes(session: Session) -> str:
-    """Record a small workload with it."""
+    """Record a small workload with dm-log-writes."""
     target, workload = TARGETS[0], WorkloadBuilder().begin().creat("A").fsync("A").build("doctor").with_tail()
     base = session.base(target)
     settings = settings_for_recorders(session.settings, [DM_LOG_WRITES])

@@ -23,8 +23,8 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
     """Tell what happened in finding ID.
 
     \b
-    Shows the operations and how far they had got, the requests of the disk by epoch with those that the crash lost,
-    and the tree that was found beside the one that the operations make.
+    Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,
+    and the tree that was found beside the tree that the operations make.
     """
     (finding,) = named([session.store.finding(id)], session.store)
     write_json(json_file, finding.to_json())
@@ -41,7 +41,7 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
 
 
 def print_link(finding: Finding) -> None:
-    """Where the smallest workload that breaks the same judge is, once it has been looked for."""
+    """Print where the smallest workload that breaks the same judge is, if it has been looked for."""
     if finding.minimal is not None:
         which = "this one" if finding.minimal == finding.id else f"postcrash explain {finding.minimal}"
         Console(soft_wrap=True).print(f"smallest workload that breaks {finding.checker}: {which}", highlight=False)

@@ -1,4 +1,4 @@
-"""`postcrash export ID OUT`: a recording as a log of dm-log-writes."""
+"""`postcrash export ID OUT`: write a recording as a log of dm-log-writes."""
 
 import errno
 import json
@@ -20,7 +20,7 @@ from postcrash.reports.store.records import is_recording_id
 
 @dataclass(frozen=True, slots=True)
 class LogExport:
-    """What was written, as `export_dm_log_writes` says."""
+    """What was written and what was lost, as `export_dm_log_writes` reports."""
 
     entries: int
     unfinished: int
@@ -34,10 +34,10 @@ class LogExport:
 @json_option
 @click.pass_obj
 def export_log(session: Session, recording: str, out: Path, json_file: str | None) -> int:
-    """Write the recording ID to the file OUT as a log of dm-log-writes, for replay-log and its like.
+    """Write the recording ID to the file OUT as a log of dm-log-writes, for replay-log and similar programs.
 
     \b
-    ID is that of a recording in the store, such as r-1a2b3c4d5e6f7a8b, or the path of a .pcr file. The log starts from
+    ID is a recording in the store, such as r-1a2b3c4d5e6f7a8b, or the path of a .pcr file. The log starts from
     the recording's base image. Marks tell where operations started and returned (`op 3 started: rename A B`).
 
     \b
@@ -104,17 +104,17 @@ def _imported_marks(metadata: Json, events: int) -> list[tuple[int, str]]:
             case {"event": int(event), "text": str(text)} if 0 <= event <= events:
                 marks.append((event, text))
             case _:
-                raise ValueError(f"the metadata has a mark that is none: {str(mark)[:80]}")
+                raise ValueError(f"the metadata has a broken mark: {str(mark)[:80]}")
     return marks
 
 
 def _lost(exported: LogExport) -> list[str]:
-    """What is in the recording and not in the log; one sentence each."""
+    """What the recording has and the log lacks, one sentence each."""
     lost = ["when each request was submitted: a write that was under way during a flush seems to have come after it"]
     if count := exported.unfinished:
         lost.append(f"{count} requests that were never completed, though a crash may keep them")
     if count := exported.fua_behind_flush:
-        lost.append(f"{count} FUA writes were stable before the flush behind which they stand")
+        lost.append(f"{count} FUA writes were stable before the flush that stands in front of them")
     if count := exported.overtaken:
         lost.append(
             f"the order of {count} writes: they completed after later ones over the same sectors, and come last"

@@ -1,4 +1,4 @@
-"""`postcrash hunt`: every bounded workload on one target, every crash state."""
+"""`postcrash hunt`: judge every crash state of every bounded workload on one target."""
 
 import re
 import time
@@ -43,14 +43,14 @@ from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, WorkloadSpace
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 RANDOM_RECOVERIES = 1000
-"""For one workload of a random hunt, unless --budget is given."""
+"""The budget for one workload of a random hunt, unless --budget is given."""
 ENOUGH = 200
-"""A workload that these many recoveries show to be violated is not explored further: a hunt goes on with the next."""
+"""If this many recoveries show that a workload is violated, the hunt goes on with the next workload."""
 ALL_SETUPS: Literal["all"] = "all"
 MINIMIZING_SECONDS = 60.0
-"""For making the workloads of all groups small, where no time was given; of a given time at most so much is kept."""
+"""The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
 MINIMIZING_SHARE = 1 / 4
-"""So much of a given time is kept for that."""
+"""This share of --time is kept for minimizing."""
 
 
 def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
@@ -70,24 +70,29 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
     type=click.Choice(list(GRAMMARS)),
     default="ace",
     show_default=True,
-    help="Which operations and files: ace has ACE's bounds, full more.",
+    help="Which operations and files: ace has ACE's bounds, full has more.",
 )
 @click.option(
     "--setup",
     "setup",
     type=click.Choice([*SETUPS, ALL_SETUPS]),
-    help=f"What the files that operations need have been through. {'; '.join(f'{n}: {t}' for n, t in SETUPS.items())}. "
-    "By default all with full, new with ace.",
+    help=f"The history of the files that operations need. {'; '.join(f'{n}: {t}' for n, t in SETUPS.items())}. "
+    "The default is all for grammar full and new for grammar ace.",
 )
 @click.option(
     "--random",
     "is_random",
     is_flag=True,
-    help="Workloads of 5 to 20 operations of grammar full, drawn from those that brought something new, "
-    "until --time or --workload-limit.",
+    help="Run workloads of 5 to 20 operations of grammar full, drawn from workloads that brought something new, "
+    "until --time or --workload-limit is reached.",
 )
 @click.option(
-    "--shard", callback=_shard, default="1/1", show_default=True, metavar="I/N", help="Every N-th workload from I on."
+    "--shard",
+    callback=_shard,
+    default="1/1",
+    show_default=True,
+    metavar="I/N",
+    help="Every N-th workload, beginning with the I-th.",
 )
 @click.option(
     "--workload-limit", type=click.IntRange(1), metavar="N", help="Only N workloads, drawn at random with --seed."
@@ -134,13 +139,13 @@ def hunt(
     json_file: str | None,
     promised: bool,
 ) -> int:
-    """Run every workload of so many operations and judge every crash state that each can leave.
+    """Run every workload of --ops operations and judge every crash state that each can leave.
 
     \b
-    Judged are all checkers: what was promised durable is there, nothing appears that never was, and so on; and what
-    fstests expects of such a file system, without --expect documents. Findings are grouped by their cause; each group
-    is shown with its smallest workload (docs/hunting.md). The first finding of each group is told at once. Interrupted,
-    or when its --time is over, the same command goes on where it was.
+    All checkers judge: what was promised durable is there, nothing appears that never was, and so on. Unless --expect
+    documents is given, a state must also be as fstests expects of such a file system. Findings are grouped by their
+    cause; each group is shown with its smallest workload (docs/hunting.md). The first finding of each group is shown at
+    once. After an interruption, or when --time is over, the same command goes on where it was.
 
     \b
     Examples:
@@ -224,7 +229,7 @@ def _random(
 
 
 def _for_random(how: Exploration) -> Exploration:
-    """Long workloads have many crash states: with less for each, more workloads are looked at."""
+    """A smaller default budget. Long workloads have many crash states; with less for each, more workloads are run."""
     is_given = click.get_current_context().get_parameter_source("budget") is ParameterSource.COMMANDLINE
     return how if is_given else replace(how, budget=replace(how.budget, recoveries=RANDOM_RECOVERIES, seconds=None))
 
@@ -234,7 +239,7 @@ def _kept_for_minimizing(seconds_max: float, minimize: bool) -> float:
 
 
 def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[Story]:
-    """The stories of groups, each made small as long as there is time and the user does not interrupt."""
+    """The stories of groups. Each group is minimized as long as there is time and the user does not interrupt."""
 
     def least(finding: Finding) -> MinimalFinding:
         if not hunted.interrupted:
@@ -250,7 +255,7 @@ def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, un
 
 
 def _plan(session: Session, target: Target, expected: Expectation, how: Exploration, kinds: frozenset[str]) -> Plan:
-    """What is done with each workload."""
+    """The plan for each workload."""
     judges = expected.judges(target, how.model)
     recoveries = recoveries_for(judges, target, how.recovery, kinds)
     session.require(target, recoveries)

@@ -1,4 +1,4 @@
-"""What a hunt came to, as text and as JSON."""
+"""The result of a hunt, as text and as JSON."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def _said(plan: Plan, checker: str) -> Statements:
 def to_json(
     selection: Selection | RandomSelection, plan: Plan, hunted: HuntResult, told: list[Story], seconds: float
 ) -> dict[str, object]:
-    """What `--json` gives; the hunt explored for so many seconds."""
+    """What `--json` gives. `seconds` is how long the hunt explored."""
     counts = hunted.counts
     return {
         "verdict": hunted.verdict.name.lower(),
@@ -90,7 +90,7 @@ def _selected(selection: Selection | RandomSelection) -> dict[str, object]:
 
 
 def _judges(plan: Plan) -> list[str]:
-    """The names of all who judge, in the order of the tables."""
+    """The names of all judges, in the order of the tables."""
     return [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
 
 
@@ -117,7 +117,7 @@ def print_hunted(
     told: list[Story],
     seconds: float,
 ) -> None:
-    """The groups, what was left out, and the verdict with the counts that it rests on."""
+    """Print the groups, what was left out, and the verdict with the counts that it rests on."""
     console = Console(soft_wrap=True, highlight=False)
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
@@ -155,7 +155,7 @@ def print_hunted(
 
 
 def _tested(plan: Plan, hunted: HuntResult) -> str:
-    """In how many workloads each judge's premise was true; what a judge passes without it says nothing."""
+    """For each judge, the number of workloads in which its premise was true. HOLDS without this says nothing."""
     counts = [(name, hunted.tested[name]) for name in _judges(plan)]
     never = ", ".join(name for name, count in counts if not count)
     some = ", ".join(f"{name} {count}" for name, count in counts if count)
@@ -163,7 +163,7 @@ def _tested(plan: Plan, hunted: HuntResult) -> str:
 
 
 def _asked(selection: Selection | RandomSelection, hunted: HuntResult) -> str:
-    """Which workloads were run, and which were not."""
+    """Which workloads were run, and which ones were left out."""
     if isinstance(selection, RandomSelection):
         lengths = f"{CALLS_MIN} to {CALLS_MAX} operations"
         drawn = f"grammar {selection.grammar.name}, set-up {', '.join(selection.grammar.setups)}, seed {selection.seed}"
@@ -179,7 +179,7 @@ def _asked(selection: Selection | RandomSelection, hunted: HuntResult) -> str:
     if hunted.same:
         parts.append(f"{hunted.same} are equal to another")
     if hunted.alike:
-        parts.append(f"{hunted.alike} equal to another but for names, left out (--no-symmetry runs them)")
+        parts.append(f"{hunted.alike} differ from another only in names and are left out (--no-symmetry runs them)")
     return "; ".join(parts)
 
 

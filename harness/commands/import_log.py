@@ -1,4 +1,4 @@
-"""`postcrash import LOG BASE`: a log of dm-log-writes as a recording in the store."""
+"""`postcrash import LOG BASE`: put a log of dm-log-writes into the store as a recording."""
 
 import hashlib
 import json
@@ -26,15 +26,15 @@ from postcrash.targets import image_id
 MODEL = "cache"
 _ZEROS = bytes(1 << 20)
 _COUNT_MAX = {"interval_pieces_max": 3_000_000, "interval_pieces": 20_000_000}
-"""Counting crash states takes some 150 bytes for each piece in the largest interval and 2 µs for each piece in any: so
-at most 0.5 GB, 256 MiB of mapped files aside, and 40 s."""
+"""Counting crash states takes some 150 bytes for each piece in the largest interval, and 2 µs for each piece in any
+interval. These limits keep it within 0.5 GB, apart from 256 MiB of mapped files, and 40 s."""
 _DIGITS_MAX = 4_000
 """Python writes integers of at most 4,300 digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """What a log holds, as `scan_dm_log_writes` says."""
+    """What a log holds, as `scan_dm_log_writes` reports."""
 
     log_sector_bytes: int
     entries: int
@@ -59,10 +59,9 @@ class LogSummary:
 def import_log(session: Session, log: Path, base: Path, json_file: str | None) -> int:
     """Import LOG, made by dm-log-writes over the disk image BASE, as a recording.
 
-    \b
-    LOG is what the kernel's log-writes target (as fstests uses it) or QEMU's blklogwrites wrote: a file or a block
-    device. BASE is a raw image of the disk as it was when the log began; it is copied into the store.
-    docs/dm-log-writes.md tells how to make both, and what such a log does not tell.
+    \b LOG is a file or a block device. The kernel's log-writes target (as fstests uses it) or QEMU's blklogwrites wrote
+    it. BASE is a raw image of the disk as it was when the log began. BASE is copied into the store.
+    docs/dm-log-writes.md tells how to make both, and what a log does not contain.
 
     \b
     Example:
@@ -100,7 +99,7 @@ def _disk_sectors(base: Path) -> int:
 def _keep(
     store: Store, log: Path, base: Path, disk_sectors: int, summary: LogSummary, lost: list[str]
 ) -> tuple[str, str]:
-    """Put recording and base image into the store, and give back their ids."""
+    """Put the recording and the base image into the store, and return their ids."""
     image, recording = store.scratch(), store.scratch()
     try:
         base_id = image_id(_copy(base, image))
@@ -127,9 +126,9 @@ def _keep(
 
 
 def _copy(source: Path, place: Path) -> str:
-    """Copy a disk image, its zeros as holes, and give back its SHA-256.
+    """Copy a disk image, with its zeros as holes, and return its SHA-256.
 
-    A copy, as the store's images must never change, and this one is the user's.
+    The image is copied because the store's images must never change, and this one is the user's.
     """
     digest = hashlib.sha256()
     with source.open("rb") as image, place.open("xb") as copy:
@@ -146,7 +145,7 @@ def _copy(source: Path, place: Path) -> str:
 
 
 def _lost(summary: LogSummary) -> list[str]:
-    """What the log does not tell, or tells wrongly; one sentence each."""
+    """What the log leaves out or gets wrong, one sentence each."""
     lost = [
         "no submission times: each request counts as submitted when the one before it was completed. A write that was "
         "under way during a flush or a FUA write may have survived without it: those crash states are missing",
@@ -187,14 +186,14 @@ def _to_json(summary: LogSummary) -> Json:
 
 
 def _count(store: Store, recording: str, base_id: str, summary: LogSummary) -> tuple[int, int] | None:
-    """Crash intervals, and crash states in all of them; None where counting takes too long or too much memory."""
+    """The numbers of crash intervals and of their crash states. None if counting takes too long or too much memory."""
     if any(getattr(summary, cost) > limit for cost, limit in _COUNT_MAX.items()):
         return None
     return count_states(Recording(store.recording_path(recording)), store.base_path(base_id), MODEL)
 
 
 def _counted_json(counted: tuple[int, int] | None) -> Json:
-    """`states` is decimal text, as it outgrows what JSON readers take; null where it has more than 4,000 digits."""
+    """`states` is decimal text, because it can be too large for JSON readers. Null if it has more than 4,000 digits."""
     if counted is None:
         return {"intervals": None, "states": None, "states_log10": None}
     found, states = counted

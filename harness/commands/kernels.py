@@ -1,4 +1,4 @@
-"""`postcrash kernels`: the kernels that guests can run."""
+"""`postcrash kernels`: list, fetch and add the kernels that guests can run."""
 
 from pathlib import Path
 
@@ -27,13 +27,15 @@ def kernels() -> None:
       postcrash kernels list --suite trixie-backports          what Debian has there
       postcrash kernels fetch --suite trixie                   its current kernel, for QEMU
       postcrash kernels fetch user-mode-linux --suite trixie   the same as user-mode Linux
-      postcrash kernels e2fsck --suite sid                     e2fsck as it is there, for a target of your own
+      postcrash kernels e2fsck --suite sid                     its e2fsck, for a target of your own
       postcrash kernels add arch/x86/boot/bzImage --modules out/lib/modules/6.16.0 --name mine
     """
 
 
 @kernels.command("list")
-@click.option("--suite", metavar="SUITE", help="Rather what a suite of Debian has (stable, trixie-backports, sid).")
+@click.option(
+    "--suite", metavar="SUITE", help="List instead what a suite of Debian has (stable, trixie-backports, sid)."
+)
 @json_option
 def list_kernels(suite: str | None, json_file: str | None) -> int:
     """List the kernels that were fetched or added."""
@@ -51,14 +53,12 @@ def list_kernels(suite: str | None, json_file: str | None) -> int:
 @kernels.command()
 @click.argument("package", default=IMAGE)
 @click.option("--suite", metavar="SUITE", default="stable", show_default=True, help="The suite of Debian to look in.")
-@click.option(
-    "--name", metavar="NAME", help="What to call it; by default its version, for user-mode Linux uml-VERSION."
-)
+@click.option("--name", metavar="NAME", help="Its name; by default its version, or uml-VERSION for user-mode Linux.")
 @json_option
 def fetch(package: str, suite: str, name: str | None, json_file: str | None) -> int:
     """Fetch the kernel of Debian's PACKAGE (linux-image-amd64). It is unpacked into the cache, not installed.
 
-    apt downloads it and verifies its signature, from the mirror that this machine uses.
+    apt downloads the package from the mirror that this machine uses, and verifies its signature.
     """
     with Suite(suite, cache_folder()).unpacked(package) as parts:
         return _add(parts, name, json_file)
@@ -67,9 +67,9 @@ def fetch(package: str, suite: str, name: str | None, json_file: str | None) -> 
 @kernels.command("e2fsck")
 @click.option("--suite", metavar="SUITE", default="stable", show_default=True, help="The suite of Debian to look in.")
 def fetch_program(suite: str) -> int:
-    """Fetch e2fsck of a suite of Debian with its libraries, and show the line of a target's file that names it.
+    """Fetch e2fsck of a suite of Debian with its libraries, and print the line that names it in a target's file.
 
-    It is unpacked into the cache, not installed (docs/repair.md).
+    The program is unpacked into the cache, not installed (docs/repair.md).
     """
     program = fetch_e2fsck(suite, cache_folder())
     click.echo(f'repair = ["{program}", "-p"]')
@@ -88,9 +88,7 @@ def fetch_program(suite: str) -> int:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Its .config, to see whether something is missing.",
 )
-@click.option(
-    "--name", metavar="NAME", help="What to call it; by default its version, for user-mode Linux uml-VERSION."
-)
+@click.option("--name", metavar="NAME", help="Its name; by default its version, or uml-VERSION for user-mode Linux.")
 @json_option
 def add(kernel: Path, modules: Path | None, config: Path | None, name: str | None, json_file: str | None) -> int:
     """Add your own KERNEL: a bzImage, or a user-mode Linux."""

@@ -1,4 +1,4 @@
-"""`postcrash minimize ID`: the smallest workload that still fails."""
+"""`postcrash minimize ID`: find the smallest workload that still breaks the judge."""
 
 from dataclasses import replace
 
@@ -28,9 +28,9 @@ from postcrash.reports.store.records import Finding
     type=click.IntRange(min=1),
     default=Budget().recoveries,
     show_default=True,
-    help="Budget for one workload; one that it leaves UNDECIDED does not count as failing.",
+    help="Budget for one workload. A workload that stays UNDECIDED does not count as failing.",
 )
-@click.option("--fresh", is_flag=True, help="Run again what the store has a result for.")
+@click.option("--fresh", is_flag=True, help="Run workloads again that have a result in the store.")
 @kernel_options
 @json_option
 @click.pass_obj
@@ -38,9 +38,9 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     """Look for the smallest workload that breaks the same judge as finding ID, on the same target and device model.
 
     \b
-    Operations are left out and made simpler as long as some crash state still breaks the judge; every workload on the
+    Operations are left out and made simpler as long as some crash state still breaks the judge. Every workload on the
     way is recorded, explored and confirmed like any other. The result is a finding of its own, which `explain` and
-    `repro` take. Interrupted, it goes on where it was.
+    `repro` take. After an interruption, the same command goes on where it was.
 
     \b
     Example:
@@ -90,7 +90,7 @@ def to_json(finding: Finding, found: MinimalFinding) -> dict[str, object]:
 
 
 def print_minimized(finding: Finding, found: MinimalFinding) -> None:
-    """The minimal workload, and what it breaks."""
+    """Print the minimal workload, and what it breaks."""
     console = Console(soft_wrap=True, highlight=False)
     before = len(parse_workload(finding.workload_text, finding.workload_name).without_tail().operations)
     after = len(found.workload.operations)

@@ -28,13 +28,16 @@ def json_option(command: _Command) -> _Command:
 
 def promised_option(command: _Command) -> _Command:
     """`--promised`."""
-    help_text = "Exit code 1 for broken promises only: what nobody promised does not count (docs/promises.md)."
+    help_text = "Exit code 1 only for broken promises; what nobody promised does not count (docs/promises.md)."
     return click.option("--promised", is_flag=True, help=help_text)(command)
 
 
 def one_disk_option(command: _Command) -> _Command:
     """`--one-disk`."""
-    help_text = "Only a disk that completes writes at once; else also one that holds them back, as --held alone does."
+    help_text = (
+        "Use only a disk that completes writes at once. By default a disk that holds them back is used too, like that "
+        "of --held."
+    )
     return click.option("--one-disk", is_flag=True, help=help_text)(command)
 
 
@@ -48,20 +51,20 @@ def expect_option(default: str) -> Callable[[_Command], _Command]:
         metavar="LEVEL",
         default=default,
         show_default=True,
-        help=f"What is held against the file system. {told} (docs/expectations.md).",
+        help=f"What the file system is expected to do. {told} (docs/expectations.md).",
     )
 
 
 def kinds_options(command: _Command) -> _Command:
-    """`--fsck` and `--use`, as the argument `kinds`: the kinds of recovery that are wanted, `walk` always."""
+    """`--fsck` and `--use`, as the argument `kinds`: the kinds of recovery that are wanted. `walk` is always one."""
 
     @wraps(command)
     def with_kinds(*args: object, fsck: bool, use: bool, **options: Any) -> Any:
         kinds = frozenset([WALK, *[FSCK] * fsck, *[USE] * use])
         return command(*args, kinds=kinds, **options)
 
-    use_help = "Change, delete and write after every recovery too; takes some four times as long."
-    fsck_help = "Run the file system's checker on every crash state too; takes far longer."
+    use_help = "Also change, delete and write files after every recovery. This takes some four times as long."
+    fsck_help = "Also run the file system's checker on every crash state. This takes far longer."
     with_use = click.option("--use", is_flag=True, help=use_help)(with_kinds)
     return click.option("--fsck", is_flag=True, help=fsck_help)(with_use)
 
@@ -75,7 +78,7 @@ def kernel_options(command: _Command) -> _Command:
             is_flag=True,
             expose_value=False,
             callback=_keep,
-            help="QEMU without KVM: the guest's clock jumps ahead while it is idle, so that sleeping costs nothing.",
+            help="Use QEMU without KVM. The guest's clock jumps ahead while it is idle, so sleeping costs nothing.",
         ),
         click.option(
             "--engine",
@@ -84,7 +87,7 @@ def kernel_options(command: _Command) -> _Command:
             show_default=True,
             expose_value=False,
             callback=_keep,
-            help="What runs the kernel: auto is QEMU for a kernel image, else user-mode Linux.",
+            help="What runs the kernel: auto is QEMU for a kernel image and user-mode Linux otherwise.",
         ),
         click.option(
             "--kernel",
@@ -139,7 +142,7 @@ def _recovery_option(command: _Command) -> _Command:
 
 def time_option(command: _Command) -> _Command:
     """`--time`, as the argument `seconds_max`."""
-    help_text = "End within this time, minimizing included; the same command goes on: 90s, 10m, 1h."
+    help_text = "End within this time, minimizing included: 90s, 10m, 1h. The same command then goes on."
     return click.option("--time", "seconds_max", callback=_seconds, metavar="TIME", help=help_text)(command)
 
 
@@ -156,7 +159,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 def exploration_options(command: _Command) -> _Command:
-    """Those that make up an `Exploration`, given to the command as `how`, and `--guests` and `--fresh`."""
+    """The options that make up an `Exploration`, as the argument `how`; also `--guests` and `--fresh`."""
     options = (
         click.option(
             "--held",
@@ -169,16 +172,16 @@ def exploration_options(command: _Command) -> _Command:
             type=click.Choice(RECORDERS),
             default=AUTO,
             show_default=True,
-            help="What sees the requests: auto is dm-log-writes where the kernel has it (docs/recorders.md).",
+            help="What sees the requests: auto is dm-log-writes if the kernel has it (docs/recorders.md).",
         ),
         click.option(
             "--depth",
             type=click.IntRange(1, 2),
             default=1,
             show_default=True,
-            help="2: also every crash within the recovery of each crash state (docs/crash-in-recovery.md).",
+            help="2 also explores every crash within the recovery of each crash state (docs/crash-in-recovery.md).",
         ),
-        click.option("--fresh", is_flag=True, help="Run again what the store has a result for."),
+        click.option("--fresh", is_flag=True, help="Run workloads again that have a result in the store."),
         click.option(
             "--seed",
             type=click.IntRange(0, 2**64 - 1),
@@ -191,13 +194,13 @@ def exploration_options(command: _Command) -> _Command:
             "--samples",
             type=click.IntRange(0, 1_000_000),
             metavar="N",
-            help="Of each crash interval, look at N random states only; with --bound, besides those within it.",
+            help="Explore only N random states of each crash interval; with --bound, N besides those within it.",
         ),
         click.option(
             "--bound",
             type=click.IntRange(0, 1_000_000),
             metavar="K",
-            help="Look only at states within K deviations of everything kept or of nothing kept.",
+            help="Explore only states within K deviations of everything kept or of nothing kept.",
         ),
         click.option(
             "--budget",
@@ -205,9 +208,9 @@ def exploration_options(command: _Command) -> _Command:
             metavar="TIME|RECOVERIES",
             default="20000,10m",
             show_default=True,
-            help="For one workload on one target: 30s, 10m, 1h, 5000 or 5000,10m. What it leaves out is UNDECIDED.",
+            help="The most for a workload on a target: 30s, 10m, 1h, 5000 or 5000,10m. What is left out is UNDECIDED.",
         ),
-        click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; one a CPU by default."),
+        click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; by default one per CPU."),
         click.option(
             "--model",
             metavar="MODEL",

@@ -1,4 +1,4 @@
-"""`postcrash report ID`: a finding as a mail to the file system's developers, with a script that shows it."""
+"""`postcrash report ID`: write a finding as a mail to the file system's developers, with a script that shows it."""
 
 import click
 
@@ -33,7 +33,7 @@ from postcrash.targets import Target
 @click.option("--minimize", is_flag=True, help="First look for the smallest workload, as `minimize` does.")
 @click.option("--try", "is_tried", is_flag=True, help="Run the script in guests and say what it showed.")
 @click.option(
-    "--times", type=click.IntRange(1, 100), default=3, show_default=True, help="With --try: run it so many times."
+    "--times", type=click.IntRange(1, 100), default=3, show_default=True, help="With --try: run it this many times."
 )
 @kernel_options
 @click.pass_obj
@@ -44,8 +44,8 @@ def report(
 
     \b
     If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
-    dm-log-writes. With --try every form that it can have is run in a guest (--kernel), simplest first, until one
-    shows the violation; without, the report says that it has not been run.
+    dm-log-writes. With --try, every form of the script is run in a guest (--kernel), simplest first, until one shows
+    the violation. Without --try, the report says that the script has not been run.
 
     \b
     Example:
@@ -76,7 +76,7 @@ def report(
 
 
 def _reproducer(session: Session, finding: Finding, target: Target, times: int) -> tuple[str, str]:
-    """The script, empty if there can be none, and what is known of it; `times` 0: it is not run."""
+    """The script, or an empty text if there can be none, and what is known of it. With `times` 0 it is not run."""
     try:
         scripts = _scripts(session, finding, target)
     except NoCommandError as error:

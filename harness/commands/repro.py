@@ -1,4 +1,4 @@
-"""`postcrash repro ID`: run one crash state again."""
+"""`postcrash repro ID`: recover one crash state again."""
 
 import tempfile
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ from postcrash.targets import RecoveryKind
 
 @click.command()
 @click.argument("id")
-@click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it so many times.")
+@click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it this many times.")
 @kernel_options
 @json_option
 @click.pass_obj
 def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     """Recover the crash state of finding ID again and say whether it still fails.
 
-    A finding of guests that were lost while they ran the workload has no crash state: its workload is run again.
+    If guests were lost while they ran the workload, the finding has no crash state. Then its workload is run again.
 
     \b
-    ID is printed by `check` and `characterize`, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if
-    it never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
+    `check` and `characterize` print the ID, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if it
+    never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
     judged.
     """
     finding = session.store.finding(id)
@@ -68,7 +68,7 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
 
 
 def _other(finding: Finding, label: str) -> str:
-    """The guest on which it was found, where that is not the one here."""
+    """The guest on which the finding was made, if it is not the one here."""
     same_name = "another build of it, or with other modules or programs"
     return same_name if finding.kernel == label else finding.kernel
 
@@ -80,7 +80,7 @@ def _settings(session: Session, finding: Finding) -> MachineSettings:
 
 
 def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[Verdict, str]:
-    """VIOLATED if two guests in a row are lost over the finding's workload, as they were."""
+    """VIOLATED if two guests in a row are lost while they run the finding's workload, as before."""
     how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
     mount = session.target(finding.target).mount_wire()
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
@@ -96,7 +96,7 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
 
 @contextmanager
 def _judge(session: Session, machine: Machine, under: Source | None, finding: Finding) -> Iterator[Judge | None]:
-    """Who objected; None where the guest was lost."""
+    """The judge that objected. None if the guest was lost."""
     if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
         yield judge_again(machine, under, finding)
         return

@@ -1,4 +1,4 @@
-"""`postcrash trace` and `postcrash import-strace`: what a program does to a folder, as a workload."""
+"""`postcrash trace` and `postcrash import-strace`: write what a program does to a folder as a workload."""
 
 import os
 import sys
@@ -28,12 +28,12 @@ from postcrash.recorders.strace import (
 from postcrash.reports.store.plain import Json
 
 SHOWN_MAX = 50
-"""Lines about what is not mapped, on the terminal and in the workload's file; --json has all."""
+"""The most lines about calls that are not mapped, on the terminal and in the workload's file. --json has all."""
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     folder = click.Path(file_okay=False, path_type=Path)
-    root = click.option("--root", required=True, type=folder, metavar="DIR", help="The folder that is looked at.")
+    root = click.option("--root", required=True, type=folder, metavar="DIR", help="The folder that is watched.")
     out_path = click.Path(dir_okay=False, path_type=Path)
     out = click.option(
         "-o", "--out", required=True, type=out_path, metavar="FILE", help="The workload to write (.ops)."
@@ -44,15 +44,15 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(context_settings={"allow_interspersed_args": False})
 @_options
 @click.option(
-    "--keep", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Keep strace's output there."
+    "--keep", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Keep strace's output in FILE."
 )
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, program: Sequence[str]) -> int:
     """Run PROGRAM under strace and write what it does to a folder as a workload.
 
     \b
-    What stands in the folder before becomes the set-up. PROGRAM runs on this machine, in the current directory, and
-    really changes the folder. Whatever the workload cannot say is listed (docs/strace.md).
+    The contents of the folder before the run become the set-up. PROGRAM runs on this machine, in the current directory,
+    and really changes the folder. Whatever the workload cannot express is listed (docs/strace.md).
 
     \b
     Example:
@@ -82,14 +82,14 @@ def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, progr
     "--before",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="A folder with what stood in --root before the program ran; nothing without it.",
+    help="A copy of --root as it was before the program ran. Without this option, --root was empty.",
 )
 def import_strace_output(file: Path, root: Path, out: Path, json_file: str | None, before: Path | None) -> int:
     """Write the system calls in TRACE, made by strace, as a workload.
 
     \b
     Only calls that concern --root, the folder's path as the program saw it, are mapped. Whatever the workload cannot
-    say is listed (docs/strace.md).
+    express is listed (docs/strace.md).
 
     \b
     Example:
@@ -138,7 +138,7 @@ def _finish(imported: ImportedTrace, root: Path, out: Path, json_file: str | Non
 
 
 def _differs(imported: ImportedTrace) -> list[str]:
-    """How the workload differs from the program, whatever it did; one sentence each."""
+    """How the workload differs from any program, one sentence each."""
     sentences = [
         "differs: bytes are the guest's own, so that each one found names its write",
         "differs: each operation opens the file anew and closes it; ext4, for one, writes a truncated file back at the "
@@ -160,7 +160,7 @@ def _shown(not_mapped: Sequence[NotMapped]) -> list[str]:
 
 
 def _to_json(imported: ImportedTrace, differs: list[str]) -> Json:
-    """`written` is how many bytes the trace has of a write; null where it has not all, or nothing was written."""
+    """`written` is the number of a write's bytes in the trace. Null if the trace lacks some, or nothing was written."""
     pairs = zip(imported.workload.ops, imported.sources, strict=True)
     return {
         "setup": [str(operation) for operation in imported.workload.setup],

@@ -152,7 +152,7 @@ def test_export_refuses_in_one_line(folder: Path) -> None:
         ("absent", "out", 4, "absent: No such file or directory"),
         ("r-0123", "out", 4, "r-0123: No such file or directory"),
         ("base", "out", 4, "base: not a recording"),
-        ("marks.pcr", "out", 4, "the metadata has a mark that is none: {'event': 9, 'text': 1}"),
+        ("marks.pcr", "out", 4, "the metadata has a broken mark: {'event': 9, 'text': 1}"),
         ("good.pcr", ".", 4, ".: it is there already and is not a file"),
         ("good.pcr", "no/such/folder", 3, "cannot write no/such/folder: No such file or directory"),
     ]:
