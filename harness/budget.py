@@ -1,4 +1,4 @@
-"""Budgets: what an exploration may cost, and how much of a space that is too large it looks at."""
+"""Budgets: what an exploration may cost, and which part it explores of a space that is too large."""
 
 import re
 from dataclasses import dataclass, replace
@@ -10,17 +10,17 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 class BudgetError(ValueError):
-    """A text that is no budget."""
+    """A text is no budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one exploration may cost and look at. What is None has no limit of its own.
+    """What one exploration may cost and explore. A field that is None sets no limit.
 
-    recoveries  at most so many
-    seconds     at most about so long
-    bound       only states that deviate in at most so many components from everything kept or from nothing kept
-    samples     only so many random states, besides those within the bound
+    recoveries  the most recoveries
+    seconds     the most seconds, approximately
+    bound       explore only states that deviate in at most this many components from everything kept or nothing kept
+    samples     explore only this many random states, besides those within the bound
     """
 
     recoveries: int | None = 20_000
@@ -32,7 +32,7 @@ class Budget:
     def parse(cls, text: str) -> Self:
         """The budget that is written `5000` (recoveries), `30s`, `10m`, `1h`, or one of each as `5000,10m`.
 
-        What is not named is not limited. Raises BudgetError.
+        A part that is not named is not limited. Raises BudgetError.
         """
         recoveries: int | None = None
         seconds: float | None = None
@@ -49,7 +49,7 @@ class Budget:
         return cls(recoveries, seconds)
 
     def share(self, recoveries: int, seconds: float, parts: int) -> "Budget":
-        """One of `parts` equal shares of what is left when `recoveries` were run or remembered in `seconds`."""
+        """One of `parts` equal shares of the rest, after `recoveries` were run or remembered in `seconds`."""
         return replace(
             self,
             recoveries=None if self.recoveries is None else -(-max(self.recoveries - recoveries, 0) // parts),

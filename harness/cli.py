@@ -36,7 +36,7 @@ from postcrash.reports.store.store import NotInStoreError, StoreError
 
 
 class _Commands(click.Group):
-    """Commands whose errors leave the guest's console in a file of the store: it is long."""
+    """Commands that put the guest's console into a file of the store after an error, because it is long."""
 
     def invoke(self, context: click.Context) -> object:
         try:
@@ -90,21 +90,21 @@ for command in (report, trace, import_strace_output, import_log, export_log):
 
 
 def main() -> NoReturn:
-    """Run the command line; every expected failure is one line and an exit code."""
+    """Run the command line. Every expected failure prints one line and has an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # Counts of crash states are exact: n blocks in flight make 2 ** n, whatever n is.
+    # Counts of crash states are exact: n pieces in flight make 2 ** n, however large n is.
     sys.set_int_max_str_digits(0)
     sys.exit(_run())
 
 
 def _run() -> int:
-    """What a failure of our own exits with is never a verdict: Python's 1 for what nobody caught would say VIOLATED."""
+    """Run the command. A failure of our own must not exit with a verdict: Python's 1 would say VIOLATED."""
     try:
         code = int(cli.main(standalone_mode=False) or ExitCode.HOLDS)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except SystemExit:  # click's answer to a pipe that nobody reads any more
+    except SystemExit:  # click raises this for a pipe that nobody reads any more
         return _unwritten("the pipe is closed")
     except click.exceptions.Exit as asked:
         return asked.exit_code
@@ -121,7 +121,7 @@ def _run() -> int:
         say(str(error))
         return ExitCode.USAGE if isinstance(error, NotInStoreError) else ExitCode.INFRASTRUCTURE
     except Exception as error:
-        if isinstance(error, OSError) and error.filename is None:  # of no file: of standard output
+        if isinstance(error, OSError) and error.filename is None:  # no file, so it is about standard output
             return _unwritten(error.strerror or str(error))
         traceback.print_exc()
         say(f"a defect of postcrash itself: {error!r}")
@@ -129,7 +129,7 @@ def _run() -> int:
 
 
 def _unwritten(reason: str) -> ExitCode:
-    """Results could not be written. What is still buffered goes nowhere, so that Python does not try once more."""
+    """Say that results could not be written. Buffered output is dropped, so that Python does not try to write it."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
     say(f"not all results could be written: {reason}")

@@ -1,4 +1,4 @@
-"""What ends a command early, with the exit code that says so."""
+"""Errors that end a command early, each with its exit code."""
 
 from dataclasses import dataclass
 from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
@@ -9,14 +9,14 @@ from postcrash.reports.consoles import Casualty
 
 
 class HarnessError(Exception):
-    """One clear sentence for the user; `exit_code` is the process's."""
+    """An error with one clear sentence for the user. `exit_code` is the exit code of the process."""
 
     exit_code = ExitCode.INFRASTRUCTURE
 
     def __init__(self, message: str, evidence: str = "") -> None:
         super().__init__(message)
         self.evidence = evidence
-        """What a developer wants to see besides: the end of a guest's console, say."""
+        """What a developer also wants to see, for example the end of a guest's console."""
 
 
 class InfrastructureError(HarnessError):
@@ -28,15 +28,15 @@ class BootError(InfrastructureError):
 
 
 class RecordersDisagreeError(InfrastructureError):
-    """What two recorders saw of a workload cannot be of one run, however often it is run."""
+    """Two recorders do not agree on a run of a workload, however often it is run."""
 
 
 class CrashDiskEndedError(InfrastructureError):
-    """A machine's crash disk has ended though nobody asked it to. Its guest has ended with it."""
+    """A machine's crash disk has ended although nobody asked it to end. Its guest has ended with it."""
 
 
 class GuestLostError(InfrastructureError):
-    """Two guests were lost over the same, one after the other."""
+    """Two guests were lost one after the other, while they did the same thing."""
 
     def __init__(self, lost: "LostAtWork") -> None:
         super().__init__(lost.what, lost.console)
@@ -45,11 +45,12 @@ class GuestLostError(InfrastructureError):
 
 @dataclass(frozen=True, slots=True)
 class LostAtWork(Message):
-    """How a guest was lost, but for guests lost over crash states that are explored.
+    """How a guest was lost. Guests that are lost while crash states are explored are not among these.
 
-    during   "run" of a workload, "trust": recovery of the base image, "recovery" of a crash state that is recorded
-    what     as in `Casualty`, and so console and stacks
-    started  operations (set-up included) that had been started, and returned: those that had returned
+    during    "run": of a workload; "trust": recovery of the base image; "recovery": of a crash state that is recorded
+    what      as in `Casualty`; console and stacks too
+    started   the number of operations (set-up included) that had started
+    returned  the number of these that had returned
     """
 
     during: str
@@ -61,12 +62,12 @@ class LostAtWork(Message):
 
     @property
     def casualty(self) -> Casualty:
-        """Without what it did."""
+        """The casualty, without what the guest did."""
         return Casualty(self.what, self.console, self.stacks)
 
 
 class UsageError(HarnessError):
-    """The user can mend it: an unknown name, a broken file."""
+    """An error that the user can mend: an unknown name, a broken file."""
 
     exit_code = ExitCode.USAGE
 
@@ -82,11 +83,11 @@ class OperationFailedError(UsageError):
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the kernel answered as it does where a file system lacks an operation."""
+        """Whether the kernel gave one of its answers for an operation that the file system lacks."""
         return self.errno in (EPERM, EINVAL, ENOSYS, EOPNOTSUPP)
 
 
 class NothingSelectedError(HarnessError):
-    """What was asked for selects nothing."""
+    """The options of a command select nothing."""
 
     exit_code = ExitCode.NOTHING_SELECTED

@@ -1,4 +1,4 @@
-"""A plan whose workload is still to be put in: the same for every workload of a hunt, a corpus or a comparison."""
+"""A plan without its workload. It is the same for every workload of a hunt, a corpus or a comparison."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,9 +19,9 @@ def outline(
     how: Exploration,
     kernel: Kernel | None = None,
 ) -> Plan:
-    """What is done with each workload, on `kernel` or the session's; here it has the smallest that there is.
+    """The plan for each workload, on `kernel` or the session's kernel. The smallest workload stands in for them.
 
-    Of the judges, those who want one of the recoveries judge.
+    Only judges that want one of the recoveries are taken.
     """
     kernel = kernel or session.kernel
     return Plan(

@@ -1,6 +1,6 @@
-"""Where results are written: files whole or absent, devices and pipes as they are, `-` for standard output.
+"""Write results: `-` is standard output, a file is written whole or not at all, devices and pipes are not replaced.
 
-Also what is told the user beside the results, and how counts are written.
+Also messages to the user besides the results, and how counts are written.
 """
 
 import json
@@ -18,17 +18,17 @@ _DIGITS_MAX = 40
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no result: a line on standard error."""
+    """Print a line for the user that is no result, to standard error."""
     Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)
 
 
 def count_text(count: int) -> str:
-    """A number of crash states for people: exact up to 40 digits, then as a power of ten."""
+    """A number of crash states for people: exact up to 40 digits, and a power of ten beyond."""
     return str(count) if count < 10**_DIGITS_MAX else f"about 10^{math.log10(count):.0f}"
 
 
 def write_json(place: str | None, obj: object) -> None:
-    """Write `obj` as JSON to the file `place`, to standard output for `-`, nowhere for None."""
+    """Write `obj` as JSON to the file `place`. `-` is standard output; for None nothing is written."""
     if place is not None:
         write_text(place, json.dumps(obj, indent=2, ensure_ascii=False) + "\n")
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal; nothing elsewhere."""
+"""Show progress on a terminal. Nothing is shown elsewhere."""
 
 import time
 from types import TracebackType
@@ -18,7 +18,7 @@ class TerminalProgress:
     """A bar of workloads and a count of recoveries, on standard error."""
 
     def __init__(self, workloads: int | None, *, rates: bool = False) -> None:
-        """`workloads`: how many there will be, if that is known. `rates`: show how many there are a second."""
+        """`workloads`: how many there will be, or None if that is not known. `rates`: show numbers per second."""
         console = Console(stderr=True)
         self._recoveries, self._finished, self._rates = 0, 0, rates
         self._started = time.monotonic()

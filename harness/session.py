@@ -46,14 +46,14 @@ JUDGE_NAMES = (
     *(prop.name for prop in PROPERTIES),
     *(CASUALTY_JUDGE, recovery.NAME),
 )
-"""What rulings and findings can be about."""
+"""The names of all judges that rulings and findings can have."""
 
 
 @dataclass
 class Session:
     """One run of a command. Everything is made when it is first asked for.
 
-    `engine`, `kernel_name` and `virtual_time` are those of the command line.
+    `engine`, `kernel_name` and `virtual_time` come from the command line.
     """
 
     store_folder: Path
@@ -63,11 +63,11 @@ class Session:
     _own: list[Target] = field(default_factory=list)
     """Targets that are not in the catalogue."""
     _without_log_writes: set[str] = field(default_factory=set)
-    """Kernels of which that has been said."""
+    """Kernels for which the user has been told that they have no dm-log-writes."""
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The guest kernel. QEMU's, where none was asked for and user-mode Linux does not boot on this machine."""
+        """The guest's kernel. If none was asked for and user-mode Linux does not boot here, it is QEMU's."""
         kernel = choose_kernel(self.engine, self.kernel_name, cache_folder())
         if self.engine == "auto" and self.kernel_name is None and isinstance(kernel.engine, Uml):
             kernel = self._that_boots(kernel)
@@ -95,7 +95,7 @@ class Session:
         return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
 
     def guest(self, kernel: Kernel | None = None) -> str:
-        """The digest of guests with `kernel` or the session's: what results and findings are told apart by."""
+        """The digest of guests with `kernel` or the session's kernel. It tells results and findings apart."""
         kernel = kernel or self.kernel
         return guest_digest(kernel, self.root_of(kernel))
 
@@ -104,7 +104,7 @@ class Session:
 
     @cached_property
     def store(self) -> Store:
-        """Where results go."""
+        """The store for results."""
         try:
             return Store(self.store_folder)
         except StoreError as error:
@@ -116,9 +116,9 @@ class Session:
         return self._settings(self.kernel)
 
     def crew(self, guests: int | None, kernel: Kernel | None = None) -> Crew:
-        """`guests` machines, by default one for each CPU that this process may use, with `kernel` or the session's.
+        """`guests` machines with `kernel` or the session's. The default is one for each CPU that this process may use.
 
-        Says so where the kernel has no dm-log-writes.
+        If the kernel has no dm-log-writes, the user is told so.
         """
         kernel = kernel or self.kernel
         settings = self._settings(kernel)
@@ -129,7 +129,7 @@ class Session:
         return Crew(settings, guests or len(os.sched_getaffinity(0)))
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:
-        """The kernels that `name` stands for, best first; None is what there is without a name."""
+        """The kernels that `name` stands for, best first. None stands for the kernel that is used without a name."""
         if name is None:
             yield self.kernel
             return
@@ -149,7 +149,7 @@ class Session:
         return target
 
     def base(self, target: Target, kernel: Kernel | None = None) -> BaseImage:
-        """The target's base image; if it is to be aged, by `kernel` or the session's."""
+        """The target's base image. If it is to be aged, `kernel` or the session's kernel does this."""
         try:
             folder = cache_folder() / "bases"
             fresh = base_image(target, folder)
@@ -161,7 +161,7 @@ class Session:
             raise InfrastructureError(str(error)) from error
 
     def require(self, target: Target, recoveries: Sequence[RecoveryKind]) -> None:
-        """The guest's kernel must have the target's file system, and the guest the programs that recoveries take."""
+        """Raise an error unless the guest's kernel has the file system and the guest has the recoveries' programs."""
         if not has_file_system(self.kernel, target.fstype):
             raise UsageError(
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
@@ -170,7 +170,7 @@ class Session:
         self.require_programs(target, self.kernel, recoveries)
 
     def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[RecoveryKind]) -> None:
-        """Guests with `kernel` must have the programs that the target's recoveries take."""
+        """Raise an error unless guests with `kernel` have the programs that the target's recoveries need."""
         run = [command for recover in recoveries for command in (recover.repair, recover.fsck)]
         for program in dict.fromkeys(command[0] for command in (target.helper, *run) if command):
             if not has_program(self.root_of(kernel), program):

@@ -1,4 +1,4 @@
-"""JSON of the crash disk and of the store as dataclasses, checked as it is read."""
+"""Read the JSON of the crash disk and of the store into dataclasses, and check it."""
 
 from functools import cache
 from typing import Self
@@ -9,18 +9,18 @@ from postcrash.reports.store.plain import shown
 
 
 class WireError(ValueError):
-    """JSON is not what was written; the text names the class, the field, and the offending value."""
+    """JSON does not have the expected form. The text names the class, the field, and the offending value."""
 
 
 class Message:
-    """Begins frozen dataclasses whose fields are those of a JSON object."""
+    """The base of frozen dataclasses whose fields are the fields of a JSON object."""
 
     __slots__ = ()
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     @classmethod
     def from_wire(cls, wire: object) -> Self:
-        """What decoded JSON stands for. Raises `WireError`."""
+        """The message that decoded JSON stands for. Raises `WireError`."""
         try:
             return cls._reader().validate_python(wire)
         except ValidationError as error:

@@ -1,1 +1,1 @@
-"""What is held against a file system: documents, practice, a contract, another kernel or target."""
+"""What a file system is expected to do, by documents, practice, a contract, or another kernel or target."""

@@ -1,7 +1,7 @@
-"""What was measured on a kernel that somebody trusts: the properties that held, for hunts on other kernels.
+"""Contracts: the properties that held on a kernel that somebody trusts, for hunts on other kernels.
 
-A contract is JSON, so that it can be kept beside the code that it is about, and read in a review. It names each
-property with what its verdict rests on.
+A contract is JSON, so that it can be kept beside the code that it is about, and read in a review. For each property, it
+says what the verdict rests on.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from postcrash.reports.store.records import Cell
 
 
 class HeldProperty(pydantic.BaseModel):
-    """What the verdict of one property covers; `states` is decimal text, as it outgrows what JSON readers take."""
+    """What the verdict of one property covers. `states` is decimal text, as it can be too large for JSON."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
     states: str
@@ -26,7 +26,7 @@ class HeldProperty(pydantic.BaseModel):
 
 
 class Contract(pydantic.BaseModel):
-    """The properties that held of each target on `kernel`, on drives of the device `model`."""
+    """The properties that held for each target on `kernel`, on drives of the device `model`."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
     format: Literal["postcrash contract 1"] = "postcrash contract 1"
@@ -36,7 +36,7 @@ class Contract(pydantic.BaseModel):
 
     @staticmethod
     def of(cells: Iterable[Cell], kernel: str, model: str) -> "Contract":
-        """That of a table's cells: a property that was not decided, or violated, is no part of it."""
+        """The contract of a table's cells. Properties that were undecided or violated are not part of it."""
         held: dict[str, dict[str, HeldProperty]] = {}
         for cell in cells:
             if cell.verdict is Verdict.HOLDS:
@@ -46,7 +46,7 @@ class Contract(pydantic.BaseModel):
 
     @staticmethod
     def load(file: str) -> "Contract":
-        """That in `file`. Raises UsageError with the place of what is wrong."""
+        """The contract in `file`. Raises UsageError with the place of the error."""
         try:
             return Contract.model_validate_json(Path(file).read_bytes())
         except OSError as error:
@@ -55,11 +55,11 @@ class Contract(pydantic.BaseModel):
             raise UsageError(f"{file} is no contract of `characterize --contract`: {first_objection(error)}") from error
 
     def to_text(self) -> str:
-        """As a file has it."""
+        """The contract as the text of a file."""
         return self.model_dump_json(indent=2) + "\n"
 
     def of_target(self, target: str, model: str, file: str) -> dict[str, HeldProperty]:
-        """What held of the target. Raises UsageError if the contract says nothing of it."""
+        """The properties that held for the target. Raises UsageError if the contract says nothing about the target."""
         if model != self.model:
             raise UsageError(f"{file} is about device model {self.model}, not {model}")
         if not self.held.get(target):

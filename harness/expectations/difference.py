@@ -1,7 +1,7 @@
-"""What one kernel shows after a crash and another one cannot: the same workload on both, outcome by outcome.
+"""Compare two kernels: run one workload on both, and find outcomes of one kernel that the other never shows.
 
 No specification is needed. An outcome is what a recovery shows: every name, type, mode, size, link, attribute and byte.
-Where a recovery left contents open, each of their versions is compared. The kernel's log is left to other judges.
+If a recovery left contents open, each of their versions is compared. Other judges look at the kernel's log.
 """
 
 import tempfile
@@ -27,16 +27,16 @@ from postcrash.targets import RecoveryKind
 PREFIX = "same-as:"
 """Begins the names of these judges, before what they compare with."""
 RUNS_MAX = 3
-"""What the other kernel has not shown counts after so many runs of the workload: recordings may vary."""
+"""An outcome counts as never shown after this many runs of the workload, because recordings may vary."""
 _PATHS_SHOWN = 3
 
 _Nature = tuple[object, ...]
 Natures = tuple[int, tuple[_Nature, ...], bool]
-"""The errno of the mount, what each name is, and whether an fsck was run before."""
+"""The errno of the mount, what each name is, and whether an fsck was run before the mount."""
 
 
 def natures(observation: Observation) -> Natures:
-    """All of an observation but the bytes of files. Inodes are told by the first of their names."""
+    """All of an observation except the bytes of files. An inode is identified by the first of its names."""
     tree = observation.tree
     firsts: dict[int, str] = {}
     for path in tree:
@@ -51,26 +51,26 @@ def _nature(entry: Entry, first_name: str) -> _Nature:
 
 
 class ReferenceOutcomes:
-    """What a kernel has shown of one workload, by instant; `unknown` says why that may not be all."""
+    """The outcomes of one workload that a kernel has shown, by instant. `unknown` says why some may be missing."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int], dict[Natures, list[Observation]]] = defaultdict(lambda: defaultdict(list))
         self.unknown = ""
 
     def add(self, history: History, observation: Observation) -> None:
-        """One more outcome."""
+        """Add an outcome."""
         self._seen[history.started, history.returned][natures(observation)].append(observation)
 
     def has(self, history: History, observation: Observation) -> bool:
-        """Whether it has shown the outcome, in each version of what is left open that the question is asked about."""
+        """Whether the kernel has shown the outcome, with the versions of open contents that are asked about."""
         alike = self._seen[history.started, history.returned].get(natures(observation), ())
         return any(is_version_of(observation.tree, known.tree) for known in alike)
 
     def differences(self, history: History, observation: Observation) -> list[str]:
-        """In words: what the outcome has that the nearest one has not."""
+        """In words: how the outcome differs from the nearest one that the kernel has shown."""
         mine, seen = natures(observation), self._seen[history.started, history.returned]
         if not seen:
-            return ["there is no such instant"]
+            return ["it has no such instant"]
         nearest = min(seen, key=lambda theirs: (len(set(mine[1]) ^ set(theirs[1])), repr(theirs)))
         if mine[0] != nearest[0]:
             return [f"mounting fails with errno {mine[0]}" if mine[0] else "it mounts"]
@@ -132,7 +132,7 @@ class Reference:
 
 @dataclass(eq=False)
 class DifferenceJudge:
-    """Objects to what the reference cannot show. Use it in a `with` statement: it has guests of its own."""
+    """Objects to outcomes that the reference never shows. Use it in a `with` statement: it has guests of its own."""
 
     reference: Reference
     _own: threading.local = field(default_factory=threading.local)
@@ -154,7 +154,7 @@ class DifferenceJudge:
 
     @property
     def version(self) -> str:
-        """See `Judge`: the guest that it compares with."""
+        """See `Judge`: the guest, target and base image that it compares with."""
         plan = self.reference.plan
         return f"{plan.guest} {plan.target.digest()} {plan.base.id}"
 
@@ -176,7 +176,7 @@ class DifferenceJudge:
         return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
 
     def _runs(self, workload: Workload) -> Iterator[ReferenceOutcomes]:
-        """What the reference has shown, after one run more each time; those of the last workload are remembered."""
+        """The reference's outcomes, after one more run each time. The outcomes of the last workload are remembered."""
         if getattr(self._own, "workload", None) != workload:
             self._own.workload, self._own.shown, self._own.runs = workload, ReferenceOutcomes(), 0
         if self._own.runs:
@@ -204,7 +204,7 @@ class DifferenceJudge:
                 shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
 
     def _machine(self) -> Machine:
-        """That of this thread."""
+        """The machine of this thread."""
         if not hasattr(self._own, "machine"):
             machine = Machine(settings_for_recorders(self.reference.settings, [self.reference.plan.how.recorder]))
             with self._lock:

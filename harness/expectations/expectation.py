@@ -1,4 +1,4 @@
-"""What is held against a file system: the levels of `--expect`."""
+"""What a file system is expected to do: the levels of `--expect`."""
 
 from dataclasses import dataclass
 
@@ -14,24 +14,24 @@ from postcrash.properties.promises import practice_of, said_of, standing_text
 from postcrash.targets import Target
 
 _BY_OPEN_FLAGS = frozenset({"D-osync-data", "D-odsync-data"})
-"""Properties of calls that are durable when they return, by how the file was opened."""
+"""Properties of calls that are durable when they return, because of how the file was opened."""
 DOCUMENTS, PRACTISED, CONTRACT = "documents", "practice", "contract"
 KERNEL, TARGET = "kernel", "target"
 LEVELS = {
     DOCUMENTS: "what manual pages and the kernel's documentation promise",
     PRACTISED: "also what developers of Linux's file systems hold each other to in fstests",
     f"{CONTRACT}:FILE": "also the properties that held where `characterize --contract FILE` measured them",
-    f"{KERNEL}:NAME": "instead, that nothing shows which the kernel NAME cannot show",
-    f"{TARGET}:NAME": "the same of another target, such as other mount options, on the same kernel",
+    f"{KERNEL}:NAME": "instead, that every outcome is one that the kernel NAME shows too",
+    f"{TARGET}:NAME": "the same for another target, such as other mount options, on the same kernel",
 }
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """A level, by the `name` that it was asked for.
+    """A level, with the `name` by which it was asked for.
 
-    contract   what the level contract:FILE adds
-    compared   for the levels kernel:NAME and target:NAME, the only judge, which compares
+    contract   the properties that the level contract:FILE adds
+    compared   the only judge of the levels kernel:NAME and target:NAME, which compares
     """
 
     name: str
@@ -40,7 +40,7 @@ class Expectation:
 
     @property
     def compares(self) -> bool:
-        """Whether it needs a reference (see `harness.reference`)."""
+        """Whether the level needs a reference (see `reference.py`)."""
         return self.name.partition(":")[0] in (KERNEL, TARGET)
 
     @staticmethod
@@ -56,9 +56,9 @@ class Expectation:
         return Expectation(name)
 
     def judges(self, target: Target, model: str) -> tuple[Judge, ...]:
-        """Who judges: of practice, only checkers of which a rule says that `target` is held to them.
+        """All judges. A checker of practice is among them only if a rule says that `target` is held to it.
 
-        Raises UsageError where a contract is not about the target, or names a property that there is not.
+        Raises UsageError if a contract is not about the target, or names an unknown property.
         """
         if self.compares:
             assert self.compared is not None, "the reference is opened first"
@@ -81,7 +81,7 @@ class Expectation:
         return self.name.partition(":")[2]
 
     def standing(self, target: Target, model: str, judge: str, verdict: Verdict) -> str:
-        """What a verdict means beside what is promised or held to, with the rule; empty if undecided."""
+        """What a verdict means for promises and practice, with the rule; empty if undecided."""
         if verdict is Verdict.UNDECIDED or self.compares:
             return ""
         kept = "kept" if verdict is Verdict.HOLDS else "broken"
@@ -96,10 +96,10 @@ class Expectation:
 
 
 def _documented(target: Target, model: str) -> tuple[Property, ...]:
-    """The properties that documents promise of `target`, but for those that have no question here.
+    """The properties that documents promise for `target`, except those that other judges ask or that cannot fail here.
 
-    What a call makes durable is asked by the checker `durability`, which knows no mount options. Blocks that are torn
-    are a question on a device that tears them.
+    The checker `durability`, which knows no mount options, asks what a call makes durable. Torn blocks are a question
+    only on a device that tears blocks.
     """
     promised = (each for each in PROPERTIES if said_of(target, model, each.name).promise)
     torn = () if DeviceModel(model).tears_blocks else TORN_BLOCKS

@@ -1,7 +1,7 @@
-"""What is known already of a corpus: which finding's page tells of an objection.
+"""Known findings of a corpus: which finding's page explains an objection.
 
-A folder of workloads can have a file `known.toml`. Each table of it is named after a page, and says where what the page
-tells of shows:
+A folder of workloads can have a file `known.toml`. Each table in this file is named after a page. The table says where
+the finding of the page shows:
 
     [f2fs-first-fsync]
     page = "../../docs/findings/f2fs-first-fsync.md"
@@ -9,8 +9,8 @@ tells of shows:
     judges = ["durability"]
     workloads = ["generic-034", "generic-52*"]
 
-All three lists must name the objection; workloads may be patterns as a shell has them. What is known is an objection
-still.
+All three lists must match the objection. Workloads may be patterns as in a shell. A known objection is still an
+objection.
 """
 
 import fnmatch
@@ -32,7 +32,7 @@ FILE = "known.toml"
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class KnownObjections:
-    """Objections that `page`, a path, tells of."""
+    """Objections that a page explains. `page` is its path."""
 
     page: str
     targets: tuple[str, ...]
@@ -49,7 +49,7 @@ _schema = TypeAdapter(dict[str, KnownObjections])
 
 
 def load_known(folder: Path, seen_from: Path) -> tuple[KnownObjections, ...]:
-    """What the folder's file says, with pages as paths from the folder `seen_from`; none if it has no such file.
+    """The known objections of a folder, with pages as paths from the folder `seen_from`. Empty without such a file.
 
     Raises UsageError.
     """
@@ -66,5 +66,5 @@ def load_known(folder: Path, seen_from: Path) -> tuple[KnownObjections, ...]:
 
 
 def page_of(finding: Finding, known: Sequence[KnownObjections]) -> str:
-    """The page that tells of the finding; empty if none does."""
+    """The page that explains the finding; empty if none does."""
     return next((each.page for each in known if each.tells_of(finding)), "")

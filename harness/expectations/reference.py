@@ -21,7 +21,7 @@ from postcrash.targets import Target
 
 @contextmanager
 def opened(session: Session, expected: Expectation, target: Target, how: Exploration) -> Iterator[Expectation]:
-    """The expectation with the judge that compares, if it has one; its guests end with the context."""
+    """The expectation with the judge that compares, if it has one. The judge's guests end with the context."""
     if not expected.compares:
         yield expected
         return
@@ -33,7 +33,7 @@ def opened(session: Session, expected: Expectation, target: Target, how: Explora
 
 @contextmanager
 def judges_of(session: Session, finding: Finding, target: Target, how: Exploration) -> Iterator[tuple[Judge, ...]]:
-    """The judge that a finding names; none where it is about lost guests or about two recoveries."""
+    """The judge that a finding names. No judge if the finding is about lost guests or about two recoveries."""
     name, how = finding.checker, replace(how, recovery="both" if finding.is_repaired else "mount")
     if name in (CASUALTY_JUDGE, SameRecovery.name):
         yield ()
@@ -48,7 +48,7 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
 
 
 def reference_named(session: Session, name: str, target: Target, how: Exploration) -> Reference:
-    """What `kernel:NAME` or `target:NAME` stands for, beside `target` on the session's kernel. Raises HarnessError."""
+    """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError."""
     level, _, value = name.partition(":")
     kernel, other = session.kernel, target
     if level == TARGET:

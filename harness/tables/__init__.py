@@ -1,1 +1,1 @@
-"""Properties by targets, and those by kernels."""
+"""Tables of properties: by target, and by target and kernel."""

@@ -19,7 +19,7 @@ from postcrash.targets import BaseImage, Target
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a table is about."""
+    """What a table asks: each property of each target, on one kernel."""
 
     targets: Sequence[tuple[Target, BaseImage]]
     properties: Sequence[Property]
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TableAnswer:
-    """The cells, target by target, the findings behind those that are VIOLATED, and what was done for all of them."""
+    """The cells, target by target, the findings behind VIOLATED cells, and the counts of all cells together."""
 
     cells: Sequence[Cell]
     findings: Sequence[Finding]
@@ -67,7 +67,7 @@ def characterize(
 
 
 def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
-    """The cells of targets whose file system `kernel` does not have."""
+    """The cells of targets whose file systems `kernel` does not have."""
     return [
         Cell(
             target=target.name,
@@ -90,7 +90,7 @@ def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kern
 
 
 def make_plans(question: Question) -> list[Plan]:
-    """One plan for each target and workload, judged by every property that has the workload in its family."""
+    """One plan for each target and workload. Every property with the workload in its family judges it."""
     families: dict[Workload, list[PropertyJudge]] = {}
     for prop in question.properties:
         for workload in prop.workloads():
@@ -147,7 +147,7 @@ def _cell(
 
 
 def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
-    """The cell of a property of whose family the target can run no workload."""
+    """The cell of a property if the target can run no workload of the property's family."""
     reason = _not_supported(lacking)
     kernel, model = question.kernel, question.how.model
     said = said_of(target, model, name)
@@ -159,5 +159,5 @@ def _not_supported(operations: list[str]) -> str:
 
 
 def _order(finding: Finding) -> tuple[Simplicity, int, str]:
-    """The simplest crash state, then fewest operations."""
+    """The order of witnesses: the simplest crash state first, then the fewest operations."""
     return simplicity(finding), finding.workload_text.count("\n"), finding.workload_name

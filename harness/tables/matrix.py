@@ -1,4 +1,4 @@
-"""One table for several kernels: each target runs on the first kernel of a name that has its file system."""
+"""One table for several kernels. A kernel's name can stand for several: each target runs on the first that has it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True)
 class KernelQuestions:
-    """The kernels that stand for `name`, each with the question that it answers; `preferred` is the best of all."""
+    """The kernels that stand for `name`, each with the question that it answers. `preferred` is the best of them."""
 
     name: str | None
     targets: tuple[Target, ...]
@@ -25,12 +25,12 @@ class KernelQuestions:
 
     @property
     def plans(self) -> int:
-        """How many workloads will be run."""
+        """The number of workloads that will be run."""
         return sum(len(make_plans(question)) for question in self.questions.values())
 
 
 def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> KernelQuestions:
-    """Find a kernel for each target. `question` says all but the targets and the kernel. Raises HarnessError."""
+    """Find a kernel for each target. `question` has everything but the targets and the kernel. Raises HarnessError."""
     kernels = kernels_for(session, name, targets)
     questions = {
         kernel: replace(
@@ -49,7 +49,7 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
 
 
 def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[str, Kernel | None]:
-    """The kernel that `name` stands for, for each type of file system among `targets`; None where none has it."""
+    """The kernel that `name` stands for, by the type of file system of `targets`. None if no kernel has this type."""
     return {fstype: _kernel_with(session, name, fstype) for fstype in dict.fromkeys(t.fstype for t in targets)}
 
 
