@@ -1,4 +1,4 @@
-//! What an execution chooses from, what it chooses, and how far its choices have come.
+//! //! What an execution can choose, what it has chosen, and how much of the crash states a walk has covered.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether it is about the crash state under the recording.
+    /// Whether the component belongs to the crash state under the recording.
     pub fn is_below(self) -> bool {
         self.component & BELOW != 0
     }
@@ -43,9 +43,9 @@ pub fn by_component(choices: &[Choice]) -> HashMap<u32, u32> {
 /// The versions that a component can have.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The one that is left when every piece is lost.
+    /// The version that is left when every piece is lost.
     pub nothing_kept: u32,
-    /// Of each version: how many states of the component it stands for.
+    /// For each version, how many states of the component it stands for.
     pub weights: Vec<BigUint>,
 }
 
@@ -56,18 +56,19 @@ impl Options {
     }
 }
 
-/// What a walk that has not covered everything has covered.
+/// What a walk has covered that did not cover everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
-    /// All states that deviate in at most so many components from everything kept; none if not even that one.
+    /// Every state that deviates from everything kept in at most this many components is covered. None if not even
+    /// everything kept is covered.
     pub all_kept: Option<u32>,
     /// The same for nothing kept.
     pub none_kept: Option<u32>,
-    /// Random states that were drawn, each of which is covered.
+    /// How many random states were drawn. Each of them is covered.
     pub samples: u64,
 }
 
-/// Where the one that is `wanted` stands.
+/// The index of the first element that is `wanted`.
 pub(crate) fn position<T>(all: &[T], wanted: impl FnMut(&T) -> bool) -> u32 {
     all.iter().position(wanted).expect("it is one of them") as u32
 }

@@ -1,9 +1,9 @@
 //! Components: the independent choices of a crash interval.
 //!
-//! Where each piece is kept or lost on its own, pieces that overlap, directly or through others, form a component: a short run
-//! of sectors. Where pieces are kept in order, all of them form one. What a crash leaves in one component says nothing about
-//! another, so a crash state is one version per component. Versions are distinct contents; each knows how many
-//! crash states lead to it.
+//! In a model that keeps or loses each piece on its own, pieces that overlap, directly or through others, form a
+//! component: a short run of sectors. In a model that keeps pieces in order, all of them form one component. What a
+//! crash leaves in one component says nothing about another, so a crash state is one version per component. Versions
+//! are distinct contents. Each version knows how many crash states lead to it.
 
 use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use crate::history::PieceHistory;
 use crate::piece::{Piece, Source};
 use crate::same_content::SameContent;
 
-/// More distinct contents than this in one component of overlapping pieces and the interval is not explored.
+/// An interval is not explored if one component of overlapping pieces has more distinct contents than this.
 pub const VERSIONS_MAX: usize = 4096;
 
-/// Sectors with the contents that a crash may leave there, fewest losses first.
+/// Sectors with the contents that a crash may leave there. The content with the fewest losses comes first.
 #[derive(Debug, Clone)]
 pub struct Component {
-    /// The first sector, and how many there are: a run, unless pieces are kept in order.
+    /// The first sector, and the number of sectors. They are a run, unless pieces are kept in order.
     pub sector: u64,
     pub sectors: u64,
     pub pieces: u32,
     pub versions: Versions,
 }
 
-/// The distinct contents of a component. Most components are one piece, so that this case takes no more than its place.
+/// The distinct contents of a component. Most components are one piece, so the variant for one piece is kept small.
 #[derive(Debug, Clone)]
 pub enum Versions {
-    /// The piece (index into the interval's) is kept, or lost. `source` is the one of its first sector.
+    /// The piece (index into the interval's) is kept or lost. `source` is the source of its first sector.
     One { piece: u32, source: Source },
     /// Pieces that overlap, each kept or lost on its own.
     Overlapping(Box<Overlapping>),
@@ -71,12 +71,12 @@ struct Version {
     shown: Assignments,
 }
 
-/// The keep-or-lose assignments that give a content.
+/// The assignments of kept or lost to each piece that give one content.
 #[derive(Debug, Clone)]
 struct Assignments {
     /// How many there are.
     weight: BigUint,
-    /// One with the fewest losses: a bit for each lost piece among the first `until`; all later ones are lost.
+    /// One with the fewest losses. It has a bit for each lost piece among the first `until`; all later pieces are lost.
     lost: BigUint,
     until: u64,
 }
@@ -91,7 +91,7 @@ impl Assignments {
         self.lost.count_ones() + (pieces - self.until)
     }
 
-    /// The same with piece number `piece` kept after all those before it.
+    /// The assignments that also keep piece number `piece`, which comes after all pieces so far.
     fn keeping(&self, piece: u64) -> Assignments {
         let between = (BigUint::one() << piece) - (BigUint::one() << self.until);
         Assignments { weight: self.weight.clone(), lost: &self.lost | between, until: piece + 1 }
@@ -106,8 +106,8 @@ pub struct TooManyVersions {
 }
 
 impl Component {
-    /// The component made by `pieces` (indices into `all`, in submission order), each kept or lost on its own. None for
-    /// one piece that shows nothing.
+    /// The component made by `pieces` (indices into `all`, in submission order), each kept or lost on its own. None if
+    /// there is only one piece and keeping it changes nothing.
     pub fn build(pieces: &[u32], all: &[Piece], content: &Content<'_>) -> Result<Option<Component>, TooManyVersions> {
         if let &[index] = pieces {
             let piece = &all[index as usize];
@@ -123,7 +123,7 @@ impl Component {
         Ok(Some(Component { sector, sectors: end - sector, pieces: count, versions }))
     }
 
-    /// The component of all `pieces`, kept in the given order. `look` as in [`PieceHistory::of`].
+    /// The component of all `pieces`, which are kept in the given order. `look` is that of [`PieceHistory::of`].
     pub fn in_order(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Component {
         let history = PieceHistory::of(pieces, content, look);
         Component {
@@ -134,7 +134,7 @@ impl Component {
         }
     }
 
-    /// How many crash states the component has: the weights of its versions together.
+    /// How many crash states the component has: the sum of the weights of its versions.
     pub fn states(&self) -> BigUint {
         match self.versions {
             Versions::One { .. } | Versions::Overlapping(_) => BigUint::one() << self.pieces,
@@ -161,7 +161,7 @@ impl Component {
         Options { nothing_kept, weights: (0..self.versions.len() as u32).map(|version| self.weight(version)).collect() }
     }
 
-    /// Where the content of one of its sectors comes from in a version, over what is stable in `content`.
+    /// Where the content of one of its sectors comes from in a version, laid over what is stable in `content`.
     pub fn source(&self, version: u32, sector: u64, content: &Content<'_>) -> Source {
         match &self.versions {
             Versions::One { source, .. } => {
@@ -199,7 +199,7 @@ impl Component {
     }
 }
 
-/// Whether a sector of `piece`, the only one there, shows something else when it is kept.
+/// Whether keeping `piece`, the only one there, changes one of its sectors.
 fn shows(piece: &Piece, content: &Content<'_>) -> bool {
     piece.sources().any(|(sector, source)| {
         let stable = content.stable_source(sector);
@@ -208,10 +208,10 @@ fn shows(piece: &Piece, content: &Content<'_>) -> bool {
     })
 }
 
-/// The distinct contents of `sectors`, which `pieces` write, fewest losses first, and which one is left when
-/// all pieces are lost.
+/// The distinct contents of `sectors`, which `pieces` write, with the fewest losses first. Also returns which content
+/// is left when all pieces are lost.
 ///
-/// Folds the pieces in submission order over the stable content: each either is lost and leaves a content as it is, or
+/// Folds the pieces in submission order over the stable content. A lost piece leaves a content as it is. A kept piece
 /// shows in the sectors where nothing submitted later is stable.
 fn assignments(
     pieces: &[u32],
@@ -233,7 +233,7 @@ fn assignments(
             .collect();
         let mut kept = BTreeMap::new();
         if written.len() == stable.len() {
-            // It hides all that was there.
+            // The piece hides everything that was there.
             let shown = Assignments { weight: BigUint::one() << number, lost: BigUint::ZERO, until: number + 1 };
             kept.insert(written.into_iter().map(|(_, source)| source).collect(), shown);
         } else {
@@ -260,7 +260,8 @@ fn span(pieces: &[u32], all: &[Piece]) -> (u64, u64) {
     (start, end)
 }
 
-/// Add assignments of the first `pieces` that show `sources`, or their weight to those known to give the same content.
+/// Add assignments of the first `pieces` that show `sources`. If these contents are known already, add the weight to
+/// theirs.
 fn merge(versions: &mut BTreeMap<Vec<Source>, Assignments>, sources: Vec<Source>, shown: Assignments, pieces: u64) {
     match versions.entry(sources) {
         Entry::Vacant(place) => {

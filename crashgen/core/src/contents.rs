@@ -1,4 +1,4 @@
-//! What a recording's requests have left on the disk by some event, in whatever order they were made.
+//! What a recording's requests have left on the disk by some event, for requests in any order.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub enum SectorExtent {
 
 /// The sectors that were written before event number `end`, ascending, with their last content.
 ///
-/// Extents are as long as they can be, so that they depend on nothing but the contents. Of two writes to one sector that
-/// were under way together, the one that was submitted later counts, as on every drive but the device model `prefix`.
+/// Each extent is as long as possible, so the extents depend on the contents only. If two writes to one sector were
+/// under way together, the one that was submitted later counts, as in every device model except `prefix`.
 pub fn contents(recording: &Recording, end: usize) -> Vec<SectorExtent> {
     let mut runs = Runs::default();
     for event in recording.events().iter().take(end) {
@@ -31,7 +31,7 @@ pub fn contents(recording: &Recording, end: usize) -> Vec<SectorExtent> {
     runs.extents(recording.bytes())
 }
 
-/// Sectors with the byte of the recording where their data starts, or zeros.
+/// Sectors that hold zeros, or data that starts at a byte of the recording.
 #[derive(Clone, Copy)]
 struct SectorRun {
     sectors: u64,
@@ -54,7 +54,7 @@ impl Runs {
         self.0.insert(sector, run);
     }
 
-    /// Let no run go on from before `sector` to behind it.
+    /// Split the run that reaches from before `sector` to behind it, so that no run crosses `sector`.
     fn cut(&mut self, sector: u64) {
         let Some((&start, run)) = self.0.range_mut(..sector).next_back() else { return };
         let first = sector - start;

@@ -1,16 +1,17 @@
 //! The walk through a recording, from crash interval to crash interval.
 //!
-//! A crash can come at any instant, and what the operations had promised by then counts: which had returned, and which one
-//! had been started and may excuse something. Between two events that make something stable the crash states only grow, as
-//! more is submitted. So of the instants at which the same operations had started and returned, the latest one has all
-//! crash states of the others, and no other one is looked at. An interval is handed out before each event that makes
-//! something stable, and before each mark of an operation. Marks in a row submit nothing between them: they are instants
-//! of one interval, whose crash states count for each of them.
+//! A crash can come at any instant. What the operations had promised by then depends on which of them had returned, and
+//! which one had started and may excuse something. Between two events that make something stable the crash states only
+//! grow, because more is submitted. So among the instants at which the same operations had started and returned, the
+//! latest one has all crash states of the others, and only this one is examined. An interval is handed out before each
+//! event that makes something stable, and before each mark of an operation. Nothing is submitted between marks in a
+//! row, so they are instants of one interval, and its crash states count for each of them.
 //!
-//! The flush in a PREFLUSH write ends at a moment that the recording does not show: before its write starts. While such
-//! writes are under way, one crash interval is handed out for each stage: none of those flushes is done, the first is,
-//! the first two are, and so on. Each covers what the one before it covers, so no other combination adds a state.
-//! Where pieces are kept in order there is one stage: a PREFLUSH write stands behind all that its flush covers.
+//! A PREFLUSH write flushes before it starts writing. The recording does not show when this flush ends. While such
+//! writes are under way, one crash interval is handed out for each stage: no flush is done, the first is done, the
+//! first two are done, and so on. Each stage covers what the one before it covers, so no other combination adds a
+//! state. In a model that keeps pieces in order there is one stage, because a PREFLUSH write comes after everything
+//! that its flush covers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -38,7 +39,7 @@ struct InFlight {
     sectors: u64,
     /// Source of the first sector.
     source: Source,
-    /// The event that completed it.
+    /// The event that completed it. None while the write is under way.
     completed: Option<usize>,
 }
 
@@ -47,7 +48,8 @@ impl InFlight {
         self.sector / BLOCK_SECTORS..(self.sector + self.sectors).div_ceil(BLOCK_SECTORS)
     }
 
-    /// Put the write into `stable`: over everything if it is `last` to persist, else not over what was submitted later.
+    /// Put the write into `stable`. If it is `last` to persist, it goes over everything; if not, only over what was
+    /// submitted earlier.
     fn stabilise(&self, stable: &mut Stable, last: bool) {
         for block in self.blocks() {
             let known = stable.entry(block).or_insert(UNWRITTEN);
@@ -65,7 +67,7 @@ impl InFlight {
 struct OpenRequest {
     /// The event that submitted it.
     event: usize,
-    /// It is a flush or has one before it (PREFLUSH): one that covers what had completed before `event`.
+    /// It is a flush or has one before it (PREFLUSH). That flush covers what had completed before `event`.
     flush: bool,
     fua: bool,
 }
@@ -79,22 +81,23 @@ pub struct Cursor<'a> {
     index: u32,
     stable: Stable,
     in_flight: BTreeMap<usize, InFlight>,
-    /// Writes in flight by the event that completed them.
+    /// Writes in flight, by the event that completed each.
     completed: BTreeMap<usize, usize>,
     /// Requests under way by their id.
     under_way: HashMap<u32, OpenRequest>,
-    /// PREFLUSH writes under way that stand behind what their flush covers.
+    /// PREFLUSH writes under way that persist only after what their flush covers.
     waiting: BTreeSet<usize>,
-    /// The stage handed out last of the crash before event `at`: what had completed before this event is stable in it.
+    /// The stage that was handed out last for the crash before event `at`: in this stage, what had completed before
+    /// this event is stable.
     stage: Option<usize>,
-    /// What the blocks that are stable only in that stage were before.
+    /// The blocks that are stable only in that stage, as they were before it.
     before_stage: Stable,
     durable: bool,
     started: u32,
     returned: u32,
     /// Instants of the interval handed out last.
     instants: Vec<Instant>,
-    /// A crash just before any event that comes before this one has been handed out.
+    /// A crash just before each earlier event has been handed out.
     handed_out: usize,
 }
 
@@ -121,7 +124,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Ground, recorded bytes and what is stable in the interval handed out last.
+    /// Ground, recorded bytes, and what is stable in the interval that was handed out last.
     pub fn content(&self) -> Content<'_> {
         Content { ground: self.ground, recorded: self.recording.bytes(), stable: &self.stable }
     }
@@ -141,7 +144,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether crashes just before the event that comes next are handed out (none: after the recording's end).
+    /// Whether crashes just before the next event are handed out. None stands for the end of the recording.
     fn is_handed_out(&self, event: Option<&Event>) -> bool {
         let ends = match event {
             None | Some(Event::Started { .. } | Event::Returned { .. }) => true,
@@ -151,7 +154,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// The instants that have the crash states of this one: those before the marks that come next. The instant after
-    /// them is left to a later interval, which has its crash states too, unless what comes then makes something stable.
+    /// these marks belongs to a later interval, which has these crash states too, unless the event after the marks
+    /// makes something stable.
     fn instants(&self) -> Vec<Instant> {
         let mut instant = Instant { event: self.at, started: self.started, returned: self.returned };
         let mut instants = vec![instant];
@@ -171,7 +175,8 @@ impl<'a> Cursor<'a> {
         instants
     }
 
-    /// The first stage has no flush of a PREFLUSH write done; each later one makes stable more than the one before it.
+    /// In the first stage, no PREFLUSH write has its flush done. Each later stage makes more stable than the one before
+    /// it.
     fn next_stage(&mut self) -> Option<Interval> {
         if self.stage.is_none() {
             self.instants = self.instants();
@@ -207,7 +212,7 @@ impl<'a> Cursor<'a> {
         self.completed.range(..event).map(|(_, &write)| write)
     }
 
-    /// Writes in flight that `event` makes stable; if pieces are kept in order, more may become so with them.
+    /// Writes in flight that `event` makes stable. If pieces are kept in order, these may make further writes stable.
     fn made_stable(&self, event: &Event) -> impl Iterator<Item = usize> + '_ {
         let request = match *event {
             Event::Complete { id } => self.under_way.get(&id),
@@ -261,7 +266,7 @@ impl<'a> Cursor<'a> {
         self.stabilise(stable);
     }
 
-    /// Make `writes` stable, and where writes persist in order, all that come before one of them.
+    /// Make `writes` stable. If writes persist in order, all that come before one of them become stable too.
     fn stabilise(&mut self, writes: Vec<usize>) {
         let order = self.model.order();
         let writes = match order {
@@ -284,7 +289,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Writes in flight in `stage`, in the order in which they persist, those that can. In no order: as they were submitted.
+    /// The writes in flight in `stage` that can persist, in the order in which they do. If there is no order, they come
+    /// as they were submitted.
     fn in_order(&self, stage: usize) -> Box<dyn Iterator<Item = (usize, &InFlight)> + '_> {
         let writes = self.in_flight.iter().map(|(&event, write)| (event, write));
         match self.model.order() {
@@ -320,7 +326,7 @@ impl<'a> Cursor<'a> {
         self.in_order(stage).flat_map(pieces).collect()
     }
 
-    /// The crash states of that stage.
+    /// The crash interval of that stage.
     fn build(&self, index: u32, stage: usize) -> Interval {
         let content = self.content();
         let look = || release_pages(&[self.recording.mapped(), self.ground.mapped()]);

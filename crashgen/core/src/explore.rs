@@ -1,30 +1,32 @@
-//! Explorers: which version of a component an execution sees when it reads it.
+//! Explorers decide which version of a component an execution sees when it reads it.
 //!
-//! A recovery is a function of what it reads. An execution asks for the version of a component the first time that
-//! it reads it; everything it never asked for has not mattered, so one execution stands for all crash states that
-//! agree on the choices made.
+//! A recovery is a function of what it reads. An execution asks for the version of a component the first time that it
+//! reads the component. A component that it never asks for has not mattered, so one execution stands for all crash
+//! states that agree on the choices made.
 
 use std::collections::BTreeMap;
 
 use crate::choice::{Choice, Options, Reach};
 
-/// One strategy. `next_execution`, then `choose` as the guest reads, again and again until `next_execution` is false.
+/// A strategy. Call `next_execution`, then `choose` as the guest reads. Repeat until `next_execution` is false.
 pub trait Explorer {
     /// Prepare the next execution; false when there is none left.
     fn next_execution(&mut self) -> bool;
-    /// The version of `component`, one of its `options`, in this execution. The answer stays the same within it.
+    /// The version of `component`, one of its `options`, in this execution. The answer stays the same within the
+    /// execution.
     fn choose(&mut self, component: u32, options: &dyn Fn() -> Options) -> u32;
     /// The version of `component` if this execution has chosen it already.
     fn chosen(&self, component: u32) -> Option<u32>;
-    /// The choices that this execution made or was given: what it stands for.
+    /// The choices that this execution made or was given. They are what it stands for.
     fn choices(&self) -> Vec<Choice>;
-    /// How far it has come; none for a strategy that goes by no distance.
+    /// What the strategy has covered. None for a strategy that does not go by distance.
     fn reached(&mut self) -> Option<Reach> {
         None
     }
 }
 
-/// Every content of the interval, one by one, read or not: brute force, the yardstick for [`crate::walk`].
+/// Every content of the interval, one by one, read or not. This is brute force, against which [`crate::walk`] is
+/// tested.
 pub struct BruteForce {
     versions: Vec<u32>,
     chosen: Vec<u32>,
@@ -67,7 +69,7 @@ impl Explorer for BruteForce {
     }
 }
 
-/// One given state. Components that are not named keep all they can, or follow `rest`.
+/// One given state. Components that are not named follow `rest`, or keep all they can.
 pub struct Fixed<F> {
     choices: BTreeMap<u32, u32>,
     rest: F,
@@ -75,7 +77,8 @@ pub struct Fixed<F> {
 }
 
 impl<F: FnMut(u32, u32) -> u32> Fixed<F> {
-    /// `rest` gives the version of a component (of so many versions) that `choices` does not name.
+    /// `rest` gives the version of a component that `choices` does not name. It is called with the component and its
+    /// number of versions.
     pub fn new(choices: Vec<Choice>, rest: F) -> Self {
         let choices = choices.into_iter().map(|choice| (choice.component, choice.version)).collect();
         Fixed { choices, rest, pending: true }

@@ -1,4 +1,4 @@
-//! What lies under a crash interval: the disk before the recording, and what of the recording is stable.
+//! What lies under a crash interval: the disk before the recording, and the part of the recording that is stable.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::recording::RecordingError;
 /// The disk before a recording.
 pub trait Ground {
     fn sectors(&self) -> u64;
-    /// Copy the content from sector `sector` on into `out` (whole sectors), asking `choose` for the version of each
-    /// component that it depends on.
+    /// Copy the content from sector `sector` on into `out` (whole sectors). Ask `choose` for the version of each
+    /// component that the content depends on.
     fn read(&self, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32);
-    /// A component without a version among those `chosen` that the content of `sector` depends on.
+    /// A component that the content of `sector` depends on and that has no version among those `chosen`.
     fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32>;
     /// What an explorer chooses from for the component of that number.
     fn options(&self, number: u32) -> Options;
@@ -69,10 +69,10 @@ impl Ground for Base {
     }
 }
 
-/// Stable sources by block.
+/// Sources of stable sectors, by block.
 pub type Stable = HashMap<u64, [Source; BLOCK_SECTORS as usize]>;
 
-/// Ground, the recording's bytes and what of them is stable.
+/// Ground, the recording's bytes, and which of them are stable.
 #[derive(Clone, Copy)]
 pub struct Content<'a> {
     pub ground: &'a dyn Ground,
@@ -86,7 +86,7 @@ impl Content<'_> {
         block.map_or(Source::BASE, |sources| sources[(sector % BLOCK_SECTORS) as usize])
     }
 
-    /// The bytes that `source` gives to `sector`; none where they depend on a version that is not chosen.
+    /// The bytes that `source` gives to `sector`. None if they depend on a version that is not chosen.
     pub fn settled(&self, source: Source, sector: u64) -> Option<[u8; SECTOR_BYTES]> {
         if source == Source::BASE && self.ground.open(sector, &|_| None).is_some() {
             return None;

@@ -1,7 +1,7 @@
 //! The component of pieces that are kept in order: one choice, how many of them.
 //!
-//! Each sector has a history: what it shows from which number of kept pieces on. That takes memory for each sector
-//! of each piece, not for each sector of each version.
+//! Each sector has a history: the numbers of kept pieces from which on it shows something else. This takes memory for
+//! each sector of each piece, but not for each sector of each version.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,15 +16,15 @@ const SECTORS_BETWEEN_LOOKS: usize = 64;
 /// What sectors show as more and more pieces are kept.
 #[derive(Debug, Clone)]
 pub struct PieceHistory {
-    /// Distinct contents, most kept pieces first.
+    /// Distinct contents. The one with the most kept pieces comes first.
     pub(crate) versions: Vec<SameDisk>,
     /// The version with no piece kept.
     pub(crate) nothing_kept: u32,
-    /// By sector, and there by the number of kept pieces. Each sector has at least two.
+    /// Changes ordered by sector, then by the number of kept pieces. Each sector has at least two.
     changes: Vec<SectorChange>,
 }
 
-/// From so many kept pieces on, a sector shows something else; from none on, what it shows at first.
+/// From this many kept pieces on, a sector shows this source. With `kept` 0 it is what the sector shows at first.
 #[derive(Debug, Clone, Copy)]
 struct SectorChange {
     sector: u64,
@@ -35,14 +35,14 @@ struct SectorChange {
 /// Numbers of kept pieces that give one content.
 #[derive(Debug, Clone)]
 pub(crate) struct SameDisk {
-    /// The largest.
+    /// The largest of these numbers.
     pub kept: u32,
     pub count: u32,
 }
 
 impl PieceHistory {
-    /// What `pieces` show, kept up to one of them in the given order, each over those before it. `look` is called now and
-    /// then, as bytes of recording and base image are read.
+    /// What `pieces` show when they are kept up to one of them in the given order, each over those before it. `look` is
+    /// called from time to time while bytes of recording and base image are read.
     pub(crate) fn of(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> PieceHistory {
         let history = PieceHistory { versions: Vec::new(), nothing_kept: 0, changes: changes(pieces, content, look) };
         let mut builder = Builder { pieces, history, fingerprint: 0, by_fingerprint: HashMap::new() };
@@ -54,7 +54,7 @@ impl PieceHistory {
         history
     }
 
-    /// The first sector that shows different things.
+    /// The first sector that can show different things.
     pub(crate) fn first_sector(&self) -> u64 {
         self.changes.first().map_or(0, |change| change.sector)
     }
@@ -63,7 +63,7 @@ impl PieceHistory {
         self.changes.binary_search_by_key(&sector, |change| change.sector).is_ok()
     }
 
-    /// What `sector` shows when `kept` pieces are.
+    /// What `sector` shows when `kept` pieces are kept.
     pub(crate) fn source(&self, sector: u64, kept: u32) -> Source {
         let later = self.changes.partition_point(|change| (change.sector, change.kept) <= (sector, kept));
         self.changes[later - 1].source
@@ -74,17 +74,17 @@ impl PieceHistory {
     }
 }
 
-/// Keeps one piece after the other and tells which numbers of kept pieces give the same content.
+/// Keeps one piece after the other and finds the numbers of kept pieces that give the same content.
 struct Builder<'a> {
     pieces: &'a [Piece],
     history: PieceHistory,
-    /// Changes with what any sector shows: equal for equal contents.
+    /// A hash of what all sectors show. It is equal for equal contents.
     fingerprint: u64,
     by_fingerprint: HashMap<u64, Vec<usize>>,
 }
 
 impl Builder<'_> {
-    /// Keep one piece after the other, from none on.
+    /// Keep one piece after the other, starting with none.
     fn keep_all(&mut self) {
         let mut changes: Vec<usize> = (0..self.history.changes.len()).collect();
         changes.retain(|&change| self.history.changes[change].kept > 0);
@@ -113,7 +113,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the disk shows the same with `fewer` pieces as with `more`.
+    /// Whether the disk shows the same with `fewer` kept pieces as with `more`.
     fn is_same(&self, fewer: u32, more: u32) -> bool {
         let between = &self.pieces[fewer as usize..more as usize];
         let mut sectors = between.iter().flat_map(|piece| piece.sector..piece.end());
@@ -128,9 +128,9 @@ fn mark(sector: u64, source: Source) -> u64 {
     hasher.finish()
 }
 
-/// What the sectors of `pieces` show as more of them are kept; sectors that always show the same are left out.
+/// What the sectors of `pieces` show as more pieces are kept. Sectors that always show the same are left out.
 ///
-/// `look` is called now and then, as bytes of recording and base image are read.
+/// `look` is called from time to time while bytes of recording and base image are read.
 fn changes(pieces: &[Piece], content: &Content<'_>, look: &dyn Fn()) -> Vec<SectorChange> {
     let written = |(kept, piece): (u32, &Piece)| {
         piece.sources().map(move |(sector, source)| SectorChange { sector, source, kept }).collect::<Vec<_>>()

@@ -10,12 +10,12 @@ use crate::choice::Choice;
 use crate::component::{Component, TooManyVersions};
 use crate::piece::Piece;
 
-/// When a crash comes, and what the operations had come to by then.
+/// When a crash comes, and how far the operations had got by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Instant {
-    /// The crash comes just before this event of the recording (the number of events: after its end).
+    /// The crash comes just before this event of the recording. The number of events stands for a crash after the end.
     pub event: usize,
-    /// Operations (set-up included) that had been started, and that had returned.
+    /// How many operations (set-up included) had started, and how many had returned.
     pub started: u32,
     pub returned: u32,
 }
@@ -23,13 +23,14 @@ pub struct Instant {
 /// The crash states of one interval, which are the same at each of its instants.
 pub struct Interval {
     pub index: u32,
-    /// In order, at least one. Intervals that share them differ in how many PREFLUSH writes under way have had their flush.
+    /// The instants, in order, at least one. Several intervals can have the same instants: they differ in how many
+    /// PREFLUSH writes under way have had their flush.
     pub instants: Vec<Instant>,
-    /// What is in flight, in submission order; where pieces are kept in another order, in that one.
+    /// What is in flight, in submission order. If pieces are kept in another order, they stand in that order.
     pub pieces: Vec<Piece>,
-    /// Components with more than one version, by their first sector. The others decide nothing.
+    /// Components with more than one version, by their first sector. The others have nothing to choose.
     pub components: Vec<Component>,
-    /// Why the interval cannot be explored, if so.
+    /// Why the interval cannot be explored. None if it can.
     pub too_large: Option<TooManyVersions>,
     pub(crate) states: BigUint,
 }
@@ -40,7 +41,7 @@ impl Interval {
         *self.instants.last().expect("an interval has an instant")
     }
 
-    /// How many crash states there are at each instant: choices of which pieces are kept.
+    /// How many crash states there are at each instant. A crash state is a choice of the pieces that are kept.
     pub fn states(&self) -> BigUint {
         self.states.clone()
     }
@@ -70,7 +71,7 @@ impl Interval {
         self.components[index].has(sector).then_some(index as u32)
     }
 
-    /// Pieces that a state with `choices` has lost; components without a choice keep all.
+    /// Pieces that are lost in a state with `choices`. Components without a choice keep all their pieces.
     pub fn lost(&self, choices: &[Choice]) -> Vec<u32> {
         let lost = |choice: &Choice| self.components[choice.component as usize].lost(choice.version);
         let mut lost: Vec<u32> = choices.iter().flat_map(lost).collect();
@@ -78,12 +79,12 @@ impl Interval {
         lost
     }
 
-    /// How many writes a state that has `lost` these pieces keeps only in part.
+    /// How many writes are kept only in part when these pieces are `lost`.
     pub fn torn(&self, lost: &[u32]) -> usize {
         let event = |index: usize| self.pieces[index].event;
         let mut writes: HashMap<usize, (usize, usize)> = HashMap::new();
         for at in lost.iter().map(|&index| index as usize) {
-            // The pieces of a write stand side by side.
+            // The pieces of a write are next to each other.
             let all = || {
                 let before = (0..at).rev().take_while(|&other| event(other) == event(at)).count();
                 before + (at..self.pieces.len()).take_while(|&other| event(other) == event(at)).count()

@@ -1,10 +1,10 @@
 //! From a recording to every disk content that a power cut could leave.
 //!
-//! [`recording`] is the log of one run, [`device`] the rules of the drive, [`interval`] cuts the log into crash
-//! intervals, [`component`] into independent choices of content, [`space`] reads the disk of one crash
-//! state over its [`ground`], [`explore`] has the states chosen lazily, [`walk`] says in which order, and [`memo`] knows what was answered before.
-//! [`contents`] is what a recording has left on the disk.
-//! No sockets, no guests: those live in the crash disk.
+//! [`recording`] is the log of one run. [`device`] has the rules of the drive. [`interval`] is a stretch of the log
+//! with the same crash states, and [`component`] is an independent choice of content. [`space`] reads the disk of one
+//! crash state over its [`ground`]. [`explore`] chooses states lazily, [`walk`] says in which order, and [`memo`] knows
+//! what earlier recoveries answered. [`contents`] is what a recording has left on the disk.
+//! There are no sockets and no guests here: the crash disk has those.
 
 pub mod choice;
 pub mod component;

@@ -1,9 +1,10 @@
 //! What recoveries answered, found again by what they read.
 //!
-//! A recovery is a function of what it reads. So a disk that holds the same bytes in all places that a recovery read
-//! has the same answer, whatever it holds elsewhere. The recoveries that were run are kept as a trie: in each node stands
-//! the place that is read next, and each content that was found there leads on, as does not having read it at all (read-ahead
-//! that nobody waited for), until a leaf gives the answer. In which order the places stand does not matter for truth.
+//! A recovery is a function of what it reads. So it gives the same answer on every disk that holds the same bytes in
+//! all places that it read, whatever these disks hold elsewhere. The recoveries that were run are kept as a trie. Each
+//! node names the place that is read next. One edge leads on for each content that was found there, and one for a
+//! recovery that did not read the place (others had read it ahead, and nobody waited for it). A leaf gives the answer.
+//! The order of the places does not matter for correctness.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ pub struct SectorRange {
     pub sectors: u64,
 }
 
-/// Stands for the bytes of a place: 128 bits of BLAKE3, since recordings may be hostile.
+/// A digest of the bytes of a place: 128 bits of BLAKE3, because recordings may be hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 16]);
 
@@ -25,13 +26,13 @@ impl Digest {
     }
 }
 
-/// A disk that is being chosen.
+/// A disk whose versions are being chosen.
 pub trait Disk {
-    /// What stands there, if that is settled.
+    /// The digest of what this place holds, if that is settled.
     fn content(&mut self, place: SectorRange) -> Option<Digest>;
-    /// Whether a recovery would have to know what stands in a place that is not settled.
+    /// Whether a recovery would have to wait for the content of this place, which is not settled.
     fn awaited(&self, place: SectorRange) -> bool;
-    /// Settle what stands there.
+    /// Settle the content of this place.
     fn decide(&mut self, place: SectorRange);
 }
 
@@ -40,16 +41,16 @@ enum Node<A> {
     Answer(A),
 }
 
-/// How a node is come to.
+/// An edge of the trie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Edge {
-    /// That content was read in the place of a node.
+    /// This content was read in the place of this node.
     Content(usize, Digest),
-    /// The place of a node was not read.
+    /// The place of this node was not read.
     Unread(usize),
 }
 
-/// Answers `A` to requests. Once they take more than a limit, all are forgotten.
+/// Answers `A` to requests. All of them are forgotten once they take more memory than a limit.
 pub struct Memo<A> {
     /// The first node of each request.
     roots: HashMap<Vec<u8>, usize>,
@@ -60,13 +61,13 @@ pub struct Memo<A> {
 }
 
 impl<A> Memo<A> {
-    /// A memo that may take about so many bytes.
+    /// A memo that may take about this many bytes.
     pub fn new(bytes_max: usize) -> Memo<A> {
         Memo { roots: HashMap::new(), nodes: Vec::new(), edges: HashMap::new(), bytes: 0, bytes_max }
     }
 
-    /// The answer to `request` on a disk, if it is known. Nothing is decided but places where recoveries that had read the
-    /// same until then read on.
+    /// The answer to `request` on a disk, if it is known. A place is decided only if recoveries that had read the same
+    /// until then went on to read it.
     pub fn find(&self, request: &[u8], disk: &mut impl Disk) -> Option<&A> {
         let root = *self.roots.get(request)?;
         let mut settled = HashMap::new();
@@ -92,7 +93,7 @@ impl<A> Memo<A> {
         }
     }
 
-    /// Keep an `answer` that takes so many `bytes`, and all that was read for it.
+    /// Keep an `answer` that takes this many `bytes`, and everything that was read for it.
     pub fn keep(&mut self, request: &[u8], reads: &[(SectorRange, Digest)], answer: A, bytes: usize) {
         if self.bytes > self.bytes_max {
             *self = Memo::new(self.bytes_max);
@@ -117,7 +118,7 @@ impl<A> Memo<A> {
         self.bytes += bytes + (self.nodes.len() - before) * node;
     }
 
-    /// Add a node at the end of an edge, or as the request's first.
+    /// Add a node at the end of an edge, or as the first node of the request.
     fn add(&mut self, request: &[u8], edge: Option<Edge>, node: Node<A>) -> usize {
         let at = self.nodes.len();
         self.nodes.push(node);

@@ -2,7 +2,7 @@
 
 use postcrash_wire::units::SECTOR_BYTES;
 
-/// Where the content of a sector comes from. Sources compare in submission order; the base image is first.
+/// Where the content of a sector comes from. Sources compare in submission order, and the base image comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Source(u64);
 
@@ -17,12 +17,12 @@ impl Source {
         Source((order as u64) << 1 | 1)
     }
 
-    /// Start of the sector's bytes in the recording; none for zeros and for the base image.
+    /// Where the sector's bytes start in the recording. None for zeros and for the base image.
     pub fn data(self) -> Option<usize> {
         (self.0 & 1 == 0 && self != Source::BASE).then_some((self.0 >> 1) as usize)
     }
 
-    /// Source of the sector so many further on.
+    /// The source of the sector `index` sectors further on.
     pub(crate) fn sector(self, index: u64) -> Source {
         match self.data() {
             Some(start) => Source::written(start + index as usize * SECTOR_BYTES),

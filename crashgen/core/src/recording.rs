@@ -1,9 +1,9 @@
 //! The recording: an immutable file with every request of one run, in order, and the marks of its operations.
 //!
 //! Layout (little-endian): magic, disk size in sectors (u64), length of the metadata (u32), the metadata (JSON,
-//! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A file
-//! that stops early or was changed does not open. Files are written beside their place and renamed into it, so that
-//! a recording is whole or absent.
+//! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A file that is
+//! cut short or was changed does not open. A file is written under another name and then renamed, so that a recording
+//! is whole or absent.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -21,19 +21,19 @@ const MAGIC: &[u8; 8] = b"PCREC01\n";
 const HEADER_BYTES: usize = 20;
 const TRAILER_BYTES: usize = 1 + 8 + 32;
 const METADATA_BYTES_MAX: usize = 16 << 20;
-/// How much of the file is read before it is looked whether too much of it is resident.
+/// Check the resident memory after reading this many bytes of the file.
 const BYTES_BETWEEN_LOOKS: usize = 1 << 24;
 const EVENTS_BETWEEN_LOOKS: usize = 1024;
 /// Sectors of the largest disk: 16 TiB.
 const DISK_SECTORS_MAX: u64 = 1 << 35;
 
-/// Something that happened at the disk, or a mark of the agent, in the disk's order.
+/// An event at the disk, or a mark of the agent. Events stand in the order in which the disk saw them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A write was submitted. `data` is its range in the file.
     Write { id: u32, sector: u64, data: Range<usize>, fua: bool, preflush: bool },
-    /// A discard or write-zeroes was submitted; the sectors read as zeros if it persists. `order` is
-    /// the event's position in the file, comparable with the start of a write's data.
+    /// A discard or write-zeroes was submitted. The sectors read as zeros if it persists. `order` is the event's
+    /// position in the file, which can be compared with the start of a write's data.
     Zero { id: u32, sector: u64, sectors: u64, discard: bool, order: usize },
     /// A flush was submitted.
     Flush { id: u32 },
@@ -43,7 +43,7 @@ pub enum Event {
     Started { op: u32 },
     /// Operation `op` returned with `errno` (0: success).
     Returned { op: u32, errno: u32 },
-    /// The set-up is durable: everything completed so far counts as stable, and crashes are considered from here.
+    /// The set-up is durable: everything completed so far counts as stable, and crashes are considered from here on.
     Durable,
 }
 
@@ -97,7 +97,7 @@ impl Recording {
         &self.map
     }
 
-    /// Bytes of the file; a write's data is a slice of them.
+    /// The bytes of the file. A write's data is a slice of them.
     pub fn bytes(&self) -> &[u8] {
         &self.map
     }
@@ -230,10 +230,11 @@ fn check_header(disk_sectors: u64, metadata: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Checks that events follow each other as they can: ids fresh, completions of what is outstanding, marks in order.
+/// Checks that events follow each other as they can: ids are new, completions belong to outstanding requests, and marks
+/// are in order.
 #[derive(Default)]
 struct Outstanding {
-    /// Whether each request is under way. An id is never used twice: what a flush covers is told by it.
+    /// Whether each request is under way. An id is never used twice, because ids tell what a flush covers.
     requests: HashMap<u32, bool>,
     next_op: u32,
     running_op: Option<u32>,
@@ -307,8 +308,8 @@ mod tag {
     pub const DURABLE: u8 = 8;
 }
 
-/// Writes a recording. Nothing is at `path` until [`RecordingWriter::finish`] has returned. What could not be opened
-/// again is refused.
+/// Writes a recording. No file exists at `path` until [`RecordingWriter::finish`] has returned. The writer refuses
+/// whatever the reader would not open again.
 pub struct RecordingWriter {
     out: BufWriter<NamedTempFile>,
     path: PathBuf,
@@ -319,9 +320,9 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Start a recording beside `path`, in a file whose name starts with the one of `path`.
+    /// Start a recording beside `path`, in a file whose name starts with that of `path`.
     ///
-    /// The disk has `disk_sectors`, `metadata` is JSON text.
+    /// The disk has `disk_sectors`. `metadata` is JSON text.
     pub fn create(path: &Path, disk_sectors: u64, metadata: &str) -> Result<Self, RecordingError> {
         check_header(disk_sectors, metadata.as_bytes())
             .map_err(|reason| RecordingError::Refused { path: path.to_owned(), reason })?;
@@ -401,7 +402,7 @@ impl RecordingWriter {
         self.event(Event::Durable, &[&[tag::DURABLE]])
     }
 
-    /// Seal the recording and put it in its place.
+    /// Seal the recording and move it to its path.
     pub fn finish(mut self) -> Result<(), RecordingError> {
         let events = self.events.to_le_bytes();
         self.put(&[&[tag::END], &events])?;

@@ -1,4 +1,4 @@
-//! Which sources give a sector the same bytes.
+//! Finds which sources give a sector the same bytes.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,10 +7,10 @@ use crate::ground::Content;
 use crate::piece::Source;
 
 /// Replaces each source by the first one that gives its sector the same bytes, so that equal contents compare equal. A
-/// source whose bytes are not settled stands for itself.
+/// source whose bytes are not settled stays as it is.
 pub(crate) struct SameContent<'a> {
     content: &'a Content<'a>,
-    /// What each source that a sector has had is replaced by.
+    /// By sector and source: the source that replaces it.
     known: HashMap<(u64, Source), Source>,
     /// The sources that replace others, by sector and a hash of the bytes.
     firsts: HashMap<(u64, u64), Vec<Source>>,

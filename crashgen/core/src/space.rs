@@ -1,8 +1,8 @@
 //! Reading the disk of one crash state: base image, stable writes over it, and a version for each component.
 //!
-//! Under a recording lies its [`Ground`]: an image, or, where the recording is that of a recovery, the crash state that was
-//! recovered. What of that state the recovery did not read is still open; its components are then chosen like those of
-//! the recovery's own crash intervals, under numbers with the bit [`BELOW`].
+//! Under a recording lies its [`Ground`]. This is an image or, for the recording of a recovery, the crash state that
+//! was recovered. The part of that state that the recovery did not read is still open. Its components are then chosen
+//! like those of the recovery's own crash intervals, and their numbers have the bit [`BELOW`].
 
 use std::collections::HashMap;
 
@@ -23,7 +23,8 @@ pub struct Space<'a> {
 }
 
 impl Space<'_> {
-    /// Copy the content from sector `sector` on into `out`, asking `choose` for the version of each component that is read.
+    /// Copy the content from sector `sector` on into `out`. Ask `choose` for the version of each component that is
+    /// read.
     pub fn read(&self, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32) {
         for (s, chunk) in (sector..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
             let source = match self.interval.component_at(s) {
@@ -37,7 +38,7 @@ impl Space<'_> {
         }
     }
 
-    /// A component without a version among those `chosen` that the content of `sector` depends on.
+    /// A component that the content of `sector` depends on and that has no version among those `chosen`.
     pub fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32> {
         let source = match self.interval.component_at(sector) {
             None => self.content.stable_source(sector),
@@ -68,14 +69,15 @@ impl Space<'_> {
         self.interval.covered(&own) * self.content.ground.covered(&below)
     }
 
-    /// Pieces of the interval that a state with `choices` has lost; components without a choice keep all they can.
+    /// Pieces of the interval that are lost in a state with `choices`. Components without a choice keep all they can.
     pub fn lost(&self, choices: &[Choice]) -> Vec<u32> {
         let own: Vec<_> = choices.iter().copied().filter(|choice| !choice.is_below()).collect();
         self.interval.lost(&own)
     }
 }
 
-/// The crash states of a space that agree on `chosen`: the ground of the recovery that read these components and no others.
+/// The crash states of a space that agree on `chosen`. They are the ground of a recovery that read these components and
+/// no others.
 pub struct CrashState<'a> {
     pub space: Space<'a>,
     /// Version by component.
@@ -83,7 +85,7 @@ pub struct CrashState<'a> {
 }
 
 impl CrashState<'_> {
-    /// All choices of the space: those that were made, and those of `choices` that are about its components.
+    /// All choices of the space: those that were made, and those of `choices` that concern its components.
     fn all(&self, choices: &[Choice]) -> Vec<Choice> {
         let later = choices.iter().map(|choice| Choice { component: choice.component & !BELOW, ..*choice });
         self.chosen.iter().map(|(&component, &version)| Choice { component, version }).chain(later).collect()

@@ -1,13 +1,14 @@
-//! The walk: crash states in the order of how far they are from everything kept or from nothing kept, and random ones.
+//! The walk visits crash states by their distance from everything kept or from nothing kept, and random ones in
+//! between.
 //!
-//! What has been run is a tree of decisions. Each execution starts at an open end of the tree, keeps the versions on the
-//! way there, and grows the tree by what else it reads. So no crash state is covered twice, whatever the order in which
-//! executions read, and a state whose way ends at one that has been run need not be run. Where the space is small enough
-//! every end is reached in the end, and the order makes no difference.
+//! The executions that were run form a tree of decisions. Each execution starts at an open end of the tree, keeps the
+//! versions on the way there, and extends the tree with what else it reads. So no crash state is covered twice,
+//! whatever the order in which executions read. A state whose way ends at an execution that has been run need not be
+//! run. If the space is small enough, every end is reached at last, and then the order makes no difference.
 //!
 //! A state *deviates* in each component whose version is not the one of the reference: everything kept (version 0), or
-//! nothing kept. Every branch knows how far its nearest open end is from each reference, and with the root all
-//! states nearer than that are covered.
+//! nothing kept. Every branch knows how far its nearest open end is from each reference. At the root this number says
+//! that all states nearer than that are covered.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,11 +18,11 @@ use num_bigint::BigUint;
 use crate::choice::{position, Choice, Options, Reach};
 use crate::explore::Explorer;
 
-/// Further than any state.
+/// A distance greater than that of any state.
 const FAR: u32 = u32::MAX;
 
-/// The version that a random state has in a component: it is drawn when it is asked for, and each crash state is as
-/// likely as any other. `sample` numbers the states that `seed` gives.
+/// The version that a random state has in a component. It is drawn when it is asked for, and each crash state is as
+/// likely as any other. `sample` is the number of the state among those that `seed` gives.
 pub fn drawn(seed: u64, sample: u64, component: u32, options: &Options) -> u32 {
     let mut hasher = DefaultHasher::new();
     (seed, sample, component).hash(&mut hasher);
@@ -35,12 +36,13 @@ pub fn drawn(seed: u64, sample: u64, component: u32, options: &Options) -> u32 {
     position(&options.weights, holds)
 }
 
-/// What a walk may do; without a limit it goes on until all is covered.
+/// What a walk may do. Without a limit it goes on until everything is covered.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Nothing that deviates in more components than this from both references is run, but for samples.
+    /// States that deviate in more components than this from both references are not run, except as samples.
     pub bound: Option<u32>,
-    /// So many random states are drawn. Given alone, only they are run; where only a bound is given, there are none.
+    /// How many random states are drawn. If only this is given, only random states are run. If only a bound is given,
+    /// none are drawn.
     pub samples: Option<u64>,
     pub seed: u64,
 }
@@ -48,7 +50,7 @@ pub struct Limits {
 /// Where the next execution goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Aim {
-    /// To the nearest state from everything kept (0) or nothing kept (1).
+    /// To the state that is nearest to everything kept (0) or nothing kept (1).
     Near(usize),
     /// To a random state.
     Random,
@@ -56,12 +58,12 @@ enum Aim {
 
 const AIMS: [Aim; 3] = [Aim::Near(0), Aim::Near(1), Aim::Random];
 
-/// What stands in a slot of the tree.
+/// What a slot of the tree holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// No execution has come here.
+    /// No execution has reached this slot.
     Open,
-    /// Everything from here on is covered.
+    /// Everything below this slot is covered.
     Done,
     Branch(u32),
 }
@@ -69,20 +71,20 @@ enum Slot {
 struct Branch {
     component: u32,
     options: Options,
-    /// The slot of version 0; those of the others follow.
+    /// The slot of version 0. The slots of the other versions follow it.
     first: usize,
-    /// How many more deviations it takes from here to an open end, for each reference.
+    /// For each reference, how many more deviations there are from here to the nearest open end.
     nearest: [u32; 2],
 }
 
-/// One decision on the way to where the execution is.
+/// One decision on the way to the place of the execution.
 struct Step {
     slot: usize,
     branch: u32,
     version: u32,
 }
 
-/// Explores by turns near everything kept, near nothing kept, and at random.
+/// Explores in turn near everything kept, near nothing kept, and at random.
 pub struct Walk {
     bound: Option<u32>,
     samples_max: u64,
@@ -91,13 +93,13 @@ pub struct Walk {
     slots: Vec<Slot>,
     branches: Vec<Branch>,
     turn: usize,
-    /// Random states drawn so far; the last one has this number.
+    /// How many random states have been drawn so far. This is also the number of the last one.
     samples: u64,
     aim: Aim,
     path: Vec<Step>,
-    /// Where the path ends.
+    /// The slot where the path ends.
     end: usize,
-    /// By component, the version that the path has.
+    /// The versions on the path, by component.
     chosen: HashMap<u32, u32>,
     running: bool,
 }
@@ -124,7 +126,7 @@ impl Walk {
         }
     }
 
-    /// The version of a component that the aim asks for.
+    /// The version that the aim asks for in a component.
     fn aimed_at(&self, component: u32, options: &Options) -> u32 {
         match self.aim {
             Aim::Near(reference) => options.reference(reference),
@@ -140,7 +142,7 @@ impl Walk {
         }
     }
 
-    /// The version of a branch on the way to the open end that is nearest to a reference, and how far that is.
+    /// The version that leads from a branch to the open end nearest to a reference, and how far that end is.
     fn towards(&self, reference: usize, branch: u32) -> (u32, u32) {
         let Branch { first, ref options, .. } = self.branches[branch as usize];
         let same = options.reference(reference);
@@ -159,7 +161,7 @@ impl Walk {
         }
     }
 
-    /// Go to an open end; false if the way leads to what has been run.
+    /// Go to an open end. False if the way leads to an execution that has been run.
     fn start(&mut self, aim: Aim) -> bool {
         self.aim = aim;
         self.path.clear();
@@ -188,7 +190,7 @@ impl Walk {
         self.end = first + version as usize;
     }
 
-    /// The execution is over: what agrees with its choices is covered.
+    /// End the execution: every state that agrees with its choices is covered.
     fn close(&mut self) {
         if !std::mem::take(&mut self.running) {
             return;
@@ -249,7 +251,7 @@ impl Explorer for Walk {
     }
 }
 
-/// A number below `bound`, each as likely as any other.
+/// A random number below `bound`. Each one is equally likely.
 fn below(bound: &BigUint, random: &mut fastrand::Rng) -> BigUint {
     let bits = bound.bits();
     loop {

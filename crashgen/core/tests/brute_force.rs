@@ -1,4 +1,4 @@
-//! Small random logs: what the core finds is what a naive reading of the rules of each device model finds (see
+//! Small random logs: the core finds what a naive reading of the rules of each device model finds (see
 //! `common/reference.rs`).
 
 mod common;
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 const CASES: u32 = 3000;
 const IN_FLIGHT_MAX: usize = 8;
 
-/// What the generator asks for next; what cannot be is left out.
+/// What the generator asks for next. What is impossible at that point is left out.
 #[derive(Debug, Clone)]
 enum Ask {
     Write {
@@ -60,7 +60,7 @@ fn ask() -> impl Strategy<Value = Ask> {
     ]
 }
 
-/// A log of what can be of `asks`, with at most [`IN_FLIGHT_MAX`] pieces in flight at any time.
+/// A log of those `asks` that are possible, with at most [`IN_FLIGHT_MAX`] pieces in flight at any time.
 fn log(asks: Vec<Ask>, durable_first: bool, model: Model) -> Vec<Step> {
     let mut steps = if durable_first { vec![Step::Durable] } else { Vec::new() };
     let mut under_way: Vec<u32> = Vec::new();
@@ -105,7 +105,7 @@ fn is_mark(step: &Step) -> bool {
     matches!(step, Step::Started(_) | Step::Returned(_))
 }
 
-/// A failure shows the log as litmus.rs writes it.
+/// A failure prints the log as litmus.rs writes it.
 #[derive(Clone)]
 struct Log {
     steps: Vec<Step>,
@@ -130,7 +130,7 @@ fn random_log() -> impl Strategy<Value = Log> {
     (asks, options).prop_map(|(asks, (durable_first, model))| Log { steps: log(asks, durable_first, model), model })
 }
 
-/// Contents and counts of each crash interval, by the events that its instants come before.
+/// Contents and counts of each crash interval, by the events before which its instants are.
 fn core_spaces(recorded: &RecordedLog, model: &str) -> BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> {
     let mut all: BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>> = BTreeMap::new();
     recorded.each_interval(model, |interval, content| {
@@ -165,7 +165,8 @@ fn check_spaces(log: &Log) {
     check_every_instant(&reference, &found);
 }
 
-/// What a crash at any instant can leave is found at an instant at which the same operations had started and returned.
+/// Whatever a crash at any instant can leave is also found at a later instant with the same operations started and
+/// returned.
 fn check_every_instant(reference: &Reference, found: &BTreeMap<usize, Vec<BTreeMap<Disk, BigUint>>>) {
     let Some(durable) = reference.find(|step| *step == Step::Durable) else { return };
     for now in durable + 1..=reference.steps.len() {
@@ -176,14 +177,14 @@ fn check_every_instant(reference: &Reference, found: &BTreeMap<usize, Vec<BTreeM
     }
 }
 
-/// An interval knows which operations had started and returned at each of its instants.
+/// An interval knows which operations had started and which had returned at each of its instants.
 fn check_marks(reference: &Reference, interval: &Interval) {
     for instant in &interval.instants {
         assert_eq!((instant.started, instant.returned), reference.marks(instant.event), "step {}", instant.event);
     }
 }
 
-/// The pieces that a state says it lost give its content when they are lost, and fewer do not.
+/// The pieces that a state names as lost give its content when they are lost. Losing fewer does not give it.
 fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) {
     let now = interval.latest().event;
     let [space] = &reference.spaces(now)[..] else { return };
@@ -211,7 +212,7 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
     }
 }
 
-/// A program that reads sectors, which ones depending on what it has read, and gives what it saw.
+/// A program that reads sectors and returns what it saw. Which sectors it reads depends on what it has read.
 fn read(interval: &Interval, content: Content<'_>, seed: u64, explorer: &mut dyn Explorer) -> Vec<u8> {
     let options = |component: u32| interval.components[component as usize].options();
     let mut seen = Vec::new();
@@ -230,7 +231,7 @@ fn read(interval: &Interval, content: Content<'_>, seed: u64, explorer: &mut dyn
     seen
 }
 
-/// Run the program to the explorer's end; for each outcome, how many crash states it stands for.
+/// Run the program to the explorer's end. Returns how many crash states each outcome stands for.
 fn outcomes(
     interval: &Interval,
     content: Content<'_>,

@@ -1,4 +1,4 @@
-//! What requests have left on the disk, compared with a drive that has a letter for each sector.
+//! What requests have left on the disk, compared with a naive drive that has a letter for each sector.
 
 mod common;
 
@@ -9,7 +9,7 @@ use postcrash_wire::units::SECTOR_BYTES;
 
 const SEEDS: u64 = 2000;
 
-/// Extents as (first sector, one letter for each sector); `0` is a zero.
+/// Extents as the first sector and one letter for each sector; `0` is a zero.
 fn shown(extents: &[SectorExtent]) -> Vec<(u64, String)> {
     let shown = |extent: &SectorExtent| match extent {
         SectorExtent::Data { sector, data } => {
@@ -20,7 +20,7 @@ fn shown(extents: &[SectorExtent]) -> Vec<(u64, String)> {
     extents.iter().map(shown).collect()
 }
 
-/// Every sector's last letter, and runs of neighbours: data and zeros apart.
+/// Every sector's last letter, as runs of neighbours. Data and zeros are in separate runs.
 fn naive(steps: &[Step]) -> Vec<(u64, String)> {
     let mut disk = [None; SECTORS];
     for step in steps {

@@ -1,5 +1,5 @@
-//! Litmus tables of the device models: one row is a log (see `common`), and for each of its crash intervals the number of
-//! crash states and every disk content that they show, `*n` for one that n of them show.
+//! Litmus tables of the device models. Each row is a log (see `common`). For each of its crash intervals it has the
+//! number of crash states and every disk content that they show. `*n` marks a content that n of them show.
 
 mod common;
 
@@ -26,11 +26,11 @@ const FLUSH: &[Row] = &[
     row("a flush keeps what had completed", "w0=A; w1=B; flush; w0=C", &["4: .. A. .B AB", "2: AB CB"]),
     row("what is submitted after a flush is not covered", "f<flush; w0=A; f>; w1=B", &["4: .. A. .B AB"]),
     row("what completes after a flush's submission is not", "a<w0=A; f<flush; a>; f>; w1=B", &["4: .. A. .B AB"]),
-    row("nor what never completes", "a<w0=A; flush; w1=B", &["4: .. A. .B AB"]),
+    row("what never completes is not covered either", "a<w0=A; flush; w1=B", &["4: .. A. .B AB"]),
     row("a flush covers nothing before it completes", "w0=A; f<flush; w1=B; f>", &["4: .. A. .B AB", "2: A. AB"]),
     row("a flush that never completes keeps nothing", "w0=A; f<flush; w1=B", &["4: .. A. .B AB"]),
     row("every flush ends an interval", "w0=A; flush; w0=B; flush; w0=C", &["2: .. A.", "2: A. B.", "2: B. C."]),
-    row("but not one of nothing new", "w0=A; flush; flush; w1=B", &["2: .. A.", "2: A. AB"]),
+    row("a flush of nothing new ends none", "w0=A; flush; flush; w1=B", &["2: .. A.", "2: A. AB"]),
     row("the end of the log is a crash", "w0=A; flush", &["2: .. A.", "1: A."]),
     row(
         "of two flushes the later covers what both do",
@@ -46,7 +46,7 @@ const FLUSH: &[Row] = &[
 
 const SET_UP: &[Row] = &[
     row("what completed in the set-up is stable", "w0=A; durable; w0=B", &["2: A. B."]),
-    row("what did not is in flight", "w0=A; a<w1=B; durable; a>; w0=C", &["4: A. AB C. CB"]),
+    row("what had not completed is in flight", "w0=A; a<w1=B; durable; a>; w0=C", &["4: A. AB C. CB"]),
     row("no crash in the set-up is looked at", "w0=A; flush; w0=B+fua; durable", &["1: B."]),
     row("a flush from the set-up keeps what it covers", "w0=A; f<flush; durable; f>; w1=B", &["2: A. AB"]),
 ];
@@ -58,7 +58,7 @@ const FUA: &[Row] = &[
     row("a later write goes over a stable one", "w0=A+fua; w0=B", &["2: .. A.", "2: A. B."]),
     row("content never runs backwards", "a<w0=A; w0=B+fua; a>", &["4: .. A. B.*2", "2: B.*2"]),
     row(
-        "not even when the older write is flushed later",
+        "content does not run backwards when the older write is flushed later",
         "a<w0=A; w0=B+fua; a>; flush; w1=C",
         &["4: .. A. B.*2", "2: B.*2", "2: B. BC"],
     ),
@@ -68,7 +68,7 @@ const FUA: &[Row] = &[
         &["4: .. [..AAAA..]. [....B...]. [..AABA..].", "2: [....B...]. [..AABA..]."],
     ),
     row(
-        "and is flushed beside it",
+        "an older write is flushed beside a stable one",
         "a<w.2-5=A; w.4=B+fua; a>; flush",
         &["4: .. [..AAAA..]. [....B...]. [..AABA..].", "2: [....B...]. [..AABA..].", "1: [..AABA..]."],
     ),
@@ -77,10 +77,10 @@ const FUA: &[Row] = &[
 
 const PREFLUSH: &[Row] = &[
     row("PREFLUSH is a flush, then a write", "w0=A; w1=B+pre", &["2: .. A.", "2: A. AB", "2: A. AB"]),
-    row("with FUA it keeps its own write", "w0=A; w1=B+pre+fua", &["2: .. A.", "2: A. AB", "1: AB"]),
-    row("alone it does not", "w0=A+pre; w1=B", &["4: .. A. .B AB"]),
+    row("PREFLUSH with FUA keeps its own write", "w0=A; w1=B+pre+fua", &["2: .. A.", "2: A. AB", "1: AB"]),
+    row("PREFLUSH alone does not", "w0=A+pre; w1=B", &["4: .. A. .B AB"]),
     row("its flush may be done before it completes", "w0=A; b<w1=B+pre", &["2: .. A.", "2: A. AB"]),
-    row("the write before it may be its own block's", "w0=A; w0=B+pre+fua", &["2: .. A.", "2: A. B.", "1: B."]),
+    row("the write before it may be to its own block", "w0=A; w0=B+pre+fua", &["2: .. A.", "2: A. B.", "1: B."]),
     row(
         "what completes after its submission is not covered",
         "a<w0=A; b<w1=B+pre+fua; a>; b>",
@@ -139,8 +139,8 @@ const ZEROES: &[Row] = &[
 
 const MERGED: &[Row] = &[
     row("the same content twice is one content", "w0=A; w0=A", &["4: .. A.*3"]),
-    row("what was there already is none", "w0=.", &["2: ..*2"]),
-    row("and leaves the others' count", "w0=.; w1=A", &["4: ..*2 .A*2"]),
+    row("the old content written again is no new one", "w0=.", &["2: ..*2"]),
+    row("it does not change how others are counted", "w0=.; w1=A", &["4: ..*2 .A*2"]),
     row("zeros written and zeros discarded are the same", "discard 0; w0=0", &["4: .. 0.*3"]),
     row("back to the old content", "w0=A; durable; w0=B; w0=A", &["4: A.*3 B."]),
     row("the same by other ways", "w.0-1=A; w.0=A; w.1=A", &["8: .. [A.......]. [.A......]. [AA......].*5"]),
@@ -209,13 +209,13 @@ const ORDERED: &[Row] = &[
     row("a write that never completed is kept if a later one is", "a<w0=A; w1=B", &["3: .. A. AB"]),
     row("a write is kept from its first sector on", "w.0-15=A", &["3: .. A. AA"]),
     row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
-    row("nothing that completes after its submission", "a<w0=A; f<flush; a>; f>; w1=B", &["3: .. A. AB"]),
+    row("it does not keep what completes after it", "a<w0=A; f<flush; a>; f>; w1=B", &["3: .. A. AB"]),
     row(
-        "but what was submitted before the last that it covers",
+        "a flush keeps all that was submitted before the last write that it covers",
         "a<w0=A; w1=B; flush; w0=C",
         &["3: .. A. AB", "2: AB CB"],
     ),
-    row("which then ends no interval of its own", "a<w0=A; w1=B; flush; a>; flush", &["3: .. A. AB", "1: AB"]),
+    row("a flush that keeps nothing new ends none", "a<w0=A; w1=B; flush; a>; flush", &["3: .. A. AB", "1: AB"]),
     row("FUA keeps its own write and all before", "w0=A; w1=B+fua; w0=C", &["3: .. A. AB", "2: AB CB"]),
     row("none behind it", "w0=A; b<w1=B+fua; w0=C; b>", &["4: .. A. AB CB", "2: AB CB"]),
     row("PREFLUSH comes behind what it covers", "w0=A; b<w1=B+pre", &["3: .. A. AB"]),
@@ -225,7 +225,7 @@ const ORDERED: &[Row] = &[
     row("content never runs backwards", "a<w0=A; w0=B+fua; a>", &["3: .. A. B.", "1: B."]),
     row("512 bytes over a block", "w0=A; w.3=B", &["3: .. A. [AAABAAAA]."]),
     row("the same content twice is one content", "w0=A; w0=A", &["3: .. A.*2"]),
-    row("also with another in between", "w0=A; durable; w0=B; w0=A; w1=C", &["4: A.*2 B. AC"]),
+    row("also with other content in between", "w0=A; durable; w0=B; w0=A; w1=C", &["4: A.*2 B. AC"]),
     row("the same on one block is not the same disk", "w0=A; w1=B; w0=.; w1=.", &["5: ..*2 A. AB .B"]),
     row("what the set-up left under way is in flight", "w0=A; a<w1=B; durable; a>; w0=C", &["3: A. AB CB"]),
     row("unless it stands before what is stable", "a<w0=A; w1=B; durable", &["1: AB"]),
@@ -242,16 +242,16 @@ const PREFIX: &[Row] = &[
     row("in the order of completion, not of submission", "a<w0=A; b<w1=B; b>; a>", &["3: .. .B AB"]),
     row("what never completed is in no log", "a<w0=A; w1=B", &["2: .. .B"]),
     row("an entry is never cut", "w.0-15=A", &["2: .. AA"]),
-    row("what completed last shows, also if it is older", "a<w0=A; w0=B; a>", &["3: .. B. A."]),
-    row("and once it is stable", "a<w0=A; w0=B; a>; flush; w1=C", &["3: .. B. A.", "2: A. AC"]),
+    row("the write that completed last shows", "a<w0=A; w0=B; a>", &["3: .. B. A."]),
+    row("it also shows once it is stable", "a<w0=A; w0=B; a>; flush; w1=C", &["3: .. B. A.", "2: A. AC"]),
     row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
     row(
-        "nothing that completes after its submission",
+        "a flush does not keep what completes after its submission",
         "w0=A; f<flush; w1=B; f>; w0=C",
         &["3: .. A. AB", "3: A. AB CB"],
     ),
     row("FUA keeps all that had completed", "w0=A; w1=B+fua; w0=C", &["2: .. A.", "2: AB CB"]),
-    row("and not what had not", "a<w0=A; w1=B+fua; a>", &["1: ..", "2: .B AB"]),
+    row("FUA does not keep what had not", "a<w0=A; w1=B+fua; a>", &["1: ..", "2: .B AB"]),
     row("PREFLUSH is a flush", "w0=A; w1=B+pre", &["2: .. A.", "2: A. AB"]),
     row("with FUA it keeps its own write", "w0=A; w1=B+pre+fua", &["2: .. A.", "1: AB"]),
     row("a discard is an entry", "w0=A; discard .0-8", &["3: .. A. 0[0.......]"]),
@@ -260,7 +260,7 @@ const PREFIX: &[Row] = &[
     row("also if it was submitted first", "a<w0=A; w1=B; durable; a>", &["2: .B AB"]),
 ];
 
-/// An interval as the tables write it: number of states, and contents with how many states show each.
+/// An interval as the tables write it: the number of states, and for each content how many states show it.
 type Expected = (BigUint, BTreeMap<String, BigUint>);
 
 fn expected(text: &str) -> Expected {

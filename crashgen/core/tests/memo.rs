@@ -1,4 +1,4 @@
-//! The memo of recoveries: what it answers is what running would have given.
+//! The memo of recoveries answers what running them would have given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ fn reads(all: &[(u64, u8)]) -> Vec<(SectorRange, Digest)> {
     all.iter().map(|&(sector, byte)| (place(sector), Digest::of(&[byte]))).collect()
 }
 
-/// A disk of one-byte sectors of which those in `open` are still to be decided; guests do not wait for the ones in `ahead`.
+/// A disk of one-byte sectors. Those in `open` are still to be decided. Guests do not wait for the ones in `ahead`.
 struct Sectors<'a> {
     disk: &'a [u8],
     open: BTreeSet<u64>,
@@ -40,7 +40,7 @@ impl Disk for Sectors<'_> {
     }
 }
 
-/// What is known of a disk, and what was read to know it.
+/// What is known of a disk, and what was read to find it.
 fn found(memo: &Memo<u32>, request: &[u8], disk: &[u8]) -> (Option<u32>, Vec<u64>) {
     let mut sectors = Sectors { disk, open: BTreeSet::new(), ahead: &[], asked: Vec::new() };
     let answer = memo.find(request, &mut sectors).copied();
@@ -160,7 +160,7 @@ impl Disk for Chosen<'_> {
     }
 }
 
-/// How many states lead to each outcome, with the memo where there is one, and how many executions were run.
+/// How many states lead to each outcome, and how many executions were run. A memo is used if there is one.
 fn outcomes(seed: u64, versions: &[[u8; 2]; 8], mut memo: Option<&mut Memo<u32>>) -> (BTreeMap<u32, u32>, usize) {
     let mut walk = Walk::new(&Limits::default());
     let (mut states, mut run) = (BTreeMap::new(), 0);

@@ -37,7 +37,7 @@ impl Folder {
         Recording::open(&path)
     }
 
-    /// Why `bytes` are no recording; with the file's name and the place in it.
+    /// Why `bytes` are no recording. The reason has the file's name and the position in it.
     fn reason(&self, bytes: &[u8]) -> String {
         match self.open(bytes) {
             Err(error @ RecordingError::Malformed { .. }) => error.to_string(),
@@ -70,7 +70,7 @@ fn sample(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("read")
 }
 
-/// A file of `events` (bytes) with everything around them as it should be.
+/// A file of `events` (bytes). Everything around them is as it should be.
 fn sealed(events: &[u8], count: u64) -> Vec<u8> {
     let mut bytes = b"PCREC01\n".to_vec();
     bytes.extend(DISK_SECTORS.to_le_bytes());
@@ -94,7 +94,7 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     seal(bytes)
 }
 
-/// An event in the file's own words: a kind, then numbers of the given width.
+/// An event as bytes of the file: a kind, then numbers of the given width.
 fn event(kind: u8, fields: &[(usize, u64)]) -> Vec<u8> {
     let bytes = fields.iter().flat_map(|&(width, number)| number.to_le_bytes().into_iter().take(width));
     std::iter::once(kind).chain(bytes).collect()
@@ -310,7 +310,7 @@ enum Mutation {
     Set(prop::sample::Index, u8),
     Insert(prop::sample::Index, u8),
     Remove(prop::sample::Index),
-    /// Copy a stretch to another place.
+    /// Copy some bytes to another place.
     Repeat(prop::sample::Index, prop::sample::Index, usize),
 }
 
@@ -325,7 +325,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Apply to what stands between magic and checksum.
+/// Apply the mutation to the bytes between magic and checksum.
 fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
     let place = |index: &prop::sample::Index, length: usize| 8 + index.index(length - 8);
     let length = bytes.len();
@@ -342,7 +342,7 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
     }
 }
 
-/// No opened recording makes the cursor panic either. Discards of a whole huge disk are left out.
+/// The cursor does not panic either on a recording that opens. Discards of a whole huge disk are left out.
 fn walk(recording: &Recording, base: &Path) {
     let huge = |event: &Event| matches!(event, Event::Zero { sectors, .. } if *sectors > 1 << 16);
     if recording.events().iter().any(huge) {

@@ -14,17 +14,17 @@ const CASES: u32 = 400;
 /// A version for each component.
 type State = Vec<u32>;
 
-/// Components that a program reads, which ones depending on what it has read.
+/// A program that reads components. Which ones it reads depends on what it has read.
 #[derive(Debug, Clone)]
 struct Program {
     /// For each component the version with nothing kept, and the weight of each version.
     components: Vec<(u32, Vec<u32>)>,
     seed: u64,
-    /// Read other components in between, different ones in each execution, that do not matter.
+    /// Read other components in between. They are different in each execution and do not matter.
     noisy: bool,
 }
 
-/// Which version of each component, as far as it is known, and what the program saw.
+/// The version of each component, as far as it is known, and what the program saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Execution {
     choices: Vec<Choice>,
@@ -46,7 +46,7 @@ impl Program {
         all
     }
 
-    /// Components in which a state deviates from each reference.
+    /// How many components of a state deviate from each reference.
     fn deviations(&self, state: &[u32]) -> [u32; 2] {
         let kept = state.iter().filter(|&&version| version != 0).count();
         let nothing = self.components.iter().zip(state).filter(|((nothing, _), version)| nothing != *version).count();

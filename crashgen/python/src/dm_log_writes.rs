@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::{raise, with_cursor, Recording};
 
-/// Call `act` with a question that is answered with no once a signal handler has raised; that error is then passed on.
+/// Call `act` with a function that says whether to go on. It says no once a signal handler has raised, and the
+/// handler's error is then passed on.
 fn interruptible<R>(py: Python<'_>, act: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<R, LogError>) -> PyResult<R> {
     let mut signal = None;
     let result = act(&mut || match py.check_signals() {
@@ -55,7 +56,7 @@ fn scan_dm_log_writes(py: Python<'_>, log_path: PathBuf, disk_sectors: u64) -> P
     Ok(result)
 }
 
-/// What a log holds, in order: each with the number of events that stand before it in the recording.
+/// What a log holds, in order. Each entry has the number of recorded events before it.
 #[pyfunction]
 fn read_dm_log_writes<'py>(
     py: Python<'py>,
@@ -87,7 +88,8 @@ fn import_dm_log_writes(
     interruptible(py, |go_on| dm_log_writes::import(&log_path, disk_sectors, &out_path, metadata, go_on))
 }
 
-/// How many crash intervals a recording has, and how many crash states all of them, with one interval in memory at a time.
+/// How many crash intervals a recording has, and how many crash states they have together. One interval is in memory at
+/// a time.
 #[pyfunction]
 fn count_states(py: Python<'_>, recording: &Recording, base_path: PathBuf, model: &str) -> PyResult<(u32, BigUint)> {
     with_cursor(recording, base_path, model, |mut cursor| {

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// Sectors of a disk that are looked at together when it is written to a file.
+/// How many sectors of a disk are checked together when it is written to a file.
 const CHUNK_SECTORS: u64 = 128;
 
 fn raise(error: RecordingError) -> PyErr {
@@ -208,7 +208,8 @@ fn intervals(recording: &Recording, base_path: PathBuf, model: &str) -> PyResult
     })
 }
 
-/// Call `act` with a crash interval of the recording and what lies under it, once `choices` are known to be its own.
+/// Call `act` with a crash interval of the recording and what lies under it, after checking that `choices` belong to
+/// the interval.
 fn with_state<R>(
     recording: &Recording,
     base_path: PathBuf,
@@ -260,7 +261,7 @@ fn state_bytes<'py>(
     })
 }
 
-/// Write the disk of one crash state to the file `path`, zeros as holes.
+/// Write the disk of one crash state to the file `path`. Zeros become holes.
 #[pyfunction]
 fn write_state(
     recording: &Recording,
@@ -324,7 +325,7 @@ impl PyDeviceModel {
     }
 }
 
-/// Write a recording made of the tuples that `Recording.events` gives, with a write's data in place of its length.
+/// Write a recording from tuples as `Recording.events` gives them, with a write's data in place of its length.
 #[pyfunction]
 fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut writer = RecordingWriter::create(&path, disk_sectors, metadata).map_err(raise)?;
@@ -332,11 +333,11 @@ fn write_recording(path: PathBuf, disk_sectors: u64, metadata: &str, events: &Bo
         let event = event?.downcast_into::<PyTuple>()?;
         write_event(&mut writer, &event).map_err(|error| bad_event(index, &event, error))?;
     }
-    // Until the file is on the disk, another thread may go on.
+    // Another thread may run until the file is on the disk.
     events.py().allow_threads(|| writer.finish()).map_err(raise)
 }
 
-/// `error` with the event that it is about; an input/output error as it is.
+/// The same error with the event that it is about. An input/output error is returned as it is.
 fn bad_event(index: usize, event: &Bound<'_, PyTuple>, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyOSError>(event.py()) {
         return error;

@@ -1,8 +1,9 @@
 //! `cache` and `torn`: a volatile write cache that honours flush and FUA.
 //!
-//! At a crash every piece in flight is kept or lost on its own, in whatever order it was submitted or completed. A sector
-//! then shows the last kept piece, in submission order, among those that cover it, else its stable content; it never
-//! shows anything submitted before what is stable there. FUA orders nothing but its own write.
+//! At a crash every piece in flight is kept or lost on its own, in whatever order it was submitted or completed. A
+//! sector then shows the piece that was submitted last among the kept pieces that cover it. If there is none, it shows
+//! its stable content. It never shows anything submitted before what is stable there. FUA orders nothing but its own
+//! write.
 //!
 //! `torn` is `cache:512`: a block of 4 KiB can tear between any two of its sectors.
 

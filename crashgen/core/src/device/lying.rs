@@ -1,7 +1,7 @@
 //! `lying`: a volatile write cache whose flush and FUA do nothing.
 //!
-//! As `cache`, but nothing becomes stable after the set-up: a flush completes and covers nothing, a PREFLUSH write waits
-//! for nothing. So at each instant any piece that was written since the set-up may be lost.
+//! This model is as `cache`, but nothing becomes stable after the set-up. A flush completes and covers nothing, and a
+//! PREFLUSH write waits for nothing. So at each instant any piece that was written since the set-up may be lost.
 
 use super::{name_with_unit, DeviceModel};
 

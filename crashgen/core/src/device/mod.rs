@@ -1,22 +1,24 @@
 //! Device models: what a power cut may do to writes that the drive had taken.
 //!
-//! Words of all models. A write is cut into *pieces* at multiples of the atomic unit; a piece persists whole or not at all.
-//! A piece is *in flight* from its submission until it is *stable*, which no crash takes back. A flush makes stable
-//! exactly the writes that had completed when it was submitted, from the moment it completes. FUA makes stable its own
-//! write when it completes. A PREFLUSH write is a flush, submitted with it, and a write that starts when that flush
-//! is done (Linux, Documentation/block/writeback_cache_control.rst): if any of it is kept, nothing that the flush covers is
-//! lost. Discard and write-zeroes are in flight like a write of zeros. What had completed when the set-up ended is stable.
-//! A write that is never completed is in flight to the end.
+//! These words are used by all models. A write is cut into *pieces* at multiples of the atomic unit; a piece persists
+//! whole or not at all. A piece is *in flight* from its submission until it is *stable*; no crash takes a stable piece
+//! back. A flush makes stable exactly the writes that had completed when it was submitted. It does so when it
+//! completes. FUA makes its own write stable when the write completes. A PREFLUSH write is a flush that is submitted
+//! with a write, and a write that starts when that flush is done (Linux,
+//! Documentation/block/writeback_cache_control.rst): if any of the write is kept, nothing that the flush covers is
+//! lost. Discard and write-zeroes are in flight like a write of zeros. What had completed when the set-up ended is
+//! stable. A write that is never completed is in flight to the end.
 //!
 //! The models differ in which pieces a crash may keep: see [`cache`], [`ordered`], [`lying`] and [`prefix`].
 //!
-//! The atomic unit is 4096 bytes unless the name of the model says otherwise: `cache:16384` is a drive whose units of
-//! 16 KiB, at multiples of 16 KiB, persist whole. An NVMe namespace of that NAWUPF (AWUPF of its controller) promises so for
-//! writes that lie within one unit; for longer ones and those that cross a multiple only in multiple atomicity mode with
-//! that NABSPF, and otherwise nothing at all (NVM Command Set specification 1.1, section 2.1.4): take `torn` for them.
+//! The atomic unit is 4096 bytes unless the name of the model says otherwise: `cache:16384` is a drive that persists
+//! units of 16 KiB, at multiples of 16 KiB, whole. An NVMe namespace with that NAWUPF (AWUPF of its controller)
+//! promises this for writes that lie within one unit. For longer writes, and for writes that cross a multiple, it
+//! promises this only in multiple atomicity mode with that NABSPF, and otherwise it promises nothing (NVM Command Set
+//! specification 1.1, section 2.1.4): take `torn` for such writes.
 //!
-//! Not modelled: bit rot, misdirected writes, pieces smaller than a sector, and what a drive may return for a
-//! discarded sector other than zeros or the old content.
+//! These are not modelled: bit rot, misdirected writes, pieces smaller than a sector, and a drive that returns anything
+//! but zeros or the old content for a discarded sector.
 
 pub mod cache;
 pub mod lying;
@@ -34,20 +36,20 @@ use lying::Lying;
 use ordered::Ordered;
 use prefix::Prefix;
 
-/// In which order the pieces in flight persist.
+/// The order in which the pieces in flight persist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// In none: each is kept or lost on its own, and a sector shows the last one kept in submission order.
+    /// In no order: each is kept or lost on its own, and a sector shows the kept piece that was submitted last.
     Free,
-    /// As they were submitted: a crash keeps a prefix. Of one write, from its first sector on.
+    /// In the order of submission: a crash keeps a prefix. Of one write it keeps a prefix of the sectors.
     Submission,
-    /// As their requests completed: a crash keeps a prefix. What has not completed is lost.
+    /// In the order of completion: a crash keeps a prefix. A request that has not completed is lost.
     Completion,
 }
 
-/// One drive. [`named`] finds it by name.
+/// A drive. [`named`] finds it by its name.
 pub trait DeviceModel: Send + Sync {
-    /// The name that it is found by; the shortest, where there are several.
+    /// The name of the model; the shortest one if there are several.
     fn name(&self) -> String;
     /// Sectors (512 B) of the unit that persists whole or not at all; writes are cut at multiples of it.
     fn atomic_unit_sectors(&self) -> u64;
@@ -70,9 +72,9 @@ pub trait DeviceModel: Send + Sync {
 
 /// Which atomic units a family of models can have.
 enum Unit {
-    /// One of so many sectors, unless the name says otherwise.
+    /// This many sectors, unless the name says otherwise.
     Usually(u64),
-    /// No other than this.
+    /// Always this many sectors.
     Always(u64),
 }
 
@@ -80,7 +82,7 @@ enum Unit {
 struct Family {
     name: &'static str,
     unit: Unit,
-    /// The model with an atomic unit of so many sectors.
+    /// The model with an atomic unit of this many sectors.
     make: fn(u64) -> Box<dyn DeviceModel>,
     /// What the drive does, in words that follow "a disk:".
     prose: &'static str,
@@ -149,7 +151,7 @@ pub fn named(name: &str) -> Option<&'static dyn DeviceModel> {
     find(name).ok()
 }
 
-/// The model of that name, or why there is none. One name gives one model, for as long as the program runs.
+/// The model of that name, or why there is none. A name gives the same model for as long as the program runs.
 pub fn find(name: &str) -> Result<&'static dyn DeviceModel, ModelError> {
     static FOUND: Mutex<BTreeMap<String, &'static dyn DeviceModel>> = Mutex::new(BTreeMap::new());
     let model = make(name)?;
@@ -190,7 +192,7 @@ pub fn prose(model: &dyn DeviceModel) -> String {
     }
 }
 
-/// Sectors of a unit in bytes.
+/// The number of sectors in a unit, which is given in bytes.
 fn unit_sectors(bytes: &str) -> Option<u64> {
     let digits = bytes.bytes().all(|byte| byte.is_ascii_digit());
     let bytes: u64 = bytes.parse().ok().filter(|_| digits)?;
@@ -198,7 +200,7 @@ fn unit_sectors(bytes: &str) -> Option<u64> {
     (bytes.is_power_of_two() && sectors > 0).then_some(sectors)
 }
 
-/// `family`, with the unit where that is not the usual one.
+/// The name of `family`, with the unit if it is not the usual one.
 fn name_with_unit(family: &str, unit_sectors: u64) -> String {
     match unit_sectors {
         BLOCK_SECTORS => family.to_owned(),

@@ -1,9 +1,10 @@
 //! `ordered`: a drive that persists writes in the order of their submission.
 //!
-//! At a crash the pieces are kept up to some point in submission order (the pieces of one write from its first sector on),
-//! and all later ones are lost. Completion plays no part in it: a write that never completed is kept if a later one is.
-//! Flush and FUA make stable what they do on any drive, and here with it all that was submitted before; so FUA is a
-//! barrier for what came before it. A PREFLUSH write needs no flush to come after what it covers.
+//! At a crash the pieces are kept up to some point in submission order, and all later ones are lost. The pieces of one
+//! write are kept from its first sector on. Completion plays no part: a write that never completed is kept if a later
+//! one is. Flush and FUA make the same writes stable as on any drive, and also everything submitted before these
+//! writes. So FUA is a barrier for what came before it. A PREFLUSH write persists after what its flush covers even
+//! without this flush.
 
 use super::{name_with_unit, DeviceModel, Order};
 

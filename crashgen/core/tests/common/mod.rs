@@ -1,10 +1,11 @@
-//! Logs in a small notation, and what the core makes of them.
+//! Logs in a short notation, and what the core makes of them.
 //!
-//! The disk has two blocks of eight sectors. A log is requests between semicolons: `w0=A` writes the letter A over block 0,
-//! `w.3=A` over sector 3, `w.6-9=AB` over sectors 6 to 9 the letters A and B in turn; `+pre` and `+fua` behind it are its
-//! flags. `discard`, `zero` and a target; `flush`. A request is completed at once; `a<w0=A` only submits it, and `a>`
-//! completes it later. `start` and `return` mark the operations. `durable` ends the set-up; a log without it starts with
-//! it. A sector that was never written shows `.`, one that was zeroed shows `0`.
+//! The disk has two blocks of eight sectors. A log is requests separated by semicolons. `w0=A` writes the letter A over
+//! block 0, and `w.3=A` over sector 3. `w.6-9=AB` writes the letters A and B in turn over sectors 6 to 9. The flags
+//! `+pre` and `+fua` stand behind a write. The other requests are `discard` or `zero` with a target, and `flush`. A
+//! request is completed at once; `a<w0=A` only submits it, and `a>` completes it later. `start` and `return` mark the
+//! operations. `durable` ends the set-up; a log without it starts with it. A sector that was never written shows `.`,
+//! and one that was zeroed shows `0`.
 
 #![allow(dead_code)] // each test program uses its own part
 
@@ -116,7 +117,7 @@ fn target(text: &str) -> (usize, usize) {
     }
 }
 
-/// The notation of `steps`, so that a failure can become a row of litmus.rs.
+/// The notation of `steps`, which can be copied from a failure into a row of litmus.rs.
 pub fn notation(steps: &[Step]) -> String {
     let word = |step: &Step| match step {
         Step::Durable => "durable".to_owned(),
@@ -138,7 +139,7 @@ pub fn notation(steps: &[Step]) -> String {
     steps.iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-/// `A` for a block of As, its eight letters in brackets if they differ.
+/// `A` for a block of As; if its eight letters differ, all of them in brackets.
 pub fn shown(disk: &Disk) -> String {
     let block = |letters: &[u8]| match letters.iter().all(|l| l == &letters[0]) {
         true => (letters[0] as char).to_string(),
@@ -186,7 +187,7 @@ impl RecordedLog {
     }
 }
 
-/// In memory where that can be: each recording is synchronised when it is finished.
+/// A folder in memory if there is one, because each recording is synchronised when it is finished.
 pub fn fast_folder() -> std::path::PathBuf {
     let memory = Path::new("/dev/shm");
     let usable = tempfile::tempfile_in(memory).is_ok();
@@ -248,7 +249,7 @@ pub fn read_letter(interval: &Interval, content: Content<'_>, sector: usize, cho
     letter_of(&bytes)
 }
 
-/// Each disk content with the number of crash states that show it. No content may come twice.
+/// Each disk content with the number of crash states that show it. No content may appear twice.
 pub fn contents(interval: &Interval, content: Content<'_>) -> BTreeMap<Disk, BigUint> {
     let states = states(interval, content);
     let count = states.len();

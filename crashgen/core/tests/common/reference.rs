@@ -1,8 +1,8 @@
 //! The rules of the device models, read naively.
 //!
-//! Shares no code with the core. It knows no intervals: at any instant it looks through the whole log for what is stable, and
-//! tries every assignment of the pieces in flight, or every prefix of all pieces, for every set of PREFLUSH writes under way
-//! whose flush may be done.
+//! This file shares no code with the core. It knows no intervals: at any instant it looks through the whole log for
+//! what is stable. Then it tries every assignment of the pieces in flight for every set of PREFLUSH writes under way
+//! whose flush may be done. For models that keep order it tries every prefix of all pieces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub enum Order {
     Completion,
 }
 
-/// A device model as its prose has it.
+/// A device model as its description defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     pub name: &'static str,
@@ -85,7 +85,7 @@ impl Reference<'_> {
         self.find(|step| matches!(step, Step::Submit(other, _) if *other == id)).expect("submitted")
     }
 
-    /// When `id` completed, if that was before `now`.
+    /// The step at which `id` completed, if that was before `now`.
     fn completed(&self, id: u32, now: usize) -> Option<usize> {
         self.find(|step| *step == Step::Complete(id)).filter(|&at| at < now)
     }
@@ -106,7 +106,7 @@ impl Reference<'_> {
         all
     }
 
-    /// Whether `id` is stable at `now`, where the flushes in the writes `flushed` are done.
+    /// Whether `id` is stable at `now` if the flushes in the writes `flushed` are done.
     fn is_stable(&self, id: u32, now: usize, flushed: &[u32]) -> bool {
         let Some(completed) = self.completed(id, now) else { return false };
         let set_up = self.find(|step| *step == Step::Durable).filter(|&at| at < now);
@@ -123,7 +123,8 @@ impl Reference<'_> {
         fua || flushes.any(|flush| self.submitted(flush) > completed)
     }
 
-    /// Every piece submitted so far, a unit at a time, in the order in which they persist; in no order: as submitted.
+    /// Every piece submitted so far, each of one unit, in the order in which they persist. If there is no order, as
+    /// submitted.
     pub fn pieces(&self, now: usize) -> Vec<Piece> {
         let mut requests = self.submitted_before(now);
         if self.model.order == Order::Completion {
@@ -148,7 +149,7 @@ impl Reference<'_> {
         pieces
     }
 
-    /// The disk with those of `pieces` that are `kept`, each over those before it.
+    /// The disk with the `pieces` that are `kept`, each over those before it.
     pub fn shown(pieces: &[Piece], kept: &[bool]) -> Disk {
         let mut disk: Disk = [b'.'; SECTORS];
         for (piece, _) in pieces.iter().zip(kept).filter(|(_, kept)| **kept) {
@@ -157,14 +158,14 @@ impl Reference<'_> {
         disk
     }
 
-    /// How many requests are `kept` only in part; of those with pieces that had to be kept (`forced`), none is counted.
+    /// How many requests are `kept` only in part. A request with pieces that had to be kept (`forced`) is not counted.
     pub fn torn(pieces: &[Piece], forced: &[bool], kept: &[bool]) -> usize {
         let requests: BTreeSet<u32> = pieces.iter().map(|piece| piece.request).collect();
         let of = |request: u32| (0..pieces.len()).filter(move |&i| pieces[i].request == request && !forced[i]);
         requests.into_iter().filter(|&r| of(r).any(|i| kept[i]) && of(r).any(|i| !kept[i])).count()
     }
 
-    /// What the disk can show at `now` if of the PREFLUSH writes under way just `flushed` have had their flush.
+    /// What the disk can show at `now` if exactly the PREFLUSH writes `flushed` under way have had their flush.
     fn space(&self, now: usize, flushed: &[u32]) -> Space {
         let waiting: Vec<u32> = self.held(now).into_iter().filter(|id| !flushed.contains(id)).collect();
         let mut pieces = self.pieces(now);
@@ -181,7 +182,7 @@ impl Reference<'_> {
         space
     }
 
-    /// What the disk can show at `now` if just a prefix of all pieces is kept.
+    /// What the disk can show at `now` if exactly a prefix of all pieces is kept.
     fn prefixes(&self, now: usize) -> Space {
         let pieces = self.pieces(now);
         let held = self.held(now);
@@ -200,7 +201,7 @@ impl Reference<'_> {
         space
     }
 
-    /// Where pieces are kept in order, one space; else one for each set of PREFLUSH writes under way.
+    /// One space if pieces are kept in order; otherwise one for each set of PREFLUSH writes under way.
     pub fn spaces(&self, now: usize) -> Vec<Space> {
         match self.model.order {
             Order::Free => subsets(&self.held(now)).iter().map(|flushed| self.space(now, flushed)).collect(),
@@ -208,7 +209,7 @@ impl Reference<'_> {
         }
     }
 
-    /// Which of the pieces at `now` are kept by every crash.
+    /// Which of the pieces at `now` every crash keeps.
     pub fn forced(&self, pieces: &[Piece], now: usize) -> Vec<bool> {
         let stable: Vec<bool> = pieces.iter().map(|piece| self.is_stable(piece.request, now, &[])).collect();
         match self.model.order {
@@ -221,7 +222,7 @@ impl Reference<'_> {
         self.forced(&self.pieces(now), now).into_iter().filter(|&forced| forced).count()
     }
 
-    /// Pieces in flight just before step `now`, waiting or not.
+    /// Pieces in flight just before step `now`, whether they wait for a flush or not.
     pub fn in_flight(&self, now: usize) -> usize {
         self.pieces(now).len() - self.forced_count(now)
     }
@@ -232,8 +233,8 @@ impl Reference<'_> {
         (count(|step| matches!(step, Step::Started(_))), count(|step| matches!(step, Step::Returned(_))))
     }
 
-    /// Instants just before something becomes stable after the set-up, just before an operation starts or returns, and the
-    /// end.
+    /// The instants just before something becomes stable after the set-up, those just before an operation starts or
+    /// returns, and the end.
     pub fn judged(&self) -> Vec<usize> {
         let Some(durable) = self.find(|step| *step == Step::Durable) else { return Vec::new() };
         let end = self.steps.len();
