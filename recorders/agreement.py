@@ -1,13 +1,13 @@
-"""Do two recorders of one run agree? Request by request: one at the disk, and one above it.
+"""Compares two recorders of one run, request by request: one at the disk, and one above it.
 
 The recorder above sees requests as the file system made them. On their way down the kernel cuts writes to the test
-disk's limit of one block, and makes a FUA write, which virtio-blk does not carry, a write and a flush. The crash disk
-joins again what came together, and so does QEMU. `RULES` names every difference that this can make; any other is a
-disagreement. Rules that hold for one recorder only say so.
+disk's limit of one block. It also turns a FUA write, which virtio-blk does not carry, into a write and a flush. The
+crash disk joins requests that come together, and so does QEMU. `RULES` names every difference that this can make; any
+other difference is a disagreement. A rule that holds for one recorder only says so.
 
-Compared are the marks, every sector of every write with its data, the order of writes to one sector, discards, and for
-each flush and FUA write what it covers and between which marks it stands. Not compared is the order of writes to
-different sectors between two flushes: it decides nothing of what a crash can leave.
+The comparison covers the marks, every sector of every write with its data, the order of writes to one sector, and
+discards. For each flush and FUA write it covers what it makes stable and between which marks it stands. The order of
+writes to different sectors between two flushes is not compared, because it does not change what a crash can leave.
 """
 
 import math
@@ -40,7 +40,7 @@ UNSTABLE = frozenset({"exfat", "jfs", "vfat"})
 class MatchedRequest:
     """A request of the recorder above, and when the disk saw it: positions in the disk's trace.
 
-    `parts` are the disk's requests over its sectors. A FUA write is completed when its flush is.
+    `parts` are the disk's requests over its sectors. A FUA write counts as completed when its flush is.
     """
 
     request: Request
@@ -51,7 +51,7 @@ class MatchedRequest:
 
 @dataclass(slots=True)
 class Agreement:
-    """`placed` in the order of the trace above; `explained` counts uses of `RULES` by name."""
+    """`placed` is in the order of the trace above. `explained` counts uses of each of `RULES`, by name."""
 
     placed: list[MatchedRequest] = field(default_factory=list)
     explained: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,8 @@ def compare(disk: Trace, above: Trace, *, is_stable: bool = True) -> Agreement:
     """Find each request of `above` in the trace `disk` of a recorder at the disk, and each of `disk` in `above`.
 
     Traces without marks are those of a whole run, unmounting included. `is_stable` is False for a file system of
-    `UNSTABLE`: then a write has the data that the disk saw, if each byte of that is its own or the next write's there.
+    `UNSTABLE`. Then a write has the data that the disk saw, if each byte of it belongs to this write or to the next
+    write there.
     """
     result = Agreement()
     ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
@@ -78,9 +79,10 @@ def compare(disk: Trace, above: Trace, *, is_stable: bool = True) -> Agreement:
 def whole_run(above: Trace, agreement: Agreement) -> Trace:
     """`above` without marks, for a comparison with QEMU's log, which has writes in the order of their submission.
 
-    By its `agreement` with the crash disk, each write comes before the flushes that were submitted while it was under
-    way; dm-log-writes, which logs what a flush covers for certain, has it behind them. Such a write has no completion
-    here, nor has one that the crash disk did not see: whether QEMU's disk had completed it by a flush is not known.
+    The `agreement` with the crash disk places each write before the flushes that were submitted while the write was
+    under way. dm-log-writes places it behind them, because it logs only what a flush covers for certain. Such a write
+    has no completion here, because it is not known whether QEMU's disk had completed it by a flush. A write that the
+    crash disk did not see has none either.
     """
     placed = {_position(found.request): found for found in agreement.placed}
     flushes = [found for found in agreement.placed if found.request.kind == "flush" or found.request.fua]
@@ -103,18 +105,18 @@ def _overlap(one: MatchedRequest, other: MatchedRequest) -> bool:
 
 
 class _Writes:
-    """Finds writes and discards by their sectors: the first not yet found with the same content."""
+    """Finds writes and discards by their sectors. It takes the first one with equal content that is not found yet."""
 
     def __init__(self, disk: Trace, above: Trace, result: Agreement, is_stable: bool) -> None:
         self._disk, self._above, self._result, self._is_stable = disk, above, result, is_stable
         self._waiting: dict[_Key, deque[int]] = defaultdict(deque)
         """The disk's requests to each unit, by number, that are not found yet."""
         self._coming: dict[_Key, deque[Request]] = defaultdict(deque)
-        """Those of the trace above, from the one on that is being found."""
+        """The requests of the trace above to each unit, starting with the one that is being found."""
         self._is_late = False
-        """The request that is being found stands before an earlier one to its sectors."""
+        """The request that is being found is logged before an earlier one to its sectors."""
         self._is_changed = False
-        """What the disk saw of it is on the way to what the next request to its sectors has."""
+        """The disk saw data between that of the request that is being found and that of the next one to its sectors."""
         self._unit = _unit(disk, above)
         for number, request in enumerate(disk.requests):
             for key in self._keys(request):
@@ -124,7 +126,7 @@ class _Writes:
                 self._coming[key].append(request)
 
     def place(self) -> dict[int, MatchedRequest]:
-        """Each that is found, by its number in the trace above."""
+        """The requests that are found, by their numbers in the trace above."""
         placed: dict[int, MatchedRequest] = {}
         absent: list[int] = []
         for number, request in enumerate(self._above.requests):
@@ -183,7 +185,7 @@ class _Writes:
         return ours is None or theirs is None or ours == theirs
 
     def _is_on_the_way(self, number: int, key: "_Key") -> bool:
-        """Whether each byte of the disk's request is that of the request that is being found, or of the next there."""
+        """Whether each byte of the disk's request is in the request that is being found or in the next one there."""
         found = self._content(self._disk.requests[number], key)
         versions = [self._content(request, key) for request in islice(self._coming[key], 2)]
         if found is None or len(versions) < 2:
@@ -191,7 +193,7 @@ class _Writes:
         return all(byte in known for byte, *known in zip(found, *filter(None, versions), strict=True))
 
     def _absent(self, absent: list[int], placed: dict[int, MatchedRequest]) -> None:
-        """What the disk did not see must come behind all that it saw."""
+        """Requests that the disk did not see must come behind everything that it saw."""
         last = max((number for number, found in placed.items() if not found.request.fua), default=-1)
         last_mark = max((mark.position for mark in self._above.marks), default=math.inf)
         for number in absent:
@@ -202,7 +204,7 @@ class _Writes:
                 self._disagree(f"{_shown(request)} of {self._above.recorder} is not in {self._disk.recorder}")
 
     def _keys(self, request: Request) -> list["_Key"]:
-        """What is found one by one: each unit of a write; a discard or write-zeroes as it is."""
+        """The units in which a request is found: each unit of a write, and a discard or write-zeroes as a whole."""
         if request.kind == "write":
             return list(range(request.sector, request.sector + request.sectors, self._unit))
         return [(request.kind, request.sector, request.sectors)] if request.sectors else []
@@ -215,7 +217,7 @@ class _Writes:
         return request.data[start : start + self._unit * SECTOR_BYTES]
 
     def _data(self, request: Request, parts: Iterable[Request]) -> bytes:
-        """Its data as the disk's requests over its sectors have it."""
+        """The data of `request` as the disk's requests over its sectors have it."""
         pieces = {key: self._content(part, key) for part in parts for key in self._keys(part)}
         return b"".join(pieces.get(key) or self._content(request, key) or b"" for key in self._keys(request))
 
@@ -225,7 +227,7 @@ class _Writes:
 
 
 class _Flushes:
-    """Finds for each flush of the trace above the disk's, and for each FUA write the flush that it became."""
+    """Finds the disk's flush for each flush of the trace above, and for each FUA write the flush that it became."""
 
     def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, MatchedRequest]) -> None:
         self._disk, self._above, self._result, self._writes = disk, above, result, writes
@@ -234,18 +236,18 @@ class _Flushes:
         self._next = 0
         """The first of the disk's flushes that is not accounted for."""
         self._completed = -1
-        """The disk had completed by then what the trace above has had completed so far."""
+        """When the disk had completed everything that the trace above has completed so far."""
         self._of_flushes: set[int] = set()
-        """Those that belong to flushes of the trace above, not to FUA writes."""
+        """The disk's flushes that belong to flushes of the trace above, not to FUA writes."""
         self._is_dirty = False
         """A write was certainly completed since the last flush accounted for."""
         self._needless = 0
         """Flushes of the trace above since the last one accounted for that the disk need not have seen."""
         self._spare = 0
-        """Further flushes that FUA writes may have had: for each that shares another's one, for each part of one."""
+        """Further flushes that FUA writes may have had: one for each that shares a flush, one for each further part."""
 
     def place(self) -> None:
-        """Go through the trace above: a flush counts when it is submitted, or else logged, a write when completed."""
+        """Go through the trace above. A flush counts when submitted (or else logged), a write when completed."""
         steps: list[tuple[float, bool, int]] = []
         for number, request in enumerate(self._above.requests):
             if request.kind == "flush" or request.preflush:
@@ -265,7 +267,7 @@ class _Flushes:
         self._skip(len(self._flushes))
 
     def _flush(self, request: Request, span: "_Span") -> None:
-        """The first flush from here on that was submitted after what this one covers was completed."""
+        """Take the next flush that was submitted after everything that `request` covers was completed."""
         if self._is_needless():
             self._needless += 1
             return
@@ -297,7 +299,7 @@ class _Flushes:
             self._completed = max(self._completed, found.completed)
 
     def _fua(self, found: MatchedRequest, written: int, span: "_Span") -> None:
-        """The first flush that was submitted after the write was completed: several FUA writes may share it."""
+        """Take the first flush that was submitted after the write was completed. Several FUA writes may share it."""
         place = bisect_right(self._submissions, written)
         found.completed = None
         if place == len(self._flushes):
@@ -307,7 +309,7 @@ class _Flushes:
         found.completed = self._account(found.request, place, span).completed
         self._result.explained["FUA is a flush"] += 1
         if place in self._of_flushes:
-            self._disagree(f"{_shown(found.request)}: the only flush that may be its is that of another request")
+            self._disagree(f"{_shown(found.request)}: the only flush that it may have belongs to another request")
 
     def _account(self, request: Request, place: int, span: "_Span") -> Request:
         flush = self._flushes[place]
@@ -320,10 +322,10 @@ class _Flushes:
         return flush
 
     def _close(self, found: MatchedRequest) -> bool:
-        """In QEMU's log, a flush that was completed before this write was submitted stands before it.
+        """In QEMU's log, a flush that was completed before this write was submitted stands before this write.
 
-        That of a FUA write may stand behind it, as both are under way together at one disk and not at the other: then
-        it is not certain what covers this write (False).
+        The flush of a FUA write may stand behind this write, because both are under way together at one disk and not at
+        the other. Then it is not certain what covers this write, and the result is False.
         """
         if self._disk.recorder != blklogwrites.NAME:
             return True
@@ -340,13 +342,13 @@ class _Flushes:
     def _is_needless(self) -> bool:
         """Whether QEMU may leave out a flush here: no write was certainly completed since the last one.
 
-        bdrv_co_flush (block/io.c) counts the writes that a node has completed (write_gen) and remembers the count that
-        was flushed (flushed_gen). Where they are equal it does not call blklogwrites.
+        bdrv_co_flush (block/io.c) counts the writes that a node has completed (write_gen) and remembers the count at
+        the last flush (flushed_gen). If the two are equal, it does not call blklogwrites.
         """
         return self._disk.recorder == blklogwrites.NAME and not self._is_dirty
 
     def _skip(self, place: int) -> None:
-        """Flushes before that place belong to those that were not needed, to FUA writes, or to nothing."""
+        """Skip the flushes before `place`: they were not needed, or belong to FUA writes. Others are disagreements."""
         skipped = self._flushes[self._next : place][self._spare :]
         for flush in skipped[self._needless :]:
             self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
@@ -354,7 +356,7 @@ class _Flushes:
         self._needless = self._spare = 0
 
     def _missing(self, request: Request, span: "_Span", written: float = math.inf) -> None:
-        """The disk may see no flush behind its last mark, for a FUA write if that was `written` there too."""
+        """The disk may see no flush behind its last mark; for a FUA write only if it was `written` behind it too."""
         if self._disk.marks and span.end is None and written > span.start:
             self._result.explained["behind the end"] += 1
         else:
@@ -366,13 +368,13 @@ class _Flushes:
 
 @dataclass(slots=True)
 class _Span:
-    """Between two marks of the disk's trace; the last one has no end."""
+    """The stretch between two marks of the disk's trace. The last one has no end."""
 
     start: int
     end: int | None
 
     def holds(self, flush: Request) -> bool:
-        """Whether the flush was under way there: an operation may return before one that nobody waits for is done."""
+        """Whether the flush was under way there. An operation may return before a flush ends that nobody waits for."""
         return _position(flush) > self.start and (self.end is None or _submitted(flush) < self.end)
 
 
@@ -392,7 +394,7 @@ def _submitted(request: Request) -> int:
 
 
 def _position(request: Request) -> float:
-    """When it was completed; what never was comes last."""
+    """When the request was completed. A request that never was comes last."""
     return math.inf if request.completed is None else request.completed
 
 

@@ -1,4 +1,4 @@
-"""Traces of QEMU's blklogwrites, which logs in the format of dm-log-writes: one log for as long as QEMU runs."""
+"""Traces of QEMU's blklogwrites, which logs in the format of dm-log-writes. QEMU writes one log as long as it runs."""
 
 import struct
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ _SUPERBLOCK_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The end of a log that grows: how many entries and bytes it has."""
+    """The end of a growing log: how many entries and bytes it has."""
 
     entries: int
     size: int
 
     @classmethod
     def end_of(cls, log: Path) -> Self:
-        """Where `log` ends now; the superblock comes with the first entry. OSError if it cannot be read."""
+        """Where `log` ends now. The superblock comes with the first entry. Raises OSError if the log cannot be read."""
         with log.open("rb") as file:
             superblock = file.read(_SUPERBLOCK.size)
         if not superblock:
@@ -30,7 +30,7 @@ class Position:
         return cls(_SUPERBLOCK.unpack(superblock)[2], log.stat().st_size)
 
     def cut(self, log: Path, out: Path) -> None:
-        """Write what `log` has got behind this position to `out`, as a log. OSError if that cannot be done."""
+        """Write what `log` has gained behind this position to `out`, as a log. Raises OSError if that fails."""
         with log.open("rb") as file:
             magic, version, entries, sector_bytes = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
             file.seek(self.size)
@@ -42,8 +42,8 @@ class Position:
 def trace(log: Path, disk_sectors: int) -> Trace:
     """What the log of a disk with `disk_sectors` (512 B) holds.
 
-    QEMU logs a request when it is submitted and does not tell when it is completed: both are its place in the log. It
-    never sets FUA and has no marks. Errors as of `scan_dm_log_writes`.
+    QEMU logs a request when it is submitted and does not tell when it is completed, so both positions are its place in
+    the log. It never sets FUA and has no marks. Raises the errors of `scan_dm_log_writes`.
     """
     found = dm_log_writes.requests(log, disk_sectors)
     return Trace(NAME, tuple(replace(request, completed=request.submitted) for request in found), ())

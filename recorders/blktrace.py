@@ -1,12 +1,12 @@
 """Traces of the kernel's blktrace, as requests.
 
-The format is that of include/uapi/linux/blktrace_api.h: `struct blk_io_trace` of 48 bytes for each event, or from Linux
-6.19 on `struct blk_io_trace2` of 64, then `pdu_len` bytes that belong to it. Every CPU has a file of its own, in which
-its events are numbered, notifications aside. A trace shows no data, and the older format write-zeroes as a write; all
-else of a request is there, also PREFLUSH and FUA as they were asked for.
+The format is that of include/uapi/linux/blktrace_api.h. Each event is a `struct blk_io_trace` of 48 bytes, or from
+Linux 6.19 on a `struct blk_io_trace2` of 64 bytes, and then `pdu_len` bytes that belong to it. Every CPU has a file of
+its own and numbers its events there, except for notifications. A trace shows no data, and the older format shows
+write-zeroes as a write. Everything else of a request is there, also PREFLUSH and FUA as they were requested.
 
-A kernel that has the newer format leaves every event with FUA out of the older one: `__blk_add_trace` drops, as no
-event of version 1, what is greater than the highest flag of that version, which is FUA.
+A kernel that has the newer format leaves every event with FUA out of the older one. `__blk_add_trace` drops events
+whose flags are greater than the highest flag of version 1, and FUA is greater.
 """
 
 import struct
@@ -22,13 +22,13 @@ NAME = "blktrace"
 BYTES_MAX = 64 << 20
 EVENTS_MAX = 1_000_000
 MESSAGE = "postcrash"
-"""First word of the agent's messages, `postcrash started N` and `postcrash returned N`; others are passed over."""
+"""First word of the agent's messages, `postcrash started N` and `postcrash returned N`. Other messages are skipped."""
 
 Level = Literal["queued", "issued"]
 
 _MAGIC = 0x65617400
 _EVENTS = {7: struct.Struct("<4xIQQII8xI2xH"), 8: struct.Struct("<4xIQQI4xQ4xI2xH12x")}
-"""By version of the format: sequence, time, sector, bytes, action, CPU and `pdu_len`; the rest is passed over."""
+"""By version of the format: sequence, time, sector, bytes, action, CPU and `pdu_len`; other fields are skipped."""
 _QUEUE, _REQUEUE, _INSERT, _ISSUE, _COMPLETE = 1, 5, 6, 7, 8
 _ACTION = 0xFF
 _CGROUP = 1 << 8
@@ -38,12 +38,12 @@ _NOTE_MESSAGE = 2
 
 
 class BlktraceError(ValueError):
-    """The bytes are no trace of blktrace; the text says where and why."""
+    """The bytes are not a trace of blktrace. The text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One event: `time` is in ns, `sector` in 512 B, `size` in bytes; `action` has what happened and its flags."""
+    """One event: `time` is in ns, `sector` in 512 B, `size` in bytes; `action` is what happened, with its flags."""
 
     time: int
     cpu: int
@@ -54,12 +54,12 @@ class TraceEvent:
 
     @property
     def what(self) -> int:
-        """Queued, issued and so on; of a notification its kind."""
+        """Queued, issued and so on. For a notification it is the kind."""
         return self.action & _ACTION
 
 
 def read_events(content: bytes) -> list[TraceEvent]:
-    """The events of all CPUs' files, which stand one behind the other, by time. Raises `BlktraceError`."""
+    """The events of all CPUs, by time. `content` is their files one after the other. Raises `BlktraceError`."""
     if len(content) > BYTES_MAX:
         raise BlktraceError(f"a trace of {len(content)} bytes; at most {BYTES_MAX} are read")
     return sorted(_events(content), key=lambda event: (event.time, event.cpu))
@@ -88,7 +88,7 @@ def _events(content: bytes) -> Iterator[TraceEvent]:
 
 
 def _format(content: bytes, at: int) -> struct.Struct:
-    """The form of the event that begins there, by its version."""
+    """The form of the event that begins at `at`, by its version."""
     magic = int.from_bytes(content[at : at + 4], "little")
     if magic & ~0xFF == _MAGIC:
         if form := _EVENTS.get(magic & 0xFF):
@@ -102,8 +102,9 @@ def _format(content: bytes, at: int) -> struct.Struct:
 def read_blktrace(content: bytes, level: Level = "issued") -> Trace:
     """The writes, flushes and discards in a trace, with the agent's marks. Raises `BlktraceError`.
 
-    `issued` has requests as the driver gets them: split, merged, and PREFLUSH and FUA taken apart where the drive needs
-    that. `queued` has what file systems asked for, and no completions. Positions are those of events, from 0.
+    `issued` has requests as the driver gets them: split, merged, and with PREFLUSH and FUA taken apart where the drive
+    needs this. `queued` has the requests of the file systems, without completions. Positions are numbers of events,
+    from 0.
     """
     matching = _Matching()
     marks: list[Mark] = []
@@ -124,10 +125,11 @@ def read_blktrace(content: bytes, level: Level = "issued") -> Trace:
 
 
 class _Matching:
-    """Finds the completion of each request: the next one of the same kind over the same sectors.
+    """Finds the completion of each request: the next completion of the same kind over the same sectors.
 
-    A driver that takes no more gives a request back, and it is issued again: seen as a requeue, or as an insertion of
-    what is under way. The latter may also be another request just like it; then both complete.
+    A driver that takes no more requests gives one back, and the kernel issues it again. The trace shows this as a
+    requeue, or as an insertion of a request that is under way. Such an insertion may also be another request just like
+    it; then both complete.
     """
 
     def __init__(self) -> None:
@@ -141,12 +143,12 @@ class _Matching:
         self._requests.append(request)
 
     def put_back(self, request: Request) -> None:
-        """A request like this goes into the queue."""
+        """Note that a request like this goes into the queue."""
         if found := self._under_way.get(_key(request)):
             self._given_back.setdefault(_key(request), deque()).append(found.popleft())
 
     def complete(self, request: Request, position: int) -> None:
-        """A request like this is completed; one from before the trace is passed over."""
+        """Note that a request like this is completed. A request from before the trace is skipped."""
         if found := self._under_way.get(_key(request)) or self._given_back.get(_key(request)):
             index = found.popleft()
             self._requests[index] = replace(self._requests[index], completed=position)

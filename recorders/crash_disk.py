@@ -1,4 +1,4 @@
-"""Traces of the crash disk: its recordings hold all that it saw."""
+"""Traces of the crash disk: its recordings hold everything that it saw."""
 
 from typing import Literal
 
@@ -11,7 +11,8 @@ NAME = "crash-disk"
 def trace(recording: Recording) -> Trace:
     """What a recording holds. Positions are numbers of its events.
 
-    Data of write-zeroes and discards is None. Over virtio-blk, FUA is not there: it is a write and then a flush.
+    Write-zeroes and discards have None as data. Virtio-blk does not carry FUA, so a FUA write is a write and then a
+    flush.
     """
     events = recording.events()
     completed = {event[1]: number for number, event in enumerate(events) if event[0] == "complete"}

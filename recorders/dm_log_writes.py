@@ -10,16 +10,16 @@ from postcrash.recorders.trace import Mark, Request, Trace
 
 NAME = "dm-log-writes"
 _MARK = re.compile(r"(started|returned):([0-9]{1,9})")
-"""What the agent writes; every other mark but `_DURABLE` is left out."""
+"""What the agent writes. Every mark other than these and `_DURABLE` is left out."""
 _DURABLE = "durable"
 
 
 def trace(log: Path, disk_sectors: int) -> Trace:
     """What the log of a disk with `disk_sectors` (512 B) holds. Positions are places in the log.
 
-    The kernel logs a write when a flush that covers it is submitted, a FUA write, a flush or a mark at once: what was
-    completed earlier, but is not covered yet, stands behind it. Device mapper hands a write with PREFLUSH and FUA on as
-    a flush, with FUA too, and a FUA write. Errors as of `scan_dm_log_writes`.
+    The kernel logs a write when a flush that covers it is submitted. It logs a FUA write, a flush or a mark at once. So
+    requests that were completed earlier, but are not covered yet, stand behind it. Device mapper turns a write with
+    PREFLUSH and FUA into a flush, which has FUA too, and a FUA write. Raises the errors of `scan_dm_log_writes`.
     """
     marks, durable = [], None
     logged = []
@@ -34,7 +34,7 @@ def trace(log: Path, disk_sectors: int) -> Trace:
 
 
 def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
-    """The requests of a log, by their places: each is submitted there and completed at once. Errors as of `trace`."""
+    """The requests of a log. Each is submitted at its place and completed at once. Raises the errors of `trace`."""
     found = read_dm_log_writes(log, disk_sectors)
     return tuple(_request(entry, events, events + 1) for entry, events in found if entry[0] != "mark")
 

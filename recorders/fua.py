@@ -1,4 +1,4 @@
-"""A recording with FUA: requests as dm-log-writes saw them, when the crash disk saw them."""
+"""Makes a recording with FUA: requests as dm-log-writes saw them, at the times when the crash disk saw them."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -12,11 +12,12 @@ _MARKS = frozenset({"started", "returned", "durable"})
 
 
 def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) -> Iterator[Event]:
-    """Events for `write_recording`, of a crash disk's recording and its agreement with a trace from above virtio-blk.
+    """Events for `write_recording`, from a crash disk's recording and its agreement with a trace from above virtio-blk.
 
-    The flushes that FUA writes became are gone; a FUA write is completed where its flush was. The traces must agree.
-    Of the events before number `start` only the marks and the contents count: the contents come as if they had been
-    written at once, in the order of the disk, so that they are the same in every run. No request may be under way then.
+    The flushes that FUA writes became are gone, and a FUA write is completed where its flush was. The traces must
+    agree. Of the events before number `start` only the marks and the contents count. The contents come as if they had
+    been written at once, in the order of the disk, so that they are the same in every run. No request may be under way
+    at `start`.
     """
     events = recording.events()
     ids = count()

@@ -1,4 +1,4 @@
-"""What a recorder saw of one run, in a form that traces of different recorders can be compared in."""
+"""What a recorder saw of one run, in a form in which traces of different recorders can be compared."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,10 +9,10 @@ class Request:
     """One block request.
 
     sector, sectors   in units of 512 B; (0, 0) for a flush without data
-    preflush, fua     as the recorder saw them; a path that does not carry them shows False
-    data              content of a write; None where the recorder sees none
-    submitted         position in the trace's own order; None where the recorder does not see submissions
-    completed         likewise; None for a request that was never completed, or where completions are not seen
+    preflush, fua     as the recorder saw them; False for a path that does not carry them
+    data              content of a write; None if the recorder sees none
+    submitted         position in the trace's own order; None if the recorder does not see submissions
+    completed         likewise; None if the request was never completed, or if completions are not seen
     """
 
     kind: Literal["write", "flush", "discard", "write-zeroes"]
@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Requests and marks of one run, as `recorder` saw them; `durable` is where the set-up had been made durable."""
+    """Requests and marks of one run, as `recorder` saw them. `durable` is where the set-up had become durable."""
 
     recorder: str
     requests: tuple[Request, ...]
@@ -45,9 +45,9 @@ class Trace:
 
 
 def behind_set_up(disk: Trace, above: Trace) -> tuple[Trace, Trace] | None:
-    """What both saw of one run once its set-up had been made durable: until then, what was asked for decides nothing.
+    """What both recorders saw of one run after its set-up had become durable. Earlier requests decide nothing.
 
-    `above` may begin there. None where that is not known, or if a request was under way then.
+    `above` may begin there. None if that position is not known, or if a request was under way then.
     """
     marks = sum(mark.position > disk.durable for mark in disk.marks) if disk.durable is not None else 0
     requests = [_behind(trace) for trace in (disk, above)]

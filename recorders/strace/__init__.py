@@ -1,8 +1,8 @@
-"""System calls of a program, as strace(1) prints them, as a workload.
+"""Turns the system calls of a program, as strace(1) prints them, into a workload.
 
-Reading order: `reader` (lines to calls), `arguments` (what stands between the parentheses), `folder` (the names below
-the folder that is looked at), `state` (processes, descriptors, the workload so far), `initial` (what stood there
-before), `names`, `contents` and `descriptors` (what each call means), `importer` (all of it), and `program` (strace).
+Reading order: `reader` (lines to calls), `arguments` (the text between the parentheses), `folder` (the names below the
+imported folder), `state` (processes, descriptors, the workload so far), `initial` (what the folder held before),
+`names`, `contents` and `descriptors` (what each call means), `importer` (all of it), and `program` (strace).
 """
 
 from postcrash.recorders.strace.importer import ImportedTrace, import_strace, prepare

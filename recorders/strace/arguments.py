@@ -1,4 +1,4 @@
-"""What strace prints between the parentheses of a call, taken apart in time that is proportional to its length."""
+"""Takes apart what strace prints between the parentheses of a call, in time proportional to its length."""
 
 import os
 import re
@@ -12,19 +12,19 @@ _DELETED = "(deleted)"
 
 
 class ArgumentsError(ValueError):
-    """The text is not as strace prints it; says what was expected."""
+    """The text is not as strace prints it. The message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A file descriptor: its number (None: the working directory), and the path that `-y` printed, "" if none."""
+    """A file descriptor: its number (None: the working directory), and the path that `-y` printed ("" if none)."""
 
     number: int | None
     path: str
 
 
 def split(text: str, at: int) -> tuple[list[str], int]:
-    """The arguments from `at`, behind an opening bracket, and where its closing bracket ends."""
+    """The arguments from `at`, which is behind an opening bracket, and the position behind the closing bracket."""
     found: list[str] = []
     start, depth, decorations = at, 0, True
     while special := _SPECIAL.search(text, at):
@@ -61,7 +61,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _decoration_end(text: str, at: int) -> int:
-    """Behind the `>` that ends a descriptor's decoration, 0 if there is none; sockets' addresses have `->` in them."""
+    """The position behind the `>` that ends a descriptor's path, or 0 if there is none. Socket addresses have `->`."""
     while (end := text.find(">", at)) >= 0:
         if text[end - 1] != "-":
             return end + 1
@@ -98,7 +98,7 @@ def _byte(match: re.Match[bytes]) -> bytes:
 
 
 def path(argument: str) -> str:
-    """A path; bytes that are no UTF-8 stand in it as Python's surrogates."""
+    """A path. Bytes that are not UTF-8 become Python's surrogates."""
     content, complete = string(argument)
     if not complete:
         raise ArgumentsError("a whole path; run strace with a larger -s")
@@ -106,7 +106,7 @@ def path(argument: str) -> str:
 
 
 def descriptor(argument: str) -> Descriptor | None:
-    """The descriptor that an argument is; None if it is none."""
+    """The descriptor that an argument stands for, or None if it stands for none."""
     word, _, decoration = argument.partition("<")
     if word == "AT_FDCWD":
         number = None
@@ -119,7 +119,7 @@ def descriptor(argument: str) -> Descriptor | None:
 
 
 def number(argument: str) -> int:
-    """An integer, decimal or hexadecimal; of what a pointer shows, as in `[10]` or `[10 => 20]`, the one before."""
+    """An integer, decimal or hexadecimal. A pointer looks like `[10]` or `[10 => 20]`; the first number is taken."""
     text = argument.removeprefix("[").split(" ")[0].removesuffix("]")
     if not _NUMBER.fullmatch(text):
         raise ArgumentsError("a number")

@@ -1,4 +1,4 @@
-"""What calls that change contents, or make them durable, mean."""
+"""The meaning of calls that change contents or make them durable."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ _FALLOCATE_MODES = {
 
 
 def _put(context: Context, opened: Description, offset: int | None, payload: bytes | None) -> None:
-    """Write as many bytes as the call returned; at the descriptor's position if `offset` is None."""
+    """Write as many bytes as the call returned, at the descriptor's position if `offset` is None."""
     node, length = opened.node, context.result
     if length == 0:
         return
@@ -49,7 +49,7 @@ def _put(context: Context, opened: Description, offset: int | None, payload: byt
 
 
 def _flags_of_one_write(context: Context) -> frozenset[str]:
-    """Those of pwritev2, as flags of open."""
+    """The flags of pwritev2, as flags of open."""
     given = flags(context.argument(4)) if context.call.name == "pwritev2" else ()
     return frozenset(name.replace("RWF_", "O_") for name in given)
 
@@ -94,7 +94,7 @@ def _lseek(context: Context) -> None:
 
 
 def _copy(source: int, source_offset: int, target: int, target_offset: int | None) -> Handler:
-    """Bytes go from one descriptor to another; an offset that is NULL is the descriptor's position."""
+    """Copy bytes from one descriptor to another. An offset of NULL means the descriptor's position."""
 
     def handler(context: Context) -> None:
         read, opened = context.known(source), context.description(target)
@@ -191,4 +191,4 @@ HANDLERS: Mapping[str, Handler] = {
     "sync": lambda context: context.emit("sync"),
     "sync_file_range": _sync_file_range,
 }
-"""By the name of the call."""
+"""The handlers, by the name of the call."""

@@ -1,4 +1,4 @@
-"""What calls mean that open, duplicate and close files, map them, change directory, or start threads."""
+"""The meaning of calls that open, duplicate, close or map files, change the directory, or start threads."""
 
 from collections.abc import Mapping as Table
 
@@ -8,7 +8,7 @@ from postcrash.recorders.strace.names import full_name
 from postcrash.recorders.strace.state import MAPPINGS_MAX, Context, Description, DescriptorSlot, Handler, Mapping
 
 CLONES = frozenset({"clone", "clone3", "fork", "vfork"})
-"""Calls that start a thread or a process, whose number they return."""
+"""Calls that start a thread or a process and return its number."""
 
 CLOSING = frozenset({"close", "close_range", "dup2", "dup3", "execve", "execveat", "munmap"})
 """Calls after which nothing may have a file open any more."""
@@ -83,7 +83,7 @@ def _close_on_exec(context: Context, number: int, value: bool) -> None:
 
 
 def close(context: Context) -> None:
-    """Close a descriptor: when the call is entered, as the number is free from then on."""
+    """Close a descriptor when the call is entered, because the number is free from then on."""
     context.process.slots.pop(_number(context), None)
 
 
@@ -191,4 +191,4 @@ HANDLERS: Table[str, Handler] = {
     "mremap": _mremap,
     "msync": _msync,
 }
-"""By the name of the call; `close` is looked at when it is entered."""
+"""The handlers, by the name of the call. `close` is handled when it is entered."""

@@ -1,4 +1,4 @@
-"""The names below the folder that is looked at, as they are while the trace is read; what lies outside is not known."""
+"""The names below the imported folder while the trace is read. Whatever lies outside of the folder is not known."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,11 +8,11 @@ from postcrash.model.quoting import shown
 PATH_CHARACTERS_MAX = 4096
 """PATH_MAX of Linux, include/uapi/linux/limits.h."""
 LINKS_MAX = 40
-"""Symbolic links that Linux follows in one path, MAXSYMLINKS in include/linux/namei.h."""
+"""How many symbolic links Linux follows in one path, MAXSYMLINKS in include/linux/namei.h."""
 
 
 class NotMappedError(Exception):
-    """A call, or a part of what it does, has no counterpart in the workload; the text says why."""
+    """A call, or a part of its effect, has no counterpart in the workload. The text says why."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,20 +36,20 @@ class Inode:
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """Where a path leads: a name in a directory, and what stands there (None: nothing). The root has no directory."""
+    """Where a path leads: a name in a directory, and its inode (None if there is none). The root has no directory."""
 
     directory: Inode | None
     name: str
     node: Inode | None
 
     def existing(self) -> Inode:
-        """What stands there. Raises `NotMappedError`."""
+        """The inode at this place. Raises `NotMappedError` if there is none."""
         if self.node is None:
             raise NotMappedError(f"{shown(self.name)} is not there, as far as the trace tells")
         return self.node
 
     def new(self) -> Inode:
-        """The directory, in which the name must be new. Raises `NotMappedError`."""
+        """The directory of this place, whose name must be new. Raises `NotMappedError` if it is not."""
         if self.node is not None or self.directory is None:
             raise NotMappedError(f"{shown(self.name)} is there already, as far as the trace tells")
         return self.directory
@@ -67,11 +67,11 @@ class Folder:
         return path.startswith("/") and self._inside([part for part in path.split("/") if part]) is not None
 
     def absolute(self, path: str) -> str:
-        """A path of the folder as an absolute one."""
+        """The absolute path of a path in the folder."""
         return "/".join(["", *self._roots[0], path])
 
     def path_of(self, node: Inode) -> str | None:
-        """A path of the inode relative to the folder, None if it has no name (any more)."""
+        """A path of the inode relative to the folder. None if the inode has no name (any more)."""
         parts: list[str] = []
         while node is not self.root:
             if not node.names:
@@ -81,9 +81,9 @@ class Folder:
         return "/".join(reversed(parts)) or "."
 
     def find(self, base: str, path: str, *, follow: bool) -> PathPlace | None:
-        """Where `path`, taken from the absolute path `base`, leads; None if that is outside.
+        """Where `path`, taken from the absolute path `base`, leads. None if that is outside of the folder.
 
-        `follow` is for a symbolic link at its end. Raises `NotMappedError`.
+        `follow` tells whether to follow a symbolic link at its end. Raises `NotMappedError`.
         """
         parts = self._parts(path if path.startswith("/") else f"{base}/{path}")
         done: list[str] = []
@@ -107,13 +107,13 @@ class Folder:
         return self._at(done)
 
     def add(self, directory: Inode, name: str, node: Inode) -> Inode:
-        """Give `node` a name, which must be new, and give it back."""
+        """Give `node` a name, which must be new, and return `node`."""
         directory.children[name] = node
         node.names[directory, name] = None
         return node
 
     def remove(self, directory: Inode, name: str) -> Inode:
-        """Take a name away, and give back what it named."""
+        """Remove a name, and return what it named."""
         node = directory.children.pop(name)
         del node.names[directory, name]
         return node
@@ -125,7 +125,7 @@ class Folder:
         return node is directory
 
     def _parts(self, path: str) -> list[str]:
-        """The components of a path, the first last."""
+        """The components of a path in reverse order."""
         if len(path) > 2 * PATH_CHARACTERS_MAX:
             raise NotMappedError(f"a path of more than {PATH_CHARACTERS_MAX} characters")
         return [part for part in reversed(path.split("/")) if part not in ("", ".")]

@@ -1,4 +1,4 @@
-"""A trace of strace as a workload: every call that returned, in the order of the returns."""
+"""Imports a trace of strace as a workload: every call that returned, in the order of the returns."""
 
 import os
 import re
@@ -34,7 +34,7 @@ _RINGS = frozenset({"io_uring_setup", "io_setup"})
 class ImportedTrace:
     """A trace as a workload.
 
-    workload    the set-up makes what stood in the folder before
+    workload    the set-up makes what the folder held before the program ran
     sources     for each of `workload.ops`, the call that it comes from
     not_mapped  what the workload leaves out, in the order of the trace
     overlaps    how many of `workload.ops` come from calls during which other threads ran; the guest runs one at a time
@@ -54,9 +54,9 @@ class ImportedTrace:
 
 
 def prepare(root: Path, before: Path | None = None) -> ImportState:
-    """Get ready for one trace of a program that works in the folder `root`, which is its path as the program sees it.
+    """Get ready for one trace of a program that works in the folder `root`. The path is as the program sees it.
 
-    `before` is a folder with what stands in `root` before the program runs (None: nothing). Raises `OSError`.
+    `before` is a folder with what `root` held before the program ran (None: nothing). Raises `OSError`.
     """
     run = ImportState(Folder(tuple(dict.fromkeys((os.path.abspath(root), os.path.realpath(root))))))
     if before is not None:
@@ -66,10 +66,10 @@ def prepare(root: Path, before: Path | None = None) -> ImportState:
 
 
 def import_strace(file: Path, run: ImportState, name: str, directory: str = "") -> ImportedTrace:
-    """The calls in `file` that concern the folder of `run`, which can be used once, as a workload of that name.
+    """Import the calls in `file` that concern the folder of `run` as a workload. `run` can be used once.
 
-    `directory` is the absolute path of the directory that the program was started in ("": not known).
-    Raises `StraceError` if the file is not strace's output or has no such call, and `OSError`.
+    `directory` is the absolute path of the directory that the program was started in ("": not known). Raises
+    `StraceError` if the file is not strace's output or has no such call, and `OSError`.
     """
     reading = _Reading(file, run, directory)
     for call in read_calls(file):
@@ -95,7 +95,7 @@ class _Reading:
         self.overlaps = 0
 
     def take(self, call: TraceLine) -> None:
-        """Do what a line says."""
+        """Carry out what a line says."""
         process = self._thread(call)
         if call.word == "ended":
             self._end(call.thread)
@@ -180,7 +180,7 @@ def _arguments(call: TraceLine) -> list[str]:
 
 
 def _births(file: Path) -> dict[int, deque[tuple[int, int, frozenset[str]]]]:
-    """For each thread that another started: the line where the call returned, who, and what the two share."""
+    """For each thread that another one started: the line where the call returned, the other, and what both share."""
     births: dict[int, deque[tuple[int, int, frozenset[str]]]] = {}
     for call in read_calls(file):
         if call.word == "returned" and call.name in descriptors.CLONES and call.result:
@@ -190,7 +190,7 @@ def _births(file: Path) -> dict[int, deque[tuple[int, int, frozenset[str]]]]:
 
 
 def _unknown(context: Context) -> None:
-    """Report a call that is not understood if it concerns the folder."""
+    """Report a call that is not known if it concerns the folder."""
     name = context.call.name
     if name in _RINGS:
         context.leave_out("what goes through a ring, which strace does not see")

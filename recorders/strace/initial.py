@@ -1,4 +1,4 @@
-"""What stands in a folder before a program runs, as the set-up of a workload."""
+"""Makes the set-up of a workload from what a folder holds before a program runs."""
 
 import os
 import stat
@@ -12,9 +12,9 @@ _SOURCE = CallSource(0, "")
 
 
 def set_up(run: ImportState, folder: Path) -> None:
-    """Add everything that stands in `folder` to the set-up and to the tree of `run`.
+    """Add everything in `folder` to the set-up and to the tree of `run`.
 
-    What a workload cannot hold is reported, with line 0. Raises `OSError`.
+    Whatever a workload cannot hold is reported with line 0. Raises `OSError`.
     """
     _directory(run, folder, run.folder.root, "", {})
 

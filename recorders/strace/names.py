@@ -1,4 +1,4 @@
-"""What calls that change names and attributes mean."""
+"""The meaning of calls that change names and attributes."""
 
 from collections.abc import Mapping
 
@@ -181,4 +181,4 @@ HANDLERS: Mapping[str, Handler] = {
     "lremovexattr": _named_attribute(follow=False),
     "fremovexattr": _open_attribute,
 }
-"""By the name of the call."""
+"""The handlers, by the name of the call."""

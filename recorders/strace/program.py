@@ -1,4 +1,4 @@
-"""Running a program under strace(1), which is a program of its own."""
+"""Runs a program under strace(1)."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 STRING_BYTES_MAX = 1 << 20
-"""What strace prints of each string; longer writes are mapped without their bytes."""
+"""How many bytes strace prints of each string. Longer writes are mapped without their bytes."""
 
 COMMAND = (
     "strace",
@@ -22,7 +22,7 @@ COMMAND = (
     "-e",
     "signal=none",
 )
-"""How strace must be run for `import_strace`; `-o FILE` and the program follow."""
+"""How strace must be run for `import_strace`. `-o FILE` and the program follow these arguments."""
 
 
 class StraceMissing(Exception):
@@ -30,9 +30,9 @@ class StraceMissing(Exception):
 
 
 def run_under_strace(program: Sequence[str], output: Path, directory: Path, stdout: IO[str] | None = None) -> int:
-    """Run a program in `directory` to its end, its trace to `output`; its exit code, or minus the signal that ended it.
+    """Run a program in `directory` to its end and write its trace to `output`.
 
-    Raises `StraceMissing`.
+    Returns its exit code, or minus the signal that ended it. Raises `StraceMissing`.
     """
     if shutil.which(COMMAND[0]) is None:
         raise StraceMissing("strace is not installed")

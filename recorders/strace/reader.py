@@ -1,7 +1,7 @@
-"""The lines of strace's output, as calls.
+"""Reads the lines of strace's output as calls.
 
-Read are the forms `PID TIME CALL(ARGUMENTS) = RESULT`, `CALL(ARGUMENTS <unfinished ...>` with `<... CALL resumed>REST`
-later, signals (`--- … ---`) and ends of threads (`+++ … +++`); the process id and the time stamp may be missing.
+It reads the forms `PID TIME CALL(ARGUMENTS) = RESULT`, `CALL(ARGUMENTS <unfinished ...>` with `<... CALL resumed>REST`
+later, signals (`--- … ---`) and ends of threads (`+++ … +++`). The process id and the time stamp may be missing.
 """
 
 import re
@@ -16,7 +16,7 @@ FILE_BYTES_MAX = 512 << 20
 LINES_MAX = 2_000_000
 LINE_BYTES_MAX = 64 << 20
 THREADS_MAX = 4096
-"""Threads inside calls at one time, and processes at one time."""
+"""How many threads may be inside calls at one time, and how many processes there may be at one time."""
 
 _PREFIX = re.compile(r" *(?:\[pid +([0-9]{1,9})\] +|([0-9]{1,9}) +)?(?:[0-9]+(?:\.[0-9]+|:[0-9:.]+) +)?")
 _NAME = re.compile(r"([a-z_][a-z0-9_]{0,63})\(")
@@ -26,7 +26,7 @@ _UNFINISHED = "<unfinished ...>"
 
 
 class StraceError(ValueError):
-    """The file is not strace's output, or larger than what is read. Its text is `FILE:LINE: …`."""
+    """The file is not strace's output, or it is too large. The text is `FILE:LINE: …`."""
 
 
 @dataclass(slots=True)
@@ -35,9 +35,9 @@ class TraceLine:
 
     word       entered: the call has started, and returns (if it does) in a later line; returned; ended: the thread has
     line       from 1
-    thread     its number, 0 where strace printed none
+    thread     its number, 0 if strace printed none
     arguments  the text behind the opening bracket
-    result     what was returned; None for a call that failed, or never returns
+    result     what was returned; None for a call that failed or never returns
     overlaps   it was entered in an earlier line
     """
 

@@ -16,10 +16,10 @@ from postcrash.recorders.strace.reader import TraceLine
 DESCRIPTORS_MAX = 4096
 MAPPINGS_MAX = 256
 _SETUP_LINES_MAX = LINES_MAX - 100
-"""Leaves room for the comments above a workload."""
+"""The limit leaves room for the comments above a workload."""
 _NUMBERS = re.compile(r"(?:^|, )([0-9]{1,9})(?=[<,\s]|$)")
 _HEAD_CHARACTERS = 40_000
-"""Enough for the descriptors of a call, which come first, with a path of 4096 characters in hexadecimal each."""
+"""Enough for a call's descriptors, which come first, each with a path of 4096 characters in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CallSource:
 
 @dataclass(frozen=True, slots=True)
 class NotMapped:
-    """What a call did that is not in the workload: its line (from 1), its name, and why."""
+    """An effect of a call that is not in the workload: the line (from 1), the name of the call, and the reason."""
 
     line: int
     call: str
@@ -45,7 +45,7 @@ class NotMapped:
 
 @dataclass(eq=False, slots=True)
 class Description:
-    """An open file description, which duplicated and inherited descriptors share; only of files in the folder."""
+    """An open file description of a file in the folder. Duplicated and inherited descriptors share it."""
 
     node: Inode
     flags: frozenset[str]
@@ -67,7 +67,7 @@ class DescriptorSlot:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A shared mapping: the file, the first byte of it and of memory, and how many bytes."""
+    """A shared mapping: the file, its first mapped byte, the first byte of memory, and the number of bytes."""
 
     description: Description
     offset: int
@@ -83,7 +83,7 @@ class Process:
     directory: list[str] = field(default_factory=lambda: [""])
     mappings: dict[int, Mapping] = field(default_factory=dict)
     entered: dict[int, Description | None] | None = None
-    """What the descriptors in the arguments were when the call was entered that is under way."""
+    """The descriptors in the arguments of the call that is under way, as they were when the call was entered."""
 
     def child(self, shared: frozenset[str]) -> "Process":
         """A new thread or process; `shared` has the names of clone's flags."""
@@ -94,7 +94,7 @@ class Process:
         )
 
     def enter(self, call: TraceLine) -> None:
-        """Note what the descriptors of a call are: before it returns, other threads may close them."""
+        """Note which files a call's descriptors refer to. Other threads may close them before the call returns."""
         numbers = map(int, _NUMBERS.findall(call.arguments[:_HEAD_CHARACTERS]))
         self.entered = {number: self.described(number) for number in numbers}
 
@@ -106,12 +106,12 @@ class Process:
         return any(description.node is node for description in known)
 
     def described(self, number: int) -> Description | None:
-        """What a descriptor is now."""
+        """What a descriptor refers to now."""
         slot = self.slots.get(number)
         return slot.description if slot else None
 
     def open(self, number: int, description: Description | None, *, close_on_exec: bool) -> None:
-        """Put a descriptor into the table; None is a file outside."""
+        """Put a descriptor into the table. None stands for a file outside of the folder."""
         self.slots.pop(number, None)
         if description is None:
             return
@@ -122,7 +122,7 @@ class Process:
 
 @dataclass(eq=False, slots=True)
 class ImportState:
-    """The folder's tree, the threads that there are, the files held by handle, and the workload so far."""
+    """The folder's tree, the running threads, the files held by handle, and the workload so far."""
 
     folder: Folder
     threads: dict[int, Process] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class ImportState:
         return any(process.has_open(node) for process in self.threads.values())
 
     def hold(self, source: CallSource, node: Inode) -> None:
-        """If the file is open, hold it so: its last name is about to go. A handle is free once that file is closed."""
+        """Hold the file by a handle if it is open: its last name is about to go. Closing it frees the handle."""
         path = self.folder.path_of(node)
         if path is None or len(node.names) > 1 or node.type != "file" or not self.is_open(node):
             return
@@ -168,7 +168,7 @@ class ImportState:
             self.held[node.handle] = node
 
     def release(self, source: CallSource) -> None:
-        """Close the handles of files that nothing has open any more. Raises `NotMappedError`."""
+        """Close the handles of files that no thread has open any more. Raises `NotMappedError`."""
         for handle, node in list(self.held.items()):
             if not self.is_open(node):
                 del self.held[handle]
@@ -182,7 +182,7 @@ class ImportState:
 
 @dataclass(eq=False, slots=True)
 class Context:
-    """One returned call with everything that its meaning depends on."""
+    """One call that has returned, with everything that its meaning depends on."""
 
     run: ImportState
     call: TraceLine
@@ -191,7 +191,7 @@ class Context:
 
     @property
     def result(self) -> int:
-        """What the call returned; it has not failed."""
+        """What the call returned. The call has not failed."""
         assert self.call.result is not None
         return self.call.result
 
@@ -200,7 +200,7 @@ class Context:
         self.run.emit(CallSource(self.call.line, self.call.name, payload), word, *arguments)
 
     def hold(self, node: Inode) -> None:
-        """The file is about to lose a name, which may be its last. Raises `NotMappedError`."""
+        """Hold the file, which is about to lose a name, possibly its last. Raises `NotMappedError`."""
         self.run.hold(CallSource(self.call.line, self.call.name), node)
 
     def leave_out(self, reason: str) -> None:
@@ -208,11 +208,11 @@ class Context:
         self.run.leave_out(self.call.line, self.call.name, reason)
 
     def argument(self, index: int) -> str:
-        """An argument, "" where it is missing."""
+        """An argument, or "" if it is missing."""
         return self.arguments[index] if index < len(self.arguments) else ""
 
     def description(self, index: int) -> Description | None:
-        """The open file that a descriptor argument names; None if it is outside. Raises `NotMappedError`."""
+        """The open file that a descriptor argument names. None if it lies outside. Raises `NotMappedError`."""
         named, found = descriptor(self.argument(index)), self.known(index)
         if named is not None and named.number is not None and named.path:
             inside = self.run.folder.contains(named.path)
@@ -223,7 +223,7 @@ class Context:
         return found
 
     def known(self, index: int) -> Description | None:
-        """The open file that a descriptor argument names; None if it is outside or not known."""
+        """The open file that a descriptor argument names. None if it is outside of the folder or not known."""
         named = descriptor(self.argument(index))
         if named is None or named.number is None:
             return None
@@ -238,7 +238,7 @@ class Context:
         return path
 
     def place(self, directory: int | None, index: int, *, follow: bool = False) -> PathPlace | None:
-        """Where a path argument leads; None if that is outside. Raises `NotMappedError`.
+        """Where a path argument leads. None if that is outside of the folder. Raises `NotMappedError`.
 
         A relative path starts from the descriptor argument `directory`, or from the working directory (None).
         """

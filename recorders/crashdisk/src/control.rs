@@ -1,4 +1,4 @@
-//! What the harness asks on standard input, and what it is told on standard output: one JSON object a line.
+//! Requests of the harness on standard input, and answers on standard output: one JSON object a line.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,9 +19,10 @@ use crate::guest::config::GuestConfig;
 pub enum HarnessRequest {
     /// Start the guest. Answered by `booted`.
     Boot(GuestConfig),
-    /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back; with
+    /// Run a workload on `base` and write the recording `out`. With the seed `held`, completions are held back. With
     /// `blktrace`, the kernel's own trace of the requests is written there. Answered by `lost-at-work` for each guest
-    /// that is lost, then by `recorded`, or by an error where that were two: what was recorded until then is in `out`.
+    /// that is lost, then by `recorded`. If two guests were lost, an error comes instead of `recorded`, and `out` has
+    /// what was recorded until then.
     Record {
         base: PathBuf,
         out: PathBuf,
@@ -32,7 +33,8 @@ pub enum HarnessRequest {
         #[serde(default)]
         blktrace: Option<PathBuf>,
     },
-    /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. Answered as `record` is.
+    /// Recover the disk image `base` and write what the recovery wrote to the recording `out`. The answers are those of
+    /// `record`.
     RecordRecovery { base: PathBuf, out: PathBuf, recover: Recover, marks: Marks, metadata: String },
     /// Explore the crash states of a recording. Answered by `interval` (one each), `lost-guest`, then `explored`.
     Explore(Explore),
@@ -50,23 +52,24 @@ pub struct Explore {
     /// Name of the device model.
     pub model: String,
     pub recover: Recover,
-    /// At most this many recoveries, where given; then the rest is left and said so.
+    /// At most this many recoveries, if given. Whatever remains is reported as left out.
     pub recoveries_max: Option<u64>,
-    /// At most about this long, where given.
+    /// At most about this many seconds, if given.
     pub seconds_max: Option<f64>,
-    /// Where given, run only states that deviate in at most so many components from everything kept or from nothing kept.
+    /// If given, run only states that deviate in at most this many components from everything kept or from nothing
+    /// kept.
     pub bound: Option<u32>,
-    /// Where given, run only so many random states, besides those within the bound.
+    /// If given, run only this many random states, besides those within the bound.
     pub samples: Option<u64>,
-    /// Share of executions run again, out of order and with everything that was not read set at random.
+    /// Share of executions that are run again, in another order and with everything that was not read set at random.
     pub recheck_share: f64,
     pub seed: u64,
-    /// 1: crashes of the recorded run. 2: also crashes within the recovery of each of their states.
+    /// 1: crashes of the recorded run. 2: also crashes within the recovery of each of its crash states.
     pub depth: u32,
     /// Run every content instead of walking lazily.
     #[serde(default)]
     pub brute_force: bool,
-    /// Do not run what need not be run: a state whose recovery would read what one before it has read.
+    /// Do not run a state if its recovery would read what an earlier one has read.
     pub memo: bool,
     /// Only these crash intervals; all when absent.
     #[serde(default)]
@@ -76,58 +79,61 @@ pub struct Explore {
 /// One distinct observation of an interval and what it stands for.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
-    /// What the agent reported; null where every guest was lost.
+    /// What the agent reported. Null if every guest was lost.
     pub observation: serde_json::Value,
-    /// Crash states that lead to it, decimal.
+    /// Crash states that lead to it, as a decimal number.
     pub states: String,
-    /// Executions that led to it, run or remembered.
+    /// Executions that led to it, whether run or remembered.
     pub executions: u64,
     /// The state with the fewest losses that leads to it.
     pub choices: Vec<Choice>,
-    /// Pieces that it lost.
+    /// Pieces that this state lost.
     pub lost: Vec<u32>,
     /// Why there is no observation, with the console's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub casualty: Option<Casualty>,
 }
 
-/// What a guest can be lost over, beside a crash state that is explored.
+/// What a guest can be lost over, other than a crash state that is explored.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// A workload.
     Run,
-    /// The recovery of the base image, by which the guest is to earn trust.
+    /// The recovery of the base image, which shows that the guest can be trusted.
     Trust,
-    /// The recovery of a crash state that is recorded.
+    /// The recovery of a crash state, which is being recorded.
     Recovery,
 }
 
 #[derive(Debug, Serialize)]
 pub struct IntervalReport {
     pub index: u32,
-    /// The crash came while this state was being recovered; its components have numbers from 2^31 on in what follows.
+    /// The crash came while this state was being recovered. Below, its components have numbers from 2^31 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<RecoveredState>,
-    /// The instants that have these crash states; of a crash within recovery those of the state that was being recovered.
+    /// The instants that have these crash states. For a crash within recovery, they are those of the state that was
+    /// being recovered.
     pub instants: Vec<Instant>,
     pub pieces: usize,
     pub components: usize,
-    /// Crash states at each instant, and those that the recoveries cover; decimal.
+    /// Crash states at each instant, and crash states that the recoveries cover, as decimal numbers.
     pub states: String,
     pub covered: String,
-    /// Different disk contents, decimal.
+    /// Different disk contents, as a decimal number.
     pub contents: String,
     pub recoveries: u64,
-    /// Executions that need not be run.
+    /// """An integer, decimal or hexadecimal. A pointer looks like `[10]` or `[10 => 20]`; the first number is
+    /// taken."""
     pub remembered: u64,
     pub rechecks: u64,
     pub outcomes: Vec<Outcome>,
-    /// Every execution: its choices, and the number of its outcome. A state that agrees with the choices has that outcome.
+    /// Every execution: its choices, and the number of its outcome. A state that agrees with the choices has this
+    /// outcome.
     pub executions: Vec<(Vec<Choice>, usize)>,
-    /// Why the interval is not covered whole.
+    /// Why the interval is not covered completely.
     pub left_out: Option<String>,
-    /// What is covered for certain, where not all is.
+    /// What is covered for certain if not everything is.
     pub reached: Option<ReachReport>,
 }
 
@@ -160,15 +166,15 @@ pub enum HarnessEvent {
         transcripts: Value,
     },
     Interval(Box<IntervalReport>),
-    /// A guest was lost; the state is run again in a new one.
+    /// A guest was lost. The state is run again in a new one.
     LostGuest {
         interval: u32,
         choices: Vec<Choice>,
         #[serde(flatten)]
         casualty: Casualty,
     },
-    /// A guest was lost, not over a crash state. So many operations had been started and had returned. It is tried again in
-    /// a new guest, once.
+    /// A guest was lost, but not over a crash state. This many operations had started and had returned. The work is
+    /// tried once more in a new guest.
     LostAtWork {
         during: Work,
         started: u32,
@@ -202,8 +208,8 @@ pub enum HarnessEvent {
     Spun {
         result: serde_json::Value,
     },
-    /// The request failed. `kind` is `input` for what the user can mend, `lost` where two guests were lost over it, of
-    /// which `lost-at-work` told, `infrastructure` otherwise.
+    /// The request failed. `kind` is `input` if the user can mend it, `lost` if two guests were lost over it
+    /// (`lost-at-work` has told of them), and `infrastructure` otherwise.
     Error {
         kind: &'static str,
         message: String,
@@ -215,7 +221,7 @@ impl HarnessEvent {
     pub fn emit(&self) {
         let mut out = std::io::stdout().lock();
         let line = serde_json::to_string(self).expect("events are plain data");
-        // A harness that has gone away ends this process through its parent-death signal.
+        // If the harness is gone, this process ends through its parent-death signal.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }

@@ -10,10 +10,10 @@ pub enum GuestError {
     /// The guest is gone.
     #[error("{}", .0.what)]
     Lost(Casualty),
-    /// No guest could be started. The console's end is evidence.
+    /// No guest could be started. The end of the console is the evidence.
     #[error("{}", .0.what)]
     Boot(Casualty),
-    /// What was asked for cannot be done; the user can mend it.
+    /// The request cannot be carried out. The user can mend it.
     #[error("{0}")]
     Input(String),
     #[error("the guest agent failed: {0}")]
@@ -30,6 +30,6 @@ pub struct Casualty {
     pub what: String,
     /// The end of its console.
     pub console: String,
-    /// What its kernel was doing, or why that is not known.
+    /// What its kernel was doing, or why this is not known.
     pub stacks: String,
 }

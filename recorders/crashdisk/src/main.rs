@@ -1,4 +1,4 @@
-//! The crash disk: one process for one guest. See `control` for what it is asked and what it answers.
+//! The crash disk: one process for one guest. See `control` for its requests and answers.
 
 mod control;
 mod disk;

@@ -1,4 +1,4 @@
-//! A log's entries one by one, with the place of each among the events of the recording that the log becomes.
+//! A log's entries one by one, each with its place among the events of the recording that the log becomes.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::import::{legible, parts};
 use crate::reader::{Body, LogReader};
 use crate::LogError;
 
-/// One thing that a log holds. Device mapper leaves FUA on a flush that it has cut off a write.
+/// One entry of a log. If device mapper has cut a flush off a write, it leaves FUA on the flush.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LogItem {
     Write { sector: u64, data: Vec<u8>, fua: bool },
@@ -17,8 +17,8 @@ pub enum LogItem {
     Mark { text: String },
 }
 
-/// Call `each` with everything in the log of a disk with `disk_sectors` (512 B), and the number of events that stand
-/// before it in the recording. `go_on` is asked for each entry.
+/// Call `each` with everything in the log of a disk with `disk_sectors` (512 B), and with the number of events that
+/// stand before it in the recording. `go_on` is called for each entry and tells whether to continue.
 pub fn entries(
     log: &Path,
     disk_sectors: u64,

@@ -9,7 +9,7 @@ pub enum LogError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path}: not a log of dm-log-writes: {reason} (byte {at})")]
     Malformed { path: PathBuf, at: u64, reason: String },
-    /// The log may be sound, but what it asks for cannot be.
+    /// The log may be sound, but something that it needs is impossible.
     #[error("{path}: {reason}")]
     Refused { path: PathBuf, reason: String },
     #[error(transparent)]
@@ -20,7 +20,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// For `map_err`: what went wrong with `path`.
+    /// Makes an error about `path`, for `map_err`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> LogError + '_ {
         move |source| LogError::Io { path: path.to_owned(), source }
     }

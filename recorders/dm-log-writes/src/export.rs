@@ -1,11 +1,13 @@
-//! A recording into a log.
+//! Writes a recording as a log.
 //!
-//! Requests are logged in the order of their completion, as the kernel does, with one rule: what completes while a flush
-//! is under way, and so is not covered by it, is logged behind it. FUA writes too, so that the log's order is that of
-//! completion wherever it can be. Where `durable` makes stable what no flush had covered, the log gets a flush.
+//! Requests are logged in the order of their completion, as the kernel does, with one exception. A request that
+//! completes while a flush is under way is not covered by this flush, so it is logged behind the flush. This holds for
+//! FUA writes too, so that the log's order is the order of completion wherever possible. If `durable` makes something
+//! stable that no flush had covered, the log gets a flush there.
 //!
-//! Lost: when each request was submitted (a write that was under way during a flush seems to come after it), what
-//! was never completed, and the difference between write-zeroes and a write of zeros.
+//! An export loses three things: when each request was submitted (a write that was under way during a flush seems to
+//! come after it), the requests that were never completed, and the difference between write-zeroes and a write of
+//! zeros.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,16 +21,17 @@ use crate::{sectors_of, LogError};
 pub struct ExportSummary {
     /// Entries of the log.
     pub entries: u64,
-    /// Requests that were never completed, and so are not in the log.
+    /// Requests that were never completed and so are not in the log.
     pub unfinished: u64,
-    /// Writes that completed after a later submitted one over the same sectors: in the log, the older content is last.
+    /// Writes that completed after a write over the same sectors that was submitted later. In the log, the older
+    /// content is last.
     pub overtaken: u64,
-    /// FUA writes that completed while a flush was under way, and stand behind it.
+    /// FUA writes that completed while a flush was under way and so stand behind it.
     pub fua_behind_flush: u64,
 }
 
 /// Write `recording` to `out` as a log, whole or not at all. `marks` are (number of events before it, text), in order.
-/// `go_on` is asked for each event.
+/// `go_on` is called for each event and tells whether to continue.
 pub fn export(
     recording: &Recording,
     out: &std::path::Path,
@@ -52,7 +55,7 @@ pub fn export(
     exporter.finish()
 }
 
-/// What the log gets, in the order of completion.
+/// What is written to the log, in the order of completion.
 #[derive(Clone, Copy)]
 enum Item<'a> {
     Mark(usize),
@@ -68,13 +71,13 @@ struct Exporter<'a> {
     recording: &'a Recording,
     marks: &'a [(u64, String)],
     log: LogWriter,
-    /// Completed and not logged, and how many items were logged before.
+    /// Items that are completed but not logged yet.
     held: VecDeque<Item<'a>>,
     logged: u64,
     /// Something was logged since the last flush.
     unflushed: bool,
     under_way: HashMap<u32, UnderWay>,
-    /// Flushes (and PREFLUSH writes) under way: how many items had completed when it was submitted.
+    /// Flushes (and PREFLUSH writes) under way. For each, how many items had completed when it was submitted.
     flushes: HashMap<u32, u64>,
     result: ExportSummary,
 }
@@ -197,7 +200,7 @@ impl<'a> Exporter<'a> {
     }
 }
 
-/// First sector of a write or zero, and the one behind its last.
+/// The first sector of a write or zero, and the sector behind its last one.
 fn span(event: &Event) -> (u64, u64) {
     match *event {
         Event::Write { sector, ref data, .. } => (sector, sector + sectors_of(data.len() as u64)),

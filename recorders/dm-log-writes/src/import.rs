@@ -1,10 +1,11 @@
-//! A log into a recording.
+//! Reads a log as a recording.
 //!
-//! The log has no submission times. Each request counts as submitted when the one before it was completed, and is
-//! completed at once: a flush entry is a flush (and then a write, if it has data), and covers all that stands before it.
-//! What the log does not know is not made up: a write that overlapped a flush or a FUA write could have survived without
-//! it, and those crash states are not in the recording. The recording starts with `durable` (the disk before the log
-//! is stable) and has no operations; marks are left to the caller, who gets each with its place among the events.
+//! The log has no submission times. So each request counts as submitted when the one before it was completed, and as
+//! completed at once. A flush entry is a flush (followed by a write if the entry has data), and it covers everything
+//! before it. The import invents nothing that the log does not tell: a write that overlapped a flush or a FUA write
+//! could have survived without it, but those crash states are not in the recording. The recording starts with `durable`
+//! (the disk before the log is stable) and has no operations. The caller gets each mark with its place among the events
+//! and decides about it.
 
 use std::path::Path;
 
@@ -14,9 +15,9 @@ use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
 use crate::reader::{Body, LogReader};
 use crate::LogError;
 
-/// A write entry is recorded in parts of at most so many sectors, cut at blocks, so that each fits in memory.
+/// A write entry is recorded in parts of at most this many sectors, cut at blocks, so that each part fits in memory.
 const PART_SECTORS_MAX: u64 = (4 << 20) / SECTOR_BYTES as u64;
-/// Bytes of all marks that a summary holds; a recording's metadata is at most 16 MiB.
+/// How many bytes of marks a summary holds. A recording's metadata has at most 16 MiB.
 const MARKS_BYTES_MAX: usize = 4 << 20;
 const MARK_OVERHEAD_BYTES: usize = 48;
 
@@ -45,14 +46,14 @@ pub struct Summary {
     pub metadata_flags: u64,
     /// Writes whose data was shorter than their sectors (DAX); the rest is zeros.
     pub padded_writes: u64,
-    /// Behind the entries that the superblock counts stands something that looks like one more.
+    /// Something that looks like one more entry stands behind the entries that the superblock counts.
     pub goes_on: bool,
     /// Pieces in flight in the largest crash interval, and summed over all.
     pub interval_pieces_max: u64,
     pub interval_pieces: u64,
 }
 
-/// Read the whole log of a disk with `disk_sectors` (512 B) and say what is in it. `go_on` is asked for each entry.
+/// Read the whole log of a disk with `disk_sectors` (512 B) and say what it holds. `go_on` is called for each entry.
 pub fn scan(log: &Path, disk_sectors: u64, go_on: &mut dyn FnMut() -> bool) -> Result<Summary, LogError> {
     let mut reader = LogReader::open(log, disk_sectors)?;
     let (log_sector_bytes, entries) = (reader.log_sector_bytes(), reader.entries());
@@ -88,7 +89,7 @@ struct Counter {
     summary: Summary,
     events: u64,
     marks_bytes: usize,
-    /// In flight now.
+    /// How many pieces are in flight at this point.
     pieces: u64,
 }
 
@@ -133,7 +134,7 @@ impl Counter {
     }
 }
 
-/// Blocks that the sectors touch.
+/// How many blocks the sectors touch.
 fn pieces(sector: u64, sectors: u64) -> u64 {
     (sector + sectors).div_ceil(BLOCK_SECTORS) - sector / BLOCK_SECTORS
 }
@@ -146,7 +147,7 @@ pub(crate) fn legible(bytes: &[u8]) -> String {
     }
 }
 
-/// The sectors cut into parts for the recording: (sector, sectors).
+/// The sectors, cut into parts for the recording: (sector, sectors).
 pub(crate) fn parts(sector: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = sector + sectors;
     let mut at = sector;
@@ -230,7 +231,8 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Submit a part of a write. Zeros in a large one (QEMU logs write-zeroes so) become write-zeroes again.
+    /// Submit a part of a write. Zeros in a large write become write-zeroes again, because QEMU logs write-zeroes as
+    /// such a write.
     fn part(
         &mut self,
         reader: &LogReader,

@@ -1,4 +1,4 @@
-//! Logs of Linux's dm-log-writes target, read into recordings and written from them.
+//! Reads logs of Linux's dm-log-writes target into recordings, and writes recordings as such logs.
 //!
 //! The format (Linux, drivers/md/dm-log-writes.c; QEMU, block/blklogwrites.c; fstests, src/log-writes), little-endian:
 //!
@@ -8,20 +8,22 @@
 //! | from log sector 1 on, for each entry | one log sector: u64 sector, u64 sectors, u64 flags, u64 length of the text |
 //! | | the data, `sectors` log sectors, unless it is a discard; a mark's text stands behind the four words |
 //!
-//! Sectors are log sectors: the logical block size of the logged device (in 512-byte units before Linux commit 228bb5b26038,
-//! which made logs of 4 KiB devices readable at all).
+//! Sectors are log sectors: they have the logical block size of the logged device. Before Linux commit 228bb5b26038
+//! they had 512 bytes, and logs of 4 KiB devices could not be read at all.
 //!
-//! The kernel logs a request when it is completed, but holds back what no flush has covered yet: a flush takes
-//! along what had completed when it was submitted, and is logged behind that when it completes. So what stands before a
-//! flush entry was covered by it. FUA writes and marks are not held back: they stand before writes that had completed
-//! earlier. Device mapper takes a PREFLUSH write apart, so a flush entry with data is not expected; it is read as a
-//! flush, then a write. The kernel brings the number of entries up to date at FUA writes and marks, QEMU at flushes and
-//! every 4096 entries (log-super-update-interval): where the host went down, it may be too low.
+//! The kernel logs a request when it is completed, but holds back a write that no flush has covered yet. A flush takes
+//! with it the writes that had completed when it was submitted, and is logged behind them when it completes. So
+//! whatever stands before a flush entry was covered by this flush. FUA writes and marks are not held back: they stand
+//! before writes that had completed earlier. Device mapper takes a PREFLUSH write apart, so a flush entry with data is
+//! not expected. It is read as a flush, then a write. The kernel updates the number of entries at FUA writes and marks,
+//! and QEMU does so at flushes and every 4096 entries (log-super-update-interval). If the host went down, the number
+//! may be too low.
 //!
-//! QEMU logs each request when it is completed, a flush too: behind writes that completed meanwhile, which it does not
-//! cover. It has no FUA: a FUA write is logged as a write and a flush. Write-zeroes is logged as a write of zeros.
+//! QEMU logs each request when it is completed. This holds for a flush too, which then stands behind writes that
+//! completed while it was under way and that it does not cover. QEMU has no FUA: it logs a FUA write as a write and a
+//! flush. It logs write-zeroes as a write of zeros.
 //!
-//! A log is not trusted: every length is checked against the file and the disk before it is used.
+//! A log is not trusted. Every length is checked against the file and the disk before it is used.
 
 mod entries;
 mod error;
@@ -42,7 +44,7 @@ const VERSION: u64 = 1;
 /// Bytes of the superblock, and of an entry without its text.
 const SUPER_BYTES: usize = 28;
 const ENTRY_BYTES: usize = 32;
-/// QEMU takes log sectors of less than 16 MiB; the kernel's are at most a page.
+/// QEMU accepts log sectors of less than 16 MiB. The kernel's log sectors have at most a page.
 const LOG_SECTOR_BYTES_MAX: u32 = 8 << 20;
 
 mod flag {
@@ -50,7 +52,7 @@ mod flag {
     pub const FUA: u64 = 1 << 1;
     pub const DISCARD: u64 = 1 << 2;
     pub const MARK: u64 = 1 << 3;
-    /// The submitter called it metadata (REQ_META); it means nothing for a crash.
+    /// The submitter called it metadata (REQ_META). This means nothing for a crash.
     pub const METADATA: u64 = 1 << 4;
     pub const KNOWN: u64 = (1 << 5) - 1;
 }

@@ -1,4 +1,4 @@
-//! Reads a log entry by entry; no more than a log sector of it is in memory, besides what the caller reads.
+//! Reads a log entry by entry. Only one log sector is in memory, besides what the caller reads.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -9,7 +9,7 @@ use postcrash_wire::units::SECTOR_BYTES;
 
 use crate::{flag, sectors_of, LogError, ENTRY_BYTES, LOG_SECTOR_BYTES_MAX, MAGIC, SUPER_BYTES, VERSION};
 
-/// One entry of a log, checked: its data is in the log, its sectors (512 B) are on the disk.
+/// One entry of a log. It was checked: its data is in the log, and its sectors (512 B) are on the disk.
 #[derive(Debug)]
 pub struct LogEntry {
     pub flush: bool,
@@ -19,11 +19,11 @@ pub struct LogEntry {
 
 #[derive(Debug)]
 pub enum Body {
-    /// A flush without data. Device mapper leaves FUA on it where it has cut it off a write.
+    /// A flush without data. If device mapper has cut it off a write, it may have FUA.
     Nothing {
         fua: bool,
     },
-    /// `data` is the byte of the log where its data starts. `padded`: the last sector holds less data than it is long.
+    /// `data` is the byte of the log where its data starts. `padded`: the data ends before the last sector does.
     Write {
         sector: u64,
         sectors: u64,
@@ -79,7 +79,7 @@ impl LogReader {
         self.entries
     }
 
-    /// The next entry, or none after the last that the superblock counts.
+    /// The next entry. None after the last entry that the superblock counts.
     pub fn next_entry(&mut self) -> Result<Option<LogEntry>, LogError> {
         if self.next == self.entries {
             return Ok(None);
@@ -90,7 +90,8 @@ impl LogReader {
         Ok(Some(entry))
     }
 
-    /// Whether what follows the last counted entry looks like one more. To be asked when there is no next entry.
+    /// Whether something that looks like one more entry follows the last counted one. Call this when there is no next
+    /// entry.
     pub fn goes_on(&self) -> bool {
         self.entry_here().is_ok()
     }
@@ -189,7 +190,7 @@ impl LogReader {
         Ok(text)
     }
 
-    /// The byte behind `bytes` bytes from `start` on.
+    /// The byte behind the `bytes` bytes that begin at `start`.
     fn within_log(&self, start: u64, bytes: u64) -> Result<u64, LogError> {
         start.checked_add(bytes).filter(|&end| end <= self.log_bytes).ok_or_else(|| {
             let left = self.log_bytes.saturating_sub(start);
@@ -199,7 +200,7 @@ impl LogReader {
         })
     }
 
-    /// `sectors` log sectors from `sector` on, in sectors of 512 B.
+    /// `sectors` log sectors from `sector` on, converted to sectors of 512 B.
     fn within_disk(&self, sector: u64, sectors: u64) -> Result<(u64, u64), LogError> {
         let ratio = sectors_of(self.log_sector_bytes);
         let first = sector.checked_mul(ratio);

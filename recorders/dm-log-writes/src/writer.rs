@@ -1,4 +1,4 @@
-//! Writes a log with log sectors of 512 bytes. Nothing is at its place until [`LogWriter::finish`] has returned.
+//! Writes a log with log sectors of 512 bytes. No file exists at its path until [`LogWriter::finish`] has returned.
 
 use std::fs::Permissions;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -10,10 +10,11 @@ use tempfile::NamedTempFile;
 
 use crate::{flag, sectors_of, LogError, ENTRY_BYTES, MAGIC, VERSION};
 
-/// A mark's text, cut to this, fits in its sector with a zero behind it, which replay-log compares too.
+/// A mark's text is cut to this length. It then fits in its sector with a zero behind it. replay-log compares the zero
+/// too.
 const TEXT_BYTES_MAX: usize = SECTOR_BYTES - ENTRY_BYTES - 1;
-/// replay-log leaves out a larger discard where it cannot discard but writes zeros (max_zero_size in its log-writes.c),
-/// and holds the data of a whole entry in memory.
+/// replay-log skips a larger discard if it cannot discard but writes zeros (max_zero_size in its log-writes.c). It also
+/// holds the data of a whole entry in memory.
 const ENTRY_SECTORS_MAX: u64 = (128 << 20) / SECTOR_BYTES as u64;
 
 pub struct LogWriter {
@@ -62,7 +63,7 @@ impl LogWriter {
         self.put(data)
     }
 
-    /// Writes of zeros, as holes of the file.
+    /// Write zeros, as holes of the file.
     pub fn zeros(&mut self, sector: u64, sectors: u64) -> Result<(), LogError> {
         for (at, count) in entries_of(sector, sectors) {
             self.entry(at, count, 0, &[])?;
@@ -91,7 +92,7 @@ impl LogWriter {
         self.out.write_all(bytes).map_err(LogError::io(&self.path))
     }
 
-    /// Write the superblock and put the log in its place.
+    /// Write the superblock and move the log to its path.
     pub fn finish(mut self) -> Result<(), LogError> {
         let io = LogError::io(&self.path);
         let end = self.out.stream_position().map_err(&io)?;

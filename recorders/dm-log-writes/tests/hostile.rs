@@ -1,4 +1,5 @@
-//! Logs that are cut short, changed, or made to do harm: one error, nothing left behind, no more memory than the log needs.
+//! Logs that are cut short, changed, or made to do harm. Each gives one error, leaves nothing behind and takes no more
+//! memory than the log needs.
 
 mod common;
 
@@ -118,7 +119,7 @@ fn a_large_write_is_recorded_in_parts_and_its_zeros_as_such() {
     assert_eq!(words_of(&log).matches('w').count(), 3);
 }
 
-/// Words of an entry that a log may hold and an export writes alike.
+/// Words of an entry that a log may hold and that an export writes alike.
 fn word() -> impl Strategy<Value = String> {
     let place = (0..60u64, 1..4u64);
     prop_oneof![
@@ -155,7 +156,7 @@ proptest! {
     ) {
         let mut log = log_of(&words, 512);
         for (place, byte) in changes {
-            // Mostly the words of headers, which stand at the starts of sectors.
+            // Change mostly the words of headers, which stand at the starts of sectors.
             let at = place.index(log.len());
             let at = if byte % 4 == 0 { at } else { at - at % 512 + at % 32 };
             log[at] = byte;

@@ -14,7 +14,7 @@ const IMPORTS: &[(&str, &str)] = &[
     ("w1=A+fua", "durable 0<w1=A+fua 0>"),
     ("d8-15 w9=A", "durable 0<d8-15 0> 1<w9=A 1>"),
     ("w1=A+meta f+meta", "durable 0<w1=A 0> 1<f 1>"),
-    // The kernel never logs these two (device mapper takes such requests apart), but the format has them.
+    // The kernel never logs these two, because device mapper takes such requests apart, but the format has them.
     ("w1=A w2=B+flush", "durable 0<w1=A 0> 1<f 1> 2<w2=B 2>"),
     ("w1=A w2=B+flush+fua", "durable 0<w1=A 0> 1<f 1> 2<w2=B+fua 2>"),
     ("f+fua", "durable 0<f 0>"),
@@ -29,13 +29,14 @@ fn each_log_means_what_it_should() {
     }
 }
 
-/// A recording, the log that it must become, and what is said of it: (unfinished, overtaken, FUA behind a flush).
+/// A recording, the log that it must become, and the summary of the export: (unfinished, overtaken, FUA behind a
+/// flush).
 const EXPORTS: &[(&str, &str, (u64, u64, u64))] = &[
     ("durable", "", (0, 0, 0)),
     ("durable 0<w1=A 0> 1<f 1>", "w1=A f", (0, 0, 0)),
     ("durable 0<w1=A 1<w2=B 1> 0>", "w2=B w1=A", (0, 0, 0)),
     ("durable 0<w1=A 0> 1<w2=B+fua 1>", "w1=A w2=B+fua", (0, 0, 0)),
-    // The flush covers what had completed when it was submitted, and nothing else stands before it.
+    // The flush covers what had completed when it was submitted. Nothing else stands before it.
     ("durable 0<w1=A 0> 1<w2=B 2<f 1> 2>", "w1=A f w2=B", (0, 0, 0)),
     ("durable 0<f 1<w1=A 1> 2<f 3<w2=B 3> 2> 0>", "w1=A f f w2=B", (0, 0, 0)),
     ("durable 0<f 1<w1=A 1> 2<f 0> 2>", "f w1=A f", (0, 0, 0)),
@@ -44,7 +45,7 @@ const EXPORTS: &[(&str, &str, (u64, u64, u64))] = &[
     // A PREFLUSH write is a flush, then a write.
     ("durable 0<w1=A 0> 1<w2=B+pre 2<w3=C 2> 1>", "w1=A f w3=C w2=B", (0, 0, 0)),
     ("durable 0<w1=A 0> 1<w2=B+pre+fua 1>", "w1=A f w2=B+fua", (0, 0, 0)),
-    // `durable` makes stable what no flush had covered.
+    // `durable` makes stable what no flush had covered, so the log has a flush there.
     ("0<w1=A 0> durable 1<w2=B 1>", "w1=A f w2=B", (0, 0, 0)),
     ("0<w1=A 0> 1<f 1> durable", "w1=A f", (0, 0, 0)),
     ("0<f 1<w1=A 1> durable 0>", "w1=A f f", (0, 0, 0)),

@@ -1,9 +1,10 @@
-//! File contents resolved on the host.
+//! Finds file contents on the host instead of in the guest.
 //!
-//! Where a file system does not check its data, reading it changes nothing that the kernel does: a block of data in flight
-//! is not a decision but one of several contents. The agent reports where plain data lies, and here its bytes are looked
-//! up. Content that no decision has settled becomes a *choice*: `{"start", "end", "component", "versions"}` among the
-//! file's segments, with the segments of each version of the component. One recovery then stands for all of them.
+//! If a file system does not check its data, reading the data changes nothing that the kernel does. So a block of data
+//! in flight needs no decision: it is one of several contents. The agent reports where plain data lies, and this module
+//! looks up its bytes. Content that no decision has settled becomes a *choice*: `{"start", "end", "component",
+//! "versions"}` among the file's segments, with the segments of each version of the component. One recovery then stands
+//! for all of these versions.
 
 use std::collections::HashMap;
 
@@ -16,8 +17,8 @@ use serde_json::{json, Value};
 
 use crate::disk::overlay::Overlay;
 
-/// The agent's `report` with the contents of its files, which lie in `space` and, over it, in `overlay`. What they depend
-/// on in a way that no choice can tell is decided.
+/// The agent's `report` with the contents of its files, which lie in `space` and, over it, in `overlay`. A component is
+/// decided if contents depend on it in a way that no choice can express.
 pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer, report: &[u8]) -> Vec<u8> {
     let Ok(observation) = serde_json::from_slice::<Value>(report) else { return report.to_vec() };
     let as_bytes = observation.get("bytes").and_then(Value::as_bool) == Some(true);
@@ -33,7 +34,7 @@ pub fn resolved(space: Space<'_>, overlay: &Overlay, explorer: &mut dyn Explorer
     }
 }
 
-/// Places of the disk that the contents of a report's files are looked up in: first byte and end.
+/// The places of the disk where the contents of a report's files are looked up: first byte and end.
 pub fn looked_up(report: &[u8]) -> Vec<(u64, u64)> {
     let observation: Value = serde_json::from_slice(report).unwrap_or_default();
     let tree = observation.get("tree").and_then(Value::as_array).into_iter().flatten();
@@ -41,7 +42,7 @@ pub fn looked_up(report: &[u8]) -> Vec<(u64, u64)> {
     all.map(|(_, physical, length)| (physical, physical.saturating_add(length))).collect()
 }
 
-/// Where a file's bytes lie: offset in the file, place on the disk, length.
+/// Where a file's bytes lie: offset in the file, position on the disk, length.
 fn extents(reported: &Value) -> Vec<(u64, u64, u64)> {
     serde_json::from_value(reported.clone()).unwrap_or_default()
 }
@@ -49,7 +50,7 @@ fn extents(reported: &Value) -> Vec<(u64, u64, u64)> {
 /// File bytes from one place.
 enum FileRun {
     Bytes(Vec<u8>),
-    /// Sectors of an undecided component, so many of them from this one of the disk on.
+    /// Sectors of an undecided component: the first sector on the disk, and how many there are.
     Choice {
         component: u32,
         sector: u64,
@@ -57,7 +58,7 @@ enum FileRun {
     },
 }
 
-/// Contents depend on this component together with others: it must be decided.
+/// Contents depend on this component together with others, so it must be decided.
 struct Entangled(u32);
 
 /// A crash state as a guest left it: what was decided, and what the guest wrote.
@@ -103,7 +104,7 @@ impl Resolver<'_> {
         Ok(shown)
     }
 
-    /// The file's bytes, sector by sector, joined where they come from one place.
+    /// The file's bytes, sector by sector. Sectors from one place are joined.
     fn runs(&self, extents: &[(u64, u64, u64)], size: u64) -> Vec<FileRun> {
         let mut runs: Vec<FileRun> = Vec::new();
         let mut extents = extents.iter().peekable();
@@ -198,7 +199,7 @@ fn append(shown: &mut Vec<Value>, more: Vec<Value>) {
     }
 }
 
-/// The observation with the versions that `chosen` names in place of choices.
+/// Replace each choice of the observation by the version that `chosen` names.
 pub fn settle(observation: &mut Value, chosen: &HashMap<u32, u32>) {
     let Some(tree) = observation.get_mut("tree").and_then(Value::as_array_mut) else { return };
     for entry in tree.iter_mut() {

@@ -1,7 +1,8 @@
-//! Crash states that need not be run, because a recovery of the same kind has read the same bytes before.
+//! Remembers recoveries, so that a crash state is not run if a recovery of the same kind has read the same bytes
+//! before.
 //!
-//! What a guest wrote itself before it read it is no part of what it read. Files whose contents are looked up on the host
-//! were not read either: their bytes are looked up anew in each crash state.
+//! Whatever the guest itself wrote before it read it does not count as read. Files whose contents are looked up on the
+//! host do not count either: their bytes are looked up again in each crash state.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,17 +15,17 @@ use postcrash_wire::Recover;
 use crate::disk::contents::{looked_up, resolved};
 use crate::disk::overlay::Overlay;
 
-/// Once what is remembered takes more memory than this, it is forgotten.
+/// Everything remembered is forgotten once it takes more memory than this.
 const BYTES_MAX: usize = 256 << 20;
 
-/// What a recovery showed, before contents are looked up.
+/// What a recovery showed, before file contents are looked up.
 struct RecoveryReport {
     report: Vec<u8>,
     /// Blocks of the report's files that the guest wrote itself.
     written: Overlay,
 }
 
-/// What a recovery read of its crash state, in the order in which reads were answered, and what it showed.
+/// What a recovery read of its crash state, in the order in which reads were answered, and what the recovery showed.
 #[derive(Default)]
 pub struct Footprint {
     reads: Vec<SectorRange>,
@@ -33,7 +34,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// So many `sectors` from `sector` on were read. What the guest had written there is in `overlay`.
+    /// `sectors` sectors from `sector` on were read. `overlay` holds what the guest had written there.
     pub fn read(&mut self, sector: u64, sectors: u64, overlay: &Overlay) {
         let mut rest = (sector..sector + sectors).peekable();
         while let Some(start) = rest.find(|&s| !overlay.has(s)) {
@@ -45,7 +46,7 @@ impl Footprint {
         }
     }
 
-    /// The agent reported; what the guest has written is in `overlay`.
+    /// The agent reported. `overlay` holds what the guest has written.
     pub fn answered(&mut self, report: &[u8], overlay: &Overlay) {
         let places = looked_up(report);
         let needed = |block: u64| {
@@ -56,10 +57,10 @@ impl Footprint {
     }
 }
 
-/// The recoveries that guests of one machine have run; these have the same kernel and a disk of the same size.
+/// The recoveries that guests of one machine have run. These guests have the same kernel and a disk of the same size.
 pub struct Recoveries {
     memo: Memo<RecoveryReport>,
-    /// Places that hold the same in all crash states of the interval that is explored.
+    /// Places that hold the same content in all crash states of the interval that is being explored.
     stable: HashMap<SectorRange, Digest>,
 }
 
@@ -70,13 +71,14 @@ impl Default for Recoveries {
 }
 
 impl Recoveries {
-    /// What comes next is about another crash interval.
+    /// Start with another crash interval.
     pub fn enter(&mut self) {
         self.stable.clear();
     }
 
-    /// What a guest would report of the state of `space` that `explorer` is at, if one that reads the same is known. What
-    /// such a guest would wait for is decided as if it were read; `awaited` says whether guests wait for a read at a sector.
+    /// What a guest would report of the state of `space` that `explorer` is at, if a recovery that reads the same is
+    /// known. Components for which such a guest would wait are decided as if they were read. `awaited` says whether
+    /// guests wait for a read at a sector.
     pub fn recall(
         &mut self,
         recover: &Recover,
@@ -100,7 +102,7 @@ impl Recoveries {
     }
 }
 
-/// A crash state as the memo looks at it.
+/// A crash state as the memo sees it.
 struct State<'a> {
     space: Space<'a>,
     explorer: &'a mut dyn Explorer,
@@ -117,7 +119,7 @@ impl State<'_> {
         bytes
     }
 
-    /// Whether something has no version among those `chosen`.
+    /// Whether the place depends on a component without a version among those `chosen`.
     fn is_open(&self, place: SectorRange, chosen: &dyn Fn(u32) -> Option<u32>) -> bool {
         (place.sector..place.sector + place.sectors).any(|sector| self.space.open(sector, chosen).is_some())
     }

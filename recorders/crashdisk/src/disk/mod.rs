@@ -1,4 +1,4 @@
-//! What the guest's test disk is at the moment: nothing but a base image, a recording run, or a crash state.
+//! What the guest's test disk is at the moment: zeros, a base image, a recording run, or a crash state.
 
 pub mod contents;
 pub mod memo;
@@ -32,40 +32,41 @@ pub struct Marks {
 
 /// Id of requests that are not recorded.
 const UNRECORDED: u32 = u32::MAX;
-/// With so few choices, running them all is cheaper than waiting for the guest to fall asleep.
+/// With fewer components than this, running all their versions is cheaper than waiting for the guest to fall asleep.
 const HELD_COMPONENTS_MIN: usize = 4;
 
-/// Whether reads that would decide something are held back until the guest waits for them.
+/// Whether reads that would decide a component are held back until the guest waits for them.
 pub fn holds_reads(interval: &Interval) -> bool {
     interval.components.len() > HELD_COMPONENTS_MIN
 }
 
 /// A disk that serves one guest. Requests come in submission order.
 pub trait Disk {
-    /// Requests were submitted together; the numbers are handed to `completed`, one for each.
+    /// Requests were submitted together. The returned numbers, one for each, are handed to `completed`.
     fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         Ok(vec![0; requests.len()])
     }
     fn completed(&mut self, _id: u32) -> Result<(), RecordingError> {
         Ok(())
     }
-    /// Whether writes and flushes are completed only when the guest stands still (see `pending`); else each at once.
+    /// Whether writes and flushes are completed only when the guest stands still (see `pending`). If not, each is
+    /// completed at once.
     fn completes_at_rest(&self) -> bool {
         false
     }
-    /// Which of `count` finished writes is completed next; none: all of them, in order.
+    /// Which of `count` finished writes is completed next. None: all of them, in order.
     fn next_completion(&mut self, _count: usize) -> Option<usize> {
         None
     }
-    /// Whether the guest's kernel is to come to rest before a message of the agent is handled.
+    /// Whether the guest's kernel must come to rest before a message of the agent is handled.
     fn wants_rest(&self) -> bool {
         false
     }
-    /// The agent said something, at this place in the order of requests.
+    /// The agent sent a message, at this place in the order of requests.
     fn message(&mut self, _message: &Message) -> Result<(), RecordingError> {
         Ok(())
     }
-    /// Whether reading there would decide something; such a read is held back until the guest waits for it.
+    /// Whether reading there would decide a component. Such a read is held back until the guest waits for it.
     fn undecided(&self, _sector: u64, _sectors: u64) -> bool {
         false
     }
@@ -88,7 +89,7 @@ impl Disk for EmptyDisk {
     }
 }
 
-/// A base image; the guest's writes are forgotten with the value.
+/// A base image. What the guest writes is forgotten when this value is dropped.
 pub struct PlainDisk<'a> {
     pub base: &'a Base,
     pub overlay: Overlay,
@@ -110,11 +111,11 @@ pub struct OpenRecording {
     writer: RecordingWriter,
     disk_sectors: u64,
     next_id: u32,
-    /// How many requests that were recorded as one are not completed yet.
+    /// For requests that were recorded as one: how many of them are not completed yet.
     outstanding: HashMap<u32, usize>,
     /// Off once the agent is done: unmounting is not part of the recording.
     recording: bool,
-    /// How far the operations are.
+    /// How far the operations have got.
     pub marks: Marks,
     /// The operation that failed, and its errno.
     failed: Option<(u32, u32)>,
@@ -161,7 +162,7 @@ impl OpenRecording {
 
     /// Record one request, or a write that came in parts. Returns its id.
     fn record(&mut self, parts: &[&RequestKind]) -> Result<u32, RecordingError> {
-        // What does not fit will fail, so it never reaches the disk.
+        // A request that does not fit will fail, so it never reaches the disk.
         if !self.recording || parts.iter().any(|part| !part.fits(self.disk_sectors)) {
             return Ok(UNRECORDED);
         }
@@ -221,20 +222,21 @@ pub struct RecordingDisk<'a> {
 }
 
 impl<'a> RecordingDisk<'a> {
-    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from that seed.
+    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from this
+    /// seed.
     pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
         RecordingDisk::of(base, OpenRecording::new(writer, base.sectors()), held)
     }
 
-    /// The same with a log that was begun.
+    /// The same, with a recording that is already under way.
     pub fn of(base: &'a Base, log: OpenRecording, held: Option<u64>) -> Self {
         let plain = PlainDisk { base, overlay: Overlay::default() };
         RecordingDisk { plain, log, order: held.map(Random::new) }
     }
 }
 
-/// How many of `requests`, from the first on, are one write that the limit of our own on requests has split: full
-/// requests, each followed by the next sectors.
+/// How many of `requests`, from the first on, are parts of one write that our own limit on requests has split. The
+/// parts are full requests, and each is followed by the next sectors.
 fn split_parts(requests: &[&RequestKind]) -> usize {
     let continues = |pair: &[&RequestKind]| match pair {
         [RequestKind::Write { sector, data }, RequestKind::Write { sector: next, .. }] => {
@@ -293,13 +295,13 @@ pub struct StateDisk<'a> {
     space: Space<'a>,
     explorer: &'a mut dyn Explorer,
     overlay: Overlay,
-    /// Hold back reads that would decide something.
+    /// Hold back reads that would decide a component.
     hold: bool,
-    /// Where the recovery is recorded, if it is.
+    /// The recording of the recovery, if it is recorded.
     pub log: Option<OpenRecording>,
-    /// What was read of the crash state, where that is wanted.
+    /// What was read of the crash state, if that is wanted.
     pub footprint: Option<Footprint>,
-    /// What the agent reported, contents resolved. What is read from then on has influenced nothing.
+    /// What the agent reported, with contents filled in. Reads after the report have influenced nothing.
     pub report: Option<Vec<u8>>,
 }
 

@@ -35,13 +35,13 @@ impl Overlay {
         }
     }
 
-    /// The blocks of it that `wanted` holds for, by number.
+    /// The blocks for which `wanted` holds; it gets the block's number.
     pub fn part(&self, wanted: impl Fn(u64) -> bool) -> Overlay {
         let blocks = self.blocks.iter().filter(|(&block, _)| wanted(block));
         Overlay { blocks: blocks.map(|(&block, patch)| (block, patch.clone())).collect() }
     }
 
-    /// About how much memory it takes, in bytes.
+    /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         self.blocks.len() * (BLOCK_BYTES + size_of::<(u64, Patch)>())
     }

@@ -1,4 +1,4 @@
-//! A small seeded generator (xorshift64*), for samples that must be the same again.
+//! A small seeded generator (xorshift64*), for samples that must be the same when a run is repeated.
 
 pub struct Random(u64);
 
@@ -19,7 +19,7 @@ impl Random {
         self.next() % bound
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// A number from 0 up to, but not including, 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

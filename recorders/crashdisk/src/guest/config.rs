@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// Names of the guest's disks, as sockets in its work folder. The last is there only for a guest with a log disk.
+/// Names of the guest's disks, which are also names of sockets in its work folder. Only a guest with a log disk has the
+/// last one.
 pub const SOCKETS: [&str; 3] = ["disk", "mailbox", "log-disk"];
-/// A kernel that dies ends its process, be it by panic or by oops. Only the last words go to the console, and what it
-/// is asked for by SysRq keys, of which Debian's kernels allow only some by default.
+/// A kernel that dies ends its process, whether by panic or by oops. The console gets only the last messages and the
+/// answers to SysRq keys. Debian's kernels allow only some of these keys by default.
 pub const KERNEL_ARGUMENTS: &str = "quiet loglevel=1 log_buf_len=128K panic=-1 oops=panic sysrq_always_enabled";
 
 /// File in a guest's work folder that takes what its kernel prints.
@@ -23,9 +24,11 @@ pub enum Engine {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uml {
-    /// A library that makes it run on hosts whose CPU has more registers than it knows (harness/guests/xstate).
+    /// A library that the guest's program needs on hosts whose CPU has more registers than it knows
+    /// (harness/guests/xstate).
     pub preload: Option<PathBuf>,
-    /// The kernel has RAID 6 built in, and so would measure at each start which code for it is the fastest.
+    /// The kernel has RAID 6 built in. Without a measure against it, it would find out at each start which code for
+    /// RAID 6 is the fastest.
     pub measures_raid6: bool,
 }
 
@@ -33,17 +36,18 @@ pub struct Uml {
 #[serde(deny_unknown_fields)]
 pub struct Qemu {
     pub program: PathBuf,
-    /// Use KVM; else TCG, which runs everywhere.
+    /// Use KVM. If false, use TCG, which runs everywhere.
     pub kvm: bool,
-    /// The guest's clock jumps ahead while its CPU is idle, so that sleeping costs nothing. Only with TCG.
+    /// The guest's clock jumps ahead while its CPU is idle, so that sleeping costs nothing. This works with TCG only.
     #[serde(default)]
     pub virtual_time: bool,
-    /// A file where blklogwrites logs what is written to a disk of QEMU's own, the guest's last, which keeps nothing.
+    /// A file where blklogwrites logs the writes to a disk of QEMU's own. This disk is the guest's last and keeps
+    /// nothing.
     #[serde(default)]
     pub blklogwrites: Option<PathBuf>,
 }
 
-/// How a guest is started.
+/// Everything that is needed to start a guest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuestConfig {
@@ -51,18 +55,18 @@ pub struct GuestConfig {
     pub kernel: PathBuf,
     /// The guest's root with `init`, modules and fsck programs: a folder for UML, an initramfs for QEMU.
     pub root: PathBuf,
-    /// Folder for sockets and console, this guest's own.
+    /// Folder for sockets and console. No other guest uses it.
     pub work: PathBuf,
     pub memory_mib: u32,
     /// Capacity of the test disk. Base images may be smaller.
     pub disk_sectors: u64,
-    /// CPU that the guest and its disk are pinned to.
+    /// CPU to which the guest and its disk are pinned.
     pub cpu: Option<usize>,
     /// A guest that is not ready for commands after this long has failed.
     pub boot_timeout_s: f64,
     /// A command that is not answered after this long counts as a hang.
     pub command_timeout_s: f64,
-    /// File that the guest sees as /dev/ubda, under QEMU as /dev/vdc (bench baseline).
+    /// File that the guest sees as /dev/ubda, or under QEMU as /dev/vdc (for the baseline of the benchmark).
     #[serde(default)]
     pub plain_disk: Option<PathBuf>,
     /// File behind the guest's third disk, /dev/vdc, where dm-log-writes can log.
@@ -71,7 +75,7 @@ pub struct GuestConfig {
 }
 
 impl GuestConfig {
-    /// Paths of the sockets of the guest's disks, in the order of their names there.
+    /// Paths of the sockets of the guest's disks, in the order of the disks in the guest.
     pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };
         SOCKETS[..count].iter().map(|name| self.work.join(name))

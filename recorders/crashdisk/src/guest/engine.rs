@@ -11,7 +11,8 @@ use crate::guest::sleep::Sleep;
 use crate::guest::{process, qemu, stacks, termination, uml};
 
 impl Engine {
-    /// Start the guest's process, in a process group of its own that the watcher knows and kills when this process ends.
+    /// Start the guest's process in a process group of its own. The watcher knows this group and kills it when this
+    /// process ends.
     pub fn launch(&self, config: &GuestConfig) -> io::Result<Child> {
         let console = File::create(config.work.join(CONSOLE))?;
         let mut process = match self {
@@ -21,7 +22,7 @@ impl Engine {
         let keyboard = if matches!(self, Engine::Qemu(_)) { Stdio::piped() } else { Stdio::null() };
         process.stdin(keyboard).stdout(console.try_clone()?).stderr(console).process_group(0);
         let cpu = config.cpu;
-        // SAFETY: only async-signal-safe calls between fork and exec.
+        // SAFETY: only async-signal-safe calls are made between fork and exec.
         unsafe {
             process.pre_exec(move || {
                 termination::announce()?;
@@ -40,7 +41,8 @@ impl Engine {
         Ok(child)
     }
 
-    /// What the kernel of a guest that hangs is doing, or why that cannot be told. The guest is of no use afterwards.
+    /// What the kernel of a hanging guest is doing, or why this cannot be found out. The guest cannot be used
+    /// afterwards.
     pub fn stacks(&self, process: &mut Child, work: &Path) -> String {
         let console = work.join(CONSOLE);
         match self {

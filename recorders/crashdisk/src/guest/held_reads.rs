@@ -1,12 +1,13 @@
-//! Reads that are held back until the guest stands still for one.
+//! Holds reads back until the guest stands still because it waits for one.
 //!
-//! Kernels read ahead: jbd2 fetches eight journal blocks that it may never look at. A read that nobody waits for
-//! should not decide anything, so a read of an undecided block is kept until the guest sleeps; then one is answered.
-//! What is still held when the observation arrives has influenced nothing. Answering one too early costs time, never
-//! truth: a decision more, with the same outcome on both sides.
+//! Kernels read ahead: jbd2 fetches eight journal blocks that it may never use. A read that nobody waits for should not
+//! decide anything, so a read of an undecided block is held until the guest sleeps. Then one held read is answered.
+//! Reads that are still held when the observation arrives have influenced nothing. Answering a read too early costs
+//! time but is not wrong: it makes one decision more, with the same outcome for each version.
 //!
-//! Which one? The oldest, but those last that were answered before and the guest just slept on: ext4 reads ahead inode
-//! tables before it asks for the block that it waits for. One execution of a crash interval is run to learn that.
+//! The oldest read is answered first, with one exception. Reads come last that were answered before without waking the
+//! guest: ext4 reads inode tables ahead before it asks for the block that it waits for. One execution of a crash
+//! interval is run to find such reads.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -15,9 +16,9 @@ use crate::virtio::block::{Request, RequestKind};
 #[derive(Default)]
 pub struct HeldReads {
     reads: VecDeque<Request>,
-    /// Start sectors of reads that the guest did not wait for.
+    /// Start sectors of reads for which the guest did not wait.
     unawaited: HashSet<u64>,
-    /// Start sector of the last read that was answered, until the guest does something.
+    /// Start sector of the read that was answered last. None once the guest has done something since.
     answered: Option<u64>,
 }
 
@@ -30,17 +31,17 @@ impl HeldReads {
         self.reads.push_back(request);
     }
 
-    /// The guest did something: it had waited for the read that was answered last.
+    /// The guest did something, so it had waited for the read that was answered last.
     pub fn awaited(&mut self) {
         self.answered = None;
     }
 
-    /// Whether the guest waits for a read that starts at that sector, as far as was seen.
+    /// Whether the guest waits for a read that starts at this sector, as far as has been seen.
     pub fn awaits(&self, sector: u64) -> bool {
         !self.unawaited.contains(&sector)
     }
 
-    /// The read that the guest is most likely to stand still for.
+    /// The read for which the guest most likely stands still.
     pub fn next(&mut self) -> Option<Request> {
         self.unawaited.extend(self.answered.take());
         let awaited = |request: &Request| start(request).is_none_or(|sector| self.awaits(sector));
@@ -56,7 +57,7 @@ impl HeldReads {
         self.reads.drain(..).collect()
     }
 
-    /// Reads of any of `sectors` from `sector` on: they must be answered before these change.
+    /// Take the reads of any of `sectors` from `sector` on. They must be answered before these sectors change.
     pub fn overlapping(&mut self, sector: u64, sectors: u64) -> Vec<Request> {
         let overlaps = |request: &Request| match request.kind {
             RequestKind::Read { sector: start, bytes } => {

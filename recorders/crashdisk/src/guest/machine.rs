@@ -16,7 +16,7 @@ pub struct Machine {
     config: GuestConfig,
     guest: Guest,
     generation: u32,
-    /// What its guests have recovered.
+    /// What the machine's guests have recovered.
     pub recoveries: Recoveries,
 }
 
@@ -26,7 +26,7 @@ impl Machine {
         Ok(Machine { config, guest, generation: 0, recoveries: Recoveries::default() })
     }
 
-    /// A guest that waits for a command.
+    /// A guest that is ready for a command.
     pub fn guest(&mut self) -> Result<&mut Guest, GuestError> {
         if self.guest.is_gone() {
             self.guest = Guest::boot(&self.config, &mut EmptyDisk::default())?;
@@ -35,7 +35,7 @@ impl Machine {
         Ok(&mut self.guest)
     }
 
-    /// Do something with a guest; where it is lost, once more with a new one.
+    /// Do something with a guest. If the guest is lost, do it once more with a new one.
     pub fn twice<T>(
         &mut self,
         mut attempt: impl FnMut(&mut Machine) -> Result<T, GuestError>,
@@ -52,7 +52,7 @@ impl Machine {
         self.recoveries.recall(recover, space, explorer, &awaited)
     }
 
-    /// A file of this machine's own, for a recording that is not kept.
+    /// A file of this machine's own, for a recording that is deleted afterwards.
     pub fn scratch(&self) -> PathBuf {
         self.config.work.join("recovery.pcr")
     }

@@ -1,7 +1,7 @@
 //! One guest: the process that runs its kernel, its devices, and the loop that serves them.
 //!
-//! One thread serves all rings. A message is handled after every disk request that was in the ring when the message
-//! was taken, so that marks and requests stand in one order.
+//! One thread serves all rings. Before a message is handled, every disk request is handled that was in the ring when
+//! the message was taken. So marks and requests stand in one order.
 
 pub mod config;
 pub mod engine;
@@ -39,9 +39,9 @@ use crate::virtio::mailbox::Mailbox;
 use crate::virtio::poll::Poll;
 use crate::virtio::vhost::Connection;
 
-/// A kernel that is never at rest is not waited for longer than this. A busy host must not make it seem so.
+/// How long to wait for a kernel that never comes to rest. It is long enough that a busy host does not cause this.
 const REST_MAX: Duration = Duration::from_secs(2);
-/// A guest that says nothing is looked after so often.
+/// How often a guest that says nothing is checked.
 const REMIND_EVERY: Duration = Duration::from_millis(20);
 const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
@@ -137,7 +137,7 @@ impl Guest {
         }
     }
 
-    /// Whether it waits for reads at that sector, as far as was seen.
+    /// Whether the guest waits for reads at that sector, as far as has been seen.
     pub fn awaits(&self, sector: u64) -> bool {
         self.held.awaits(sector)
     }
@@ -191,15 +191,16 @@ impl Guest {
 
     /// Wake a guest that sleeps though it was interrupted.
     ///
-    /// The idle loop of user-mode Linux looks at its timer and then sleeps until a signal comes. A signal that comes between
-    /// the two is noted but not acted on before the next one, which may be that of a timer seconds away.
+    /// The idle loop of user-mode Linux checks its timer and then sleeps until a signal comes. A signal that comes
+    /// between the two is noted, but the kernel acts on it only at the next signal. This may be a timer's, seconds
+    /// later.
     fn remind(&self) {
         for connection in self.ports.iter().filter_map(|port| port.connection.as_ref()) {
             connection.queue.remind();
         }
     }
 
-    /// The guest stands still: answer a read or complete requests that it may be waiting for.
+    /// The guest stands still. Answer a read or complete requests for which it may be waiting.
     fn let_go(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         if let Some(request) = self.held.next() {
             return self.answer(vec![request], disk);
@@ -207,8 +208,8 @@ impl Guest {
         self.complete(disk)
     }
 
-    /// Complete those of the pending requests whose turn it is, with one interrupt for all. If there are new requests in
-    /// the ring, these come first: the guest asked for them without knowing of the completions.
+    /// Complete the pending requests whose turn it is, with one interrupt for all. New requests in the ring are handled
+    /// first, because the guest submitted them without knowing of the completions.
     fn complete(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         if self.serve_disk(disk)? {
             return Ok(());
@@ -268,10 +269,11 @@ impl Guest {
         Ok(())
     }
 
-    /// Take what is in the mailbox's ring, serve the disk's ring, then handle what was taken.
+    /// Take the messages in the mailbox's ring, serve the disk's ring, then handle these messages.
     ///
-    /// An operation that has returned has made its promises, whatever the kernel still does for it. So its mark does not
-    /// wait for the kernel to rest: a request that comes later stands behind it. The next message waits.
+    /// An operation that has returned has made its promises, whatever the kernel still does for it. So its mark does
+    /// not wait for the kernel to rest, and a request that comes later stands behind the mark. The next message does
+    /// wait.
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let taken = take(&mut self.ports[Device::Mailbox as usize])?;
         self.serve_disk(disk)?;
@@ -289,7 +291,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Serve the requests in the log disk's ring; tells whether there were any.
+    /// Serve the requests in the log disk's ring. Returns whether there were any.
     fn serve_log_disk(&mut self) -> Result<bool, GuestError> {
         let Some((port, log_disk)) = self.ports.get_mut(Device::Log as usize).zip(self.log_disk.as_mut()) else {
             return Ok(false);
@@ -301,8 +303,8 @@ impl Guest {
         Ok(!taken.is_empty())
     }
 
-    /// Serve the guest's disks until its kernel has come to rest: what it does after an operation has returned, such as
-    /// handling completed I/O, is then done before the next operation, however busy the host is.
+    /// Serve the guest's disks until its kernel has come to rest. Work that the kernel does after an operation has
+    /// returned, such as handling completed I/O, is then done before the next operation, however busy the host is.
     fn rest(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let deadline = Instant::now() + REST_MAX;
         self.sleep.disturb();
@@ -320,7 +322,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Serve the requests in the disk's ring, with one interrupt for all that are answered; tells whether there were any.
+    /// Serve the requests in the disk's ring, with one interrupt for all that are answered. Returns whether there were
+    /// any.
     fn serve_disk(&mut self, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         let requests = take(&mut self.ports[Device::Test as usize])?;
         let (found, mut answered) = (!requests.is_empty(), false);
@@ -353,7 +356,8 @@ impl Guest {
         Ok(found)
     }
 
-    /// Answer held reads of sectors that are about to change; tells whether there were any. The guest is not told yet.
+    /// Answer held reads of sectors that are about to change. Returns whether there were any. The guest is not
+    /// interrupted yet.
     fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         if self.held.is_empty() {
             return Ok(false);
@@ -362,7 +366,7 @@ impl Guest {
         self.fill_in(requests, disk)
     }
 
-    /// Do what the requests ask, complete them and tell the guest.
+    /// Carry out the requests, complete them and interrupt the guest.
     fn answer(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<(), GuestError> {
         if self.fill_in(requests, disk)? {
             self.notify();
@@ -370,7 +374,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Do what the requests ask and put them into the ring of those that are done; tells whether there were any.
+    /// Carry out the requests and put them into the ring of completed ones. Returns whether there were any.
     fn fill_in(&mut self, requests: Vec<Request>, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         let Some(connection) = self.ports[Device::Test as usize].connection.as_mut() else { return Ok(false) };
         for request in &requests {
@@ -388,7 +392,7 @@ impl Guest {
         }
     }
 
-    /// What cannot be understood came from the guest: it has lost its mind.
+    /// Data that cannot be understood came from the guest, so the guest's kernel is broken.
     fn blame(&mut self, error: GuestError) -> GuestError {
         match error {
             GuestError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -401,7 +405,7 @@ impl Guest {
         }
     }
 
-    /// The guest hangs: ask its kernel where, and end it.
+    /// The guest hangs. Ask its kernel what it is doing, then end the guest.
     fn give_up(&mut self, what: String) -> GuestError {
         let console = console_end(&self.config.work);
         let stacks = self.config.engine.stacks(&mut self.process, &self.config.work);
@@ -460,7 +464,7 @@ fn is_cut_off(error: &io::Error) -> bool {
 
 fn drain_eventfd(fd: RawFd) {
     let mut count = 0u64;
-    // SAFETY: eight bytes into a local; virtio_uml's eventfds do not block once readable.
+    // SAFETY: the call reads eight bytes into a local. An eventfd of virtio_uml does not block once it is readable.
     unsafe { libc::read(fd, (&mut count as *mut u64).cast(), 8) };
 }
 

@@ -1,9 +1,10 @@
-//! Requests of a recorded run that are done and not completed yet.
+//! Requests of a recorded run that are done but not completed yet.
 //!
-//! While a run is recorded, writes and flushes are completed only when the guest stands still. Until then it has submitted
-//! all that it submits without waiting, so a flush covers a write if, and only if, the guest was told of the write's
-//! completion before it asked for the flush. If the disk completed what it finds in the ring, it would be the host's
-//! scheduler that decides: a write and a flush that come together can be found together, or one after the other.
+//! While a run is recorded, writes and flushes are completed only when the guest stands still. By then the guest has
+//! submitted everything that it submits without waiting. So a flush covers a write if, and only if, the guest was told
+//! that the write was completed before it submitted the flush. If the disk completed requests as it finds them in the
+//! ring, the host's scheduler would decide this: a write and a flush that come together can be found together, or one
+//! after the other.
 
 use crate::virtio::block::{Request, RequestKind};
 
@@ -33,11 +34,12 @@ impl PendingRequests {
         self.requests.push(Pending { request, id });
     }
 
-    /// What is completed now that the guest stands still, in the order of submission: all of it, unless `draw` chooses
-    /// one of so many writes. Then it is the flushes, if there are any, and else that write alone.
+    /// Which requests are completed now that the guest stands still, in the order of submission. These are all of them,
+    /// unless `draw` chooses one of this many writes. Then only the flushes are completed, or that write alone if there
+    /// are no flushes.
     ///
-    /// A write that came in parts is recorded as one, so its parts are completed together. Were a part completed before
-    /// the others, a flush in between would cover it, and the recording could not say so.
+    /// A write that came in parts is recorded as one, so its parts are completed together. If a part were completed
+    /// before the others, a flush in between would cover it, and the recording could not express this.
     pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<Pending> {
         let mut writes: Vec<u32> = self.requests.iter().filter(|each| each.is_write()).map(|each| each.id).collect();
         let only_writes = writes.len() == self.requests.len();
@@ -60,7 +62,7 @@ mod tests {
         RequestKind::Write { sector, data: vec![0; 4096] }
     }
 
-    /// Requests 0 (in two parts), 1 and 2, of which the last is a flush.
+    /// Requests 0 (in two parts), 1 and 2. The last one is a flush.
     fn pending() -> PendingRequests {
         let mut pending = PendingRequests::default();
         for (kind, id) in [(write(0), 0), (write(8), 0), (write(64), 1), (RequestKind::Flush, 2)] {

@@ -1,4 +1,4 @@
-//! What the host's kernel tells of a process.
+//! What the host's kernel knows of a process.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,9 +14,9 @@ pub fn peak_memory_kib(pid: u32) -> io::Result<u64> {
     number.ok_or_else(|| io::Error::other("no VmHWM in the process status"))
 }
 
-/// A descriptor that is ready when the process has ended.
+/// A descriptor that becomes readable when the process ends.
 pub fn pidfd(process: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: a system call with plain numbers; the descriptor is new and ours.
+    // SAFETY: this is a system call with plain numbers. The descriptor is new and ours.
     unsafe {
         match libc::syscall(libc::SYS_pidfd_open, process.id(), 0) {
             fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd as RawFd)),
@@ -31,7 +31,7 @@ pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Pin the calling process to one CPU; a CPU that does not exist leaves it as it is.
+/// Pin the calling process to one CPU. If this CPU does not exist, nothing changes.
 pub fn pin(cpu: usize) {
     // SAFETY: the set is plain data and lives through the call.
     unsafe {
@@ -41,7 +41,7 @@ pub fn pin(cpu: usize) {
     }
 }
 
-/// Kill a guest's processes and wait for the end.
+/// Kill a guest's processes and wait until they have ended.
 pub fn kill(process: &mut Child) {
     termination::kill_group(process.id() as i32);
     let _ = process.wait();

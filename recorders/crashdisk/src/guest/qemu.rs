@@ -10,14 +10,16 @@ use crate::guest::config::{GuestConfig, Qemu, KERNEL_ARGUMENTS};
 use crate::guest::process;
 use crate::guest::sleep::{Sleep, Syscall, Thread};
 
-/// Expedited grace periods make mounting and unmounting three times as fast. Nothing in the guest is worth protecting
-/// from speculation.
+/// Expedited grace periods make mounting and unmounting three times as fast. Mitigations are off because nothing in the
+/// guest needs protection from speculation.
 const FAST: &str = "rcupdate.rcu_expedited=1 mitigations=off nokaslr tsc=reliable audit=0 random.trust_cpu=on";
-/// A plain CPU costs TCG half as much as one with all that it can emulate; the kernel's checksums use SSE 4.2.
+/// A plain CPU costs TCG half as much as a CPU with every feature that TCG can emulate. The kernel's checksums use SSE
+/// 4.2.
 const TCG_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
-/// Print everything to the console; the stacks of blocked tasks; the registers and the stack of what was interrupted.
+/// Three keys: print everything to the console; print the stacks of blocked tasks; print registers and stack of the
+/// interrupted code.
 pub const KEYS: &str = "9wp";
-/// FUTEX_WAIT_BITSET: how a thread waits for a condition. Waiting for a lock is FUTEX_WAIT.
+/// FUTEX_WAIT_BITSET: a thread uses it to wait for a condition. To wait for a lock it uses FUTEX_WAIT.
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND_MASK: u64 = 0x7f;
 const KVM_RUN: u64 = 0xae80;
@@ -73,8 +75,8 @@ impl Qemu {
         process
     }
 
-    /// Watch the virtual CPU, which is halted when the guest is idle, and the main loop, which brings it interrupts.
-    /// In virtual time a halted CPU goes on at once: there is nothing to see.
+    /// Watch the virtual CPU, which is halted when the guest is idle, and the main loop, which brings it interrupts. In
+    /// virtual time a halted CPU goes on at once, so there is nothing to see.
     pub fn sleep(&self, pid: u32) -> io::Result<Sleep> {
         let threads = match (virtual_cpu(pid)?, self.virtual_time) {
             (Some(cpu), false) => vec![Thread::of(pid, cpu, is_halted)?, Thread::of(pid, pid, is_polling)?],
@@ -84,24 +86,24 @@ impl Qemu {
     }
 }
 
-/// Press a magic SysRq key: on a serial console that is a break and the key. QEMU sends a break for Ctrl-A b.
+/// Press a magic SysRq key. On a serial console this is a break and then the key. QEMU sends a break for Ctrl-A b.
 pub fn press(process: &mut Child, key: char) -> io::Result<()> {
     let keyboard = process.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
     write!(keyboard, "\x01b{key}")
 }
 
-/// A path within an option of QEMU.
+/// A path, escaped for use within an option of QEMU.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
-/// The thread that runs the guest's CPU: `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.
+/// The thread that runs the guest's CPU. `debug-threads` names it `CPU 0/TCG` or `CPU 0/KVM`.
 fn virtual_cpu(pid: u32) -> io::Result<Option<u32>> {
     let name = |tid: &u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
     Ok(process::threads(pid)?.into_iter().find(|tid| name(tid).starts_with("CPU 0/")))
 }
 
-/// Waiting for work under TCG, or blocked inside of KVM_RUN.
+/// Whether the CPU waits for work under TCG, or is blocked inside of KVM_RUN.
 fn is_halted(call: Syscall) -> bool {
     match call.number {
         libc::SYS_futex => call.arguments[1] & FUTEX_COMMAND_MASK == FUTEX_WAIT_BITSET,

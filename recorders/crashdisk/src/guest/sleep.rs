@@ -1,15 +1,15 @@
-//! Whether a guest stands still, seen from outside: what its threads wait for.
+//! Finds out from outside whether a guest stands still, by what its threads wait for.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// The guest must have slept this long: long enough for an interrupt that is on its way to arrive.
+/// The guest must have slept this long, so that an interrupt on its way can arrive.
 const ASLEEP: Duration = Duration::from_micros(20);
-/// Where nothing can be seen, a guest that has been silent for this long counts as asleep.
+/// If nothing can be seen, a guest that has been silent for this long counts as asleep.
 const SILENT: Duration = Duration::from_micros(500);
-/// One that says nothing for this long, yet is never seen asleep, sleeps in a way that is not known here.
+/// A guest that is silent for this long and is never seen asleep sleeps in a way that this module does not know.
 const UNSEEN: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1000 });
 
 /// A system call that a thread is blocked in.
@@ -30,7 +30,7 @@ impl Syscall {
     }
 }
 
-/// One thread of a guest, and how it waits when it has nothing to do.
+/// One thread of a guest, and how to tell that it has nothing to do.
 pub struct Thread {
     syscall: File,
     is_idle: fn(Syscall) -> bool,
@@ -56,7 +56,7 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// Watch these threads. Without any, or if they turn out to tell nothing, silence is all there is to go by.
+    /// Watch these threads. If there are none, or if nothing can be seen of them, only silence counts.
     pub fn watching(threads: Vec<Thread>) -> Sleep {
         Sleep { threads, disturbed: Instant::now(), since: None }
     }
@@ -67,7 +67,7 @@ impl Sleep {
         self.since = None;
     }
 
-    /// Whether the guest has been idle at every look for long enough. Gives up the CPU if it is busy.
+    /// Whether the guest has been idle at every check for long enough. Gives up the CPU if the guest is busy.
     pub fn is_sound(&mut self) -> bool {
         if !self.threads.iter().all(Thread::waits) {
             self.since = None;

@@ -1,7 +1,7 @@
-//! What the kernel of a guest that hangs is doing, by its magic SysRq keys: asked before the guest is killed.
+//! Asks the kernel of a hanging guest by magic SysRq keys what it is doing, before the guest is killed.
 //!
-//! The kernel answers on the console. It does so in an interrupt, so that one whose tasks are all blocked answers, and
-//! also one that loops with interrupts enabled. One that does not answer in time is killed all the same.
+//! The kernel answers on the console, in an interrupt. So a kernel whose tasks are all blocked answers, and so does one
+//! that loops with interrupts enabled. A kernel that does not answer in time is killed all the same.
 
 use std::fs::File;
 use std::io;
@@ -9,15 +9,15 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the answer to one key is waited for.
+/// How long to wait for the answer to one key.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// A console that has been silent for so long has said all. The guest is then idle again, too, if it can be: user-mode
-/// Linux prints no stacks while it handles an interrupt of a busy CPU.
+/// A console that has been silent for this long has printed everything. The guest is then idle again if it can be. This
+/// matters because user-mode Linux prints no stacks while it handles an interrupt of a busy CPU.
 const SILENT: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
 const BYTES_KEPT: u64 = 64 << 10;
 
-/// What the kernel says on `console` to the `keys` that `press` hands to it, or why there is nothing.
+/// What the kernel prints on `console` in answer to the `keys` that `press` sends, or why there is no answer.
 pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Result<()>) -> String {
     match said(console, keys, &mut press) {
         Ok(text) if text.trim().is_empty() => {
@@ -43,7 +43,7 @@ fn said(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Wait until the console has grown beyond `before` and is silent; tells whether it has grown.
+/// Wait until the console has grown beyond `before` and is silent. Returns whether it has grown.
 fn settled(console: &File, before: u64) -> io::Result<bool> {
     let asked = Instant::now();
     let (mut length, mut since) = (before, asked);

@@ -1,25 +1,25 @@
-//! Leaving no guest behind.
+//! Makes sure that no guest outlives this process.
 //!
 //! UML runs helper processes that outlive its main process. All processes of a guest are in one process group, which is
-//! killed when this process ends: on SIGTERM (also the signal of the harness's death) by a handler, and whatever else
-//! ends this process, by a watcher. The watcher is a process of its own that learns of each guest before the guest's
-//! program starts, through a pipe. The pipe comes to its end when this process does.
+//! killed when this process ends. On SIGTERM (also the signal of the harness's death) a handler kills it. If this
+//! process ends in any other way, a watcher kills it. The watcher is a process of its own. It learns of each guest
+//! through a pipe before the guest's program starts, and the pipe ends when this process does.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Process group of the running guest; 0 for none.
+/// Process group of the running guest. 0 if there is none.
 static GUEST: AtomicI32 = AtomicI32::new(0);
-/// The end of the watcher's pipe that takes process groups; -1 without a watcher.
+/// The end of the watcher's pipe into which process groups are written. -1 if there is no watcher.
 static WATCHER: AtomicI32 = AtomicI32::new(-1);
 
-/// From now on, no guest outlives this process. To be called while it has one thread.
+/// From now on, no guest outlives this process. This must be called while the process has one thread.
 pub fn prepare() -> io::Result<()> {
     start_watcher()?;
     let handler: extern "C" fn(i32) = end;
-    // SAFETY: the handler makes async-signal-safe calls only; plain numbers otherwise.
+    // SAFETY: the handler makes async-signal-safe calls only. All else is plain numbers.
     unsafe {
         libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
@@ -33,9 +33,9 @@ fn start_watcher() -> io::Result<()> {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both are new and ours.
+    // SAFETY: both descriptors are new and ours.
     let [groups, tell] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-    // SAFETY: there is no other thread whose locks the child could find taken.
+    // SAFETY: there is no other thread that could hold a lock in the child.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -49,10 +49,11 @@ fn start_watcher() -> io::Result<()> {
     }
 }
 
-/// The watcher: kill the guest that was named last once the pipe has come to its end.
+/// The watcher: once the pipe has ended, kill the guest that was named last.
 fn watch(mut groups: File) -> ! {
-    // SAFETY: plain numbers and a string that ends. A session of its own: what ends the harness's or this process's group
-    // does not end the watcher. Standard streams would keep a reader of our events waiting.
+    // SAFETY: these are plain numbers and a terminated string. The watcher has a session of its own, so a signal to the
+    // harness's or this process's group does not end it. It closes its standard streams, because otherwise a reader of
+    // our events would keep waiting.
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"guest-watcher".as_ptr());
@@ -70,16 +71,16 @@ fn watch(mut groups: File) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Remember the calling process as the leader of a guest's group. For a child before its program starts: it makes
-/// async-signal-safe calls only.
+/// Remember the calling process as the leader of a guest's group. A child calls this before its program starts, so this
+/// makes async-signal-safe calls only.
 pub fn announce() -> io::Result<()> {
-    // SAFETY: takes nothing.
+    // SAFETY: the call takes no arguments.
     tell_watcher(unsafe { libc::getpid() })
 }
 
 fn tell_watcher(group: i32) -> io::Result<()> {
     let bytes = group.to_ne_bytes();
-    // SAFETY: four bytes from a local; a pipe takes so few whole or not at all.
+    // SAFETY: the call writes four bytes of a local. A pipe takes so few bytes whole or not at all.
     match unsafe { libc::write(WATCHER.load(Ordering::SeqCst), bytes.as_ptr().cast(), bytes.len()) } {
         4 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -91,10 +92,10 @@ pub fn watch_over(group: i32) {
     GUEST.store(group, Ordering::SeqCst);
 }
 
-/// Forget the group of a guest that has ended, unless another one runs by now.
+/// Forget the group of a guest that has ended, unless another guest is running by now.
 pub fn forget(group: i32) {
     if GUEST.compare_exchange(group, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-        // A watcher that is gone has nothing to forget.
+        // If the watcher is gone, there is nothing to forget.
         let _ = tell_watcher(0);
     }
 }
@@ -102,7 +103,7 @@ pub fn forget(group: i32) {
 /// Kill every process of a guest.
 pub fn kill_group(group: i32) {
     if group > 0 {
-        // SAFETY: the group was made for a guest that we started.
+        // SAFETY: the group was made for a guest that this process started.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
 }

@@ -1,4 +1,4 @@
-//! Where a process is that runs and does not stop: its program counter, and the callers along the frame pointers.
+//! Finds where a process is that runs and does not stop: its program counter, and the callers along the frame pointers.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const STOP_MAX: Duration = Duration::from_millis(200);
 const CALLERS_MAX: usize = 24;
 
-/// The addresses, innermost first; none if the process waits for something.
+/// The addresses, innermost first. There are none if the process waits for something.
 pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
     let waits_for = std::fs::read_to_string(format!("/proc/{pid}/syscall"))?;
     if !waits_for.starts_with("running") {
@@ -19,7 +19,8 @@ pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
     let memory = File::open(format!("/proc/{pid}/mem"))?;
     let mut found = vec![registers.rip];
     let mut frame = registers.rbp;
-    // A frame begins with the caller's frame and the address to return to; callers' frames have higher addresses.
+    // A frame begins with the address of the caller's frame and the return address. Callers' frames have higher
+    // addresses.
     let mut words = [0; 16];
     while found.len() < CALLERS_MAX && memory.read_exact_at(&mut words, frame).is_ok() {
         let word = |at: usize| u64::from_ne_bytes(words[at..at + 8].try_into().expect("eight bytes"));
@@ -36,7 +37,7 @@ pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// A process that we trace; it goes on when this is dropped.
+/// A process that is being traced. It goes on when this value is dropped.
 struct Stopped(i32);
 
 impl Stopped {
@@ -45,7 +46,7 @@ impl Stopped {
         let tracee = Stopped(pid);
         ask(libc::PTRACE_INTERRUPT, pid, std::ptr::null_mut())?;
         let asked = Instant::now();
-        // SAFETY: waits for a child of ours, and wants no status.
+        // SAFETY: this waits for a child of ours and asks for no status.
         while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) } != pid {
             if asked.elapsed() > STOP_MAX {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -56,7 +57,7 @@ impl Stopped {
     }
 
     fn registers(&self) -> io::Result<libc::user_regs_struct> {
-        // SAFETY: plain numbers, for which zero is a value.
+        // SAFETY: the fields are plain numbers, for which zero is a valid value.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         ask(libc::PTRACE_GETREGS, self.0, (&mut registers as *mut libc::user_regs_struct).cast())?;
         Ok(registers)
@@ -70,7 +71,7 @@ impl Drop for Stopped {
 }
 
 fn ask(request: libc::c_uint, pid: i32, data: *mut libc::c_void) -> io::Result<()> {
-    // SAFETY: `data` is null or points to what the request fills in.
+    // SAFETY: `data` is null or points to memory that the request fills in.
     match unsafe { libc::ptrace(request, pid, std::ptr::null_mut::<libc::c_void>(), data) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_process_that_loops_is_somewhere() {
-        // It may be in a system call at one look.
+        // The process may be in a system call at one look, so look several times.
         assert!((0..20).any(|_| addresses_in("while :; do :; done").first().is_some_and(|&address| address != 0)));
     }
 

@@ -1,4 +1,4 @@
-//! User-mode Linux: the kernel is a program, its root a folder of the host.
+//! User-mode Linux: the kernel is a program, and its root is a folder of the host.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,20 +13,20 @@ use crate::guest::{process, stacks, tracer};
 const PRELOAD: &str = "LD_PRELOAD";
 const IDLE: [i64; 4] = [libc::SYS_clock_nanosleep, libc::SYS_rt_sigsuspend, libc::SYS_poll, libc::SYS_epoll_wait];
 
-/// A guest's folder within its work folder, where its management console is.
+/// The guest's folder within its work folder. Its management console is there.
 const NAME: &str = "guest";
 const MCONSOLE_MAGIC: u32 = 0xcafe_babe;
 const MCONSOLE_VERSION: u32 = 2;
 const MCONSOLE_BYTES: usize = 512;
 
-/// Loops in a tick, for delays of a few microseconds: what it would otherwise take ten ticks to find out. About what a
-/// kernel finds on a machine of 2.6 GHz.
+/// The number of loops in a tick, for delays of a few microseconds. Without it the kernel would need ten ticks to
+/// measure it. The number is about what a kernel measures on a machine of 2.6 GHz.
 const LOOPS: &str = "lpj=25000000";
-/// One guest has one test disk, so that no btrfs in it can have RAID 6.
+/// A guest has one test disk, so no btrfs in it can have RAID 6.
 const NO_RAID6: &str = "initcall_blacklist=raid6_select_algo";
 
 pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
-    // Of a guest before this one, which was killed.
+    // Remove the folder of an earlier guest that was killed.
     let _ = std::fs::remove_dir_all(config.work.join(NAME));
     let mut process = Process::new(&config.kernel);
     process
@@ -49,7 +49,7 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
     process
 }
 
-/// The library, and after it what our own environment asks for.
+/// This library, followed by the libraries that our own environment asks for.
 fn before_others(library: OsString) -> OsString {
     match std::env::var_os(PRELOAD) {
         Some(others) if !others.is_empty() => [library, others].join(":".as_ref()),
@@ -57,9 +57,9 @@ fn before_others(library: OsString) -> OsString {
     }
 }
 
-/// Where the kernel is if it runs, as addresses of its own (`/proc/kallsyms` has their names), and what it says to the
-/// SysRq keys: print everything to the console, and the stacks of blocked tasks. It would give no true registers: those
-/// of the signal that stands for the interrupt are not kept.
+/// Where the kernel is if it runs, as addresses of its own (`/proc/kallsyms` has their names), and what it answers to
+/// the SysRq keys: print everything to the console, and the stacks of blocked tasks. It is not asked for registers,
+/// because it would give wrong ones: it does not keep those of the signal that stands for the interrupt.
 pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
     let told = match tracer::addresses(pid) {
         Ok(found) if found.is_empty() => String::new(),
@@ -72,8 +72,8 @@ pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
     told + &stacks::stacks(console, "9w", |key| press(work, key))
 }
 
-/// Press a magic SysRq key, by a request to the management console (arch/um/drivers/mconsole.h): magic, version and
-/// length, then the command. What it answers is on the guest's console too, where nothing is dropped.
+/// Press a magic SysRq key by a request to the management console (arch/um/drivers/mconsole.h). The request is magic,
+/// version and length, then the command. The answer also appears on the guest's console, where nothing is dropped.
 fn press(work: &Path, key: char) -> io::Result<()> {
     let command = format!("sysrq {key}");
     let numbers = [MCONSOLE_MAGIC, MCONSOLE_VERSION, command.len() as u32];
@@ -84,8 +84,8 @@ fn press(work: &Path, key: char) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to(&request, place).map(|_| ())
 }
 
-/// Watch the kernel's threads. The idle loop waits in clock_nanosleep up to Linux 5.10, then in rt_sigsuspend, in newer
-/// kernels in poll, and these have threads for interrupts that wait in poll and epoll_wait.
+/// Watch the kernel's threads. The idle loop waits in clock_nanosleep up to Linux 5.10, then in rt_sigsuspend, and in
+/// newer kernels in poll. Newer kernels also have threads for interrupts, which wait in poll and epoll_wait.
 pub fn sleep(pid: u32) -> io::Result<Sleep> {
     let is_idle = |call: Syscall| IDLE.contains(&call.number);
     let threads = process::threads(pid)?.into_iter().map(|tid| Thread::of(pid, tid, is_idle));

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use crate::control::Explore;
 
-/// Recoveries and seconds; what has no maximum is not limited. Recoveries that need not be run count too, and
-/// warm-up runs, which nobody judges, do not. So what a budget covers does not depend on what is remembered.
+/// Recoveries and seconds. If a maximum is not given, there is no limit. Recoveries that need not be run count too.
+/// Warm-up runs, which nobody judges, do not count. So what a budget covers does not depend on what is remembered.
 pub struct Budget {
     recoveries_max: Option<u64>,
     seconds_max: Option<f64>,
@@ -15,7 +15,7 @@ pub struct Budget {
     started: Instant,
 }
 
-/// What may have been spent when a share of the budget is.
+/// The totals at which a share of the budget is spent.
 pub struct Share {
     executions: u64,
     seconds: f64,
@@ -32,17 +32,17 @@ impl Budget {
         *(if remembered { &mut self.remembered } else { &mut self.judged }) += 1;
     }
 
-    /// A recovery was run that nobody judges: it spends time only.
+    /// A recovery was run that nobody judges. It takes time, but does not count as a recovery of the budget.
     pub fn count_unjudged(&mut self) {
         self.unjudged += 1;
     }
 
-    /// How many were run, judged or not.
+    /// How many recoveries were run, judged or not.
     pub fn recoveries(&self) -> u64 {
         self.judged + self.unjudged
     }
 
-    /// How many were remembered instead.
+    /// How many recoveries were remembered instead.
     pub fn remembered(&self) -> u64 {
         self.remembered
     }
@@ -56,7 +56,7 @@ impl Budget {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// All of it.
+    /// The whole budget.
     pub fn whole(&self) -> Share {
         Share {
             executions: self.recoveries_max.unwrap_or(u64::MAX),
@@ -64,7 +64,7 @@ impl Budget {
         }
     }
 
-    /// One of `parts` equal shares of what is left of a share: at least one recovery, if there is one left.
+    /// One of `parts` equal shares of what remains of a share. It has at least one recovery if one remains.
     pub fn part(&self, of: &Share, parts: usize) -> Share {
         let (executions, seconds) = (self.executions(), self.seconds());
         Share {
@@ -73,12 +73,12 @@ impl Budget {
         }
     }
 
-    /// Whether there is something left of a share.
+    /// Whether anything remains of a share.
     pub fn has(&self, share: &Share) -> bool {
         self.executions() < share.executions && self.seconds() < share.seconds
     }
 
-    /// What of a share is spent, if anything is.
+    /// Which part of a share is spent. None if neither is.
     pub fn spent(&self, share: &Share) -> Option<&'static str> {
         if self.executions() >= share.executions {
             return Some("the recoveries of the budget are spent");
@@ -96,7 +96,8 @@ mod tests {
         Budget { recoveries_max, seconds_max, judged: 0, remembered: 0, unjudged: 0, started: Instant::now() }
     }
 
-    /// Spend shares: each part wants so many recoveries, again and again until it has them; returns what each got.
+    /// Spend shares. Each part wants this many recoveries and gets shares in turn until it has them. Returns what each
+    /// part got.
     fn spend(mut budget: Budget, wants: &[u64]) -> Vec<u64> {
         let mut got = vec![0; wants.len()];
         let whole = budget.whole();

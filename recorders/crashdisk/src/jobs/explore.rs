@@ -31,7 +31,7 @@ use crate::jobs::recovery;
 use crate::jobs::source::Source;
 use crate::jobs::trust::Trust;
 
-/// A progress event is sent every so many recoveries.
+/// A progress event is sent after this many recoveries.
 const PROGRESS_EVERY: u64 = 64;
 
 /// What one recovery gave: the agent's report, or how the guests were lost.
@@ -54,7 +54,7 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// Recover one crash state; components that `choices` leaves open keep all they can.
+/// Recover one crash state. Components that `choices` leaves open keep all they can.
 pub fn execute(
     machine: &mut Machine,
     source: &Source,
@@ -76,7 +76,7 @@ pub fn execute(
     }
     let mut explorer = Fixed::new(choices, |_, _| 0);
     explorer.next_execution();
-    // One state is worth the time that it takes for its log to be whole.
+    // A single state is worth the time that it takes until its log is complete.
     let recover = Recover { whole_log: true, ..recover.clone() };
     let mut trust = Trust::new(source, &recover);
     let space = Space { content: cursor.content(), interval: &interval };
@@ -90,13 +90,13 @@ pub fn execute(
 #[derive(Clone, Copy)]
 enum Keep<'a> {
     Nothing,
-    /// What it read and showed: it is remembered.
+    /// What the recovery read and showed is remembered.
     Footprint,
-    /// What it wrote: it is recorded in that file.
+    /// What the recovery wrote is recorded in this file.
     Recording(&'a Path),
 }
 
-/// Run one state; where the guest is lost, once more in a new one. A recording is returned unless guests were lost.
+/// Run one state. If the guest is lost, run it once more in a new one. Returns a recording unless guests were lost.
 fn run_state(
     machine: &mut Machine,
     trust: &mut Trust<'_>,
@@ -117,7 +117,8 @@ fn run_state(
             Ok(bytes) => {
                 let report = disk.report.take().unwrap_or(bytes);
                 let recorded = disk.log.take().zip(scratch).map(|(log, scratch)| recovery::recorded(log, scratch));
-                // A state that has cost a guest is run each time, and one of which the log may lack lines.
+                // A state that has cost a guest is not remembered, and neither is one whose log may lack lines. They
+                // are run each time.
                 if let Some(footprint) = disk.footprint.take().filter(|_| casualty.is_none() && is_whole(&report)) {
                     machine.recoveries.remember(trust.recover, space, explorer, footprint);
                 }
@@ -154,16 +155,17 @@ struct Tally {
     lost: Vec<u32>,
 }
 
-/// How far one crash interval is.
+/// The state of one crash interval's exploration.
 struct IntervalExploration {
     explorer: Box<dyn Explorer>,
     tallies: Tallies,
     sample: Sample,
     recoveries: u64,
     remembered: u64,
-    /// Whether a first run is still to show which reads the guest waits for, if anything has to be run.
+    /// The first run, which shows for which reads the guest waits, is still to come. It is needed only if a state must
+    /// be run.
     cold: bool,
-    /// What recoveries wrote, where crashes within them are wanted.
+    /// What recoveries wrote. It is kept if crashes within them are wanted.
     recorded: Vec<(RecoveredState, Recording)>,
 }
 
@@ -199,10 +201,10 @@ struct Campaign<'a> {
 }
 
 impl Campaign<'_> {
-    /// Explore a recording made on `ground`: of the run, or of the recovery of the crash state `within`.
+    /// Explore a recording made on `ground`: the recording of the run, or of the recovery of the crash state `within`.
     ///
-    /// Pass after pass, each crash interval that is not done gets an equal share of the part of the budget that is left,
-    /// so that a large one does not starve the others and gets what they leave.
+    /// In each pass, each crash interval that is not done gets an equal share of the budget that remains. So a large
+    /// interval does not starve the others, and it gets what they leave.
     fn recording(
         &mut self,
         recording: &Recording,
@@ -239,7 +241,7 @@ impl Campaign<'_> {
         wanted.map(|interval| (interval.index, IntervalExploration::new(self.job, &interval))).collect()
     }
 
-    /// Explore until the share is spent or nothing is left to run; whether nothing is.
+    /// Explore until the share is spent or nothing is left to run. Returns whether nothing is left.
     fn advance(
         &mut self,
         exploration: &mut IntervalExploration,
@@ -277,9 +279,10 @@ impl Campaign<'_> {
         Ok(false)
     }
 
-    /// Run a state, or remember the recovery of one with which it agrees on all that is read.
+    /// Run a state, or use the remembered recovery of a state that agrees with it on everything that was read.
     ///
-    /// The first state of a crash interval that is run, is run twice: the warm-up shows which reads nobody waits for.
+    /// The first state of a crash interval that is run is run twice. The first of the two is the warm-up: it shows
+    /// which reads nobody waits for.
     fn run(
         &mut self,
         explorer: &mut dyn Explorer,
@@ -308,8 +311,8 @@ impl Campaign<'_> {
         run_state(self.machine, &mut self.trust, space, explorer, keep)
     }
 
-    /// Explore the crashes within the recoveries, run the sample again and report; `spent` is what the interval had to
-    /// stop for, if it had to.
+    /// Explore the crashes within the recoveries, run the sample again and report. `spent` says which limit stopped the
+    /// interval, if one did.
     fn finish(
         &mut self,
         mut exploration: IntervalExploration,
@@ -349,7 +352,8 @@ impl Campaign<'_> {
             explorer.next_execution();
             let (second, _) = run_state(self.machine, &mut self.trust, space, &mut explorer, Keep::Nothing)?;
             let (mut first, mut second) = (parse(&first), report(second).0);
-            // One may have settled what the other left open: compare under the choices of both.
+            // Each of the two may have settled what the other left open, so they are compared under the choices of
+            // both.
             settle(&mut first, &by_component(&explorer.choices()));
             settle(&mut second, &by_component(&choices));
             if !agree(&first, &second) {
@@ -381,7 +385,7 @@ impl Sample {
     }
 }
 
-/// How much of an interval was looked at.
+/// How much of an interval was covered.
 struct ExplorationTotals {
     recoveries: u64,
     remembered: u64,

@@ -1,22 +1,22 @@
-//! Kernel logs of which lines may be missing, for a reason that is the guest's and not the disk's.
+//! Finds kernel logs that may lack lines for a reason that lies in the guest and not in the disk.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 const LOG: [&str; 2] = ["klog", "klog_whole"];
 
-/// What of the agent's report says that.
+/// The part of the agent's report that tells this.
 #[derive(Deserialize)]
 struct LogCompleteness {
     klog_whole: bool,
 }
 
-/// Whether the agent has seen all lines. Where it does not say, it may not have.
+/// Whether the agent has seen all lines. If the report does not say so, lines may be missing.
 pub fn is_whole(report: &[u8]) -> bool {
     serde_json::from_slice::<LogCompleteness>(report).is_ok_and(|log| log.klog_whole)
 }
 
-/// Whether two observations of one crash state are the same. Logs are compared only where both are whole.
+/// Whether two observations of one crash state are the same. Logs are compared only if both are whole.
 pub fn agree(first: &Value, second: &Value) -> bool {
     let whole = [first, second].iter().all(|each| each.get("klog_whole") == Some(&Value::Bool(true)));
     first == second || (!whole && without_log(first) == without_log(second))

@@ -1,4 +1,4 @@
-//! What the crash disk is asked to do: record a run, record a recovery, explore, execute.
+//! The jobs of the crash disk: record a run, record a recovery, explore, execute.
 
 mod budget;
 pub mod explore;

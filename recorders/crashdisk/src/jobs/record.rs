@@ -46,7 +46,7 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// Have the guest run `command` on `disk` and finish the recording, also of a guest that is lost.
+/// Have the guest run `command` on `disk` and finish the recording, even if the guest is lost.
 pub fn run(
     guest: &mut Guest,
     command: &Command,

@@ -1,8 +1,8 @@
-//! Crashes within recovery: what a recovery wrote is a recording too, made on the crash state that was recovered.
+//! Crashes within recovery: the writes of a recovery are a recording too, made on the crash state that was recovered.
 //!
-//! The recovery has read some components of that state, and what it wrote depends on nothing else. The others stay open
-//! while the crashes within it are explored, so that one recovery's recording stands for every crash state that
-//! agrees on what it read.
+//! The recovery has read some components of that state, and what it wrote depends on no others. The other components
+//! stay open while the crashes within the recovery are explored. So one recovery's recording stands for every crash
+//! state that agrees on what the recovery read.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::jobs::record;
 
-/// Begin the recording, in the file `scratch`, of the recovery of a state in `space`.
+/// Begin recording the recovery of a state in `space` in the file `scratch`.
 pub fn begin(scratch: &Path, space: Space<'_>) -> Result<OpenRecording, GuestError> {
     let Instant { started, returned, .. } = space.interval.latest();
     let marks = Marks { started, returned };
@@ -28,7 +28,7 @@ pub fn begin(scratch: &Path, space: Space<'_>) -> Result<OpenRecording, GuestErr
     Ok(OpenRecording::new(marked(scratch, sectors, "{}", marks)?, sectors))
 }
 
-/// The recording that `log` wrote to `scratch`, which is gone then.
+/// The recording that `log` wrote to `scratch`. The file is deleted.
 pub fn recorded(log: OpenRecording, scratch: &Path) -> Result<Recording, RecordingError> {
     log.finish()?;
     let recording = Recording::open(scratch)?;
@@ -56,7 +56,7 @@ pub fn record(
     Ok(())
 }
 
-/// A recording in which the operations are where they were when the crash came.
+/// A recording that starts with the operations where they were when the crash came.
 fn marked(out: &Path, sectors: u64, metadata: &str, marks: Marks) -> Result<RecordingWriter, RecordingError> {
     let mut writer = RecordingWriter::create(out, sectors, metadata)?;
     for op in 0..marks.started {

@@ -29,7 +29,7 @@ impl Source {
         Ok(Source { recording, base, model })
     }
 
-    /// Give back the pages that guests have read, where there are many.
+    /// Give back the pages that guests have read if there are many.
     pub fn release_pages(&self) {
         release_pages(&[self.recording.mapped(), self.base.mapped()]);
     }

@@ -1,8 +1,8 @@
-//! Whether a guest can be believed.
+//! Checks whether a guest's reports can be trusted.
 //!
-//! A guest whose driver or agent is broken finds every state alike, and so looks perfectly pruned. Before a guest counts,
-//! the base image as mkfs made it must mount in it, and pass fsck where that is asked for; every guest must show it the
-//! same, at the start and at the end.
+//! A guest whose driver or agent is broken reports every crash state alike, which looks like perfect pruning. So the
+//! base image as mkfs made it must first mount in the guest, and pass fsck if this is asked for. Every guest must
+//! report the base image alike, at the start and at the end.
 
 use postcrash_wire::{Command, Recover};
 use serde_json::Value;
@@ -28,7 +28,7 @@ impl<'a> Trust<'a> {
         Trust { source, recover, expected: None, trusted: None }
     }
 
-    /// Try out the machine's guest unless it is trusted already. One that is lost over that is replaced once.
+    /// Try out the machine's guest unless it is trusted already. A guest that is lost over this is replaced once.
     pub fn establish(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         machine.twice(|machine| self.try_out(machine))
     }
@@ -38,14 +38,14 @@ impl<'a> Trust<'a> {
         if self.trusted == Some(machine.generation()) {
             return Ok(());
         }
-        // What a kernel logs once in its life is logged here and not compared.
+        // The first look is not compared, because some messages are logged only once in a kernel's life.
         self.look(machine)?;
         self.compare(machine)?;
         self.trusted = Some(machine.generation());
         Ok(())
     }
 
-    /// The base image must look as it did before. Where the guest is lost over that, a new one must show it.
+    /// Check that the base image looks as it did before. If the guest is lost over this, a new one must show it.
     pub fn confirm(&mut self, machine: &mut Machine) -> Result<(), GuestError> {
         match self.compare(machine) {
             Err(GuestError::Lost(_)) => self.try_out(machine),
@@ -83,7 +83,7 @@ fn parsed(report: &[u8]) -> Value {
     serde_json::from_slice(report).unwrap_or_default()
 }
 
-/// Why the base image as it was made is not in order.
+/// Why the base image as it was made is not in order. None if it is.
 fn objection(observation: &Value) -> Option<String> {
     let mount_errno = observation.get("mount_errno").and_then(Value::as_u64);
     if mount_errno != Some(0) {

@@ -8,7 +8,7 @@ use crate::virtio::memory::{invalid, GuestMemory};
 use crate::virtio::virtqueue::{Buffer, Chain};
 
 const HEADER_BYTES: u32 = 16;
-/// Largest request of a volatile disk: a block, so that a read is about one choice. The kernel splits what is larger.
+/// Largest request of a volatile disk: a block, so that a read concerns one choice. The kernel splits larger requests.
 pub const SPLIT_BYTES: usize = BLOCK_BYTES;
 /// Largest request in bytes that the queue can describe.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
@@ -23,7 +23,7 @@ const F_VERSION_1: u64 = 1 << 32;
 const SEGMENTS_MAX: u32 = 126;
 const ZERO_SECTORS_MAX: u32 = 1 << 22;
 
-/// virtio features of a disk; `volatile` for one with a write cache and discard.
+/// virtio features of a disk. `volatile` means that it has a write cache and discard.
 pub fn features(volatile: bool) -> u64 {
     let cache = if volatile { F_SIZE_MAX | F_FLUSH | F_DISCARD | F_WRITE_ZEROES } else { 0 };
     F_VERSION_1 | F_SEG_MAX | F_BLK_SIZE | cache
@@ -68,7 +68,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// Whether all that it is about lies on a disk of `sectors`.
+    /// Whether all its sectors lie on a disk of `sectors`.
     pub fn fits(&self, sectors: u64) -> bool {
         let (start, count) = match self {
             RequestKind::Read { sector, bytes } => (*sector, (bytes / SECTOR_BYTES) as u64),
@@ -92,13 +92,13 @@ pub enum Status {
 pub struct Request {
     pub head: u16,
     pub kind: RequestKind,
-    /// Where the device puts data: all writable buffers without the status byte.
+    /// Where the device puts data: all writable buffers, without the status byte.
     target: Vec<Buffer>,
     status: u64,
 }
 
 impl Request {
-    /// Read a request out of the ring; data of a write is copied, so the guest cannot change it later.
+    /// Read a request from the ring. The data of a write is copied, so the guest cannot change it later.
     pub fn parse(chain: Chain, memory: &GuestMemory) -> io::Result<Request> {
         let short = || invalid("a block request without header or status".into());
         let (header, rest) = chain.buffers.split_first().ok_or_else(short)?;
@@ -132,7 +132,7 @@ impl Request {
         Request { head: 0, kind, target: Vec::new(), status: 0 }
     }
 
-    /// Put `data` where the guest wants it, and the status. Returns the number of bytes written.
+    /// Put `data` and the status where the guest expects them. Returns the number of bytes written.
     pub fn answer(&self, memory: &GuestMemory, data: &[u8], status: Status) -> io::Result<u32> {
         let mut rest = data;
         for buffer in &self.target {

@@ -10,7 +10,7 @@ use postcrash_wire::units::SECTOR_BYTES;
 use crate::virtio::block::{Request, RequestKind, Status};
 use crate::virtio::vhost::Connection;
 
-/// Capacity. The file is as long as what was written to it.
+/// Capacity. The file is only as long as what was written to it.
 pub const SECTORS: u64 = (16 << 30) / SECTOR_BYTES as u64;
 
 pub struct LogDisk {
@@ -23,7 +23,7 @@ impl LogDisk {
         Ok(LogDisk { file })
     }
 
-    /// Do what the requests ask, and let the guest know once.
+    /// Carry out the requests and interrupt the guest once.
     pub fn serve(&mut self, requests: &[Request], connection: &mut Connection) -> io::Result<()> {
         for request in requests {
             let (data, status) = self.execute(&request.kind)?;
@@ -52,7 +52,7 @@ impl LogDisk {
         Ok((data, Status::Ok))
     }
 
-    /// What was never written reads as zeros.
+    /// Sectors that were never written read as zeros.
     fn read(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {

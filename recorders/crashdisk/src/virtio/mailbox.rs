@@ -1,4 +1,4 @@
-//! The mailbox device: the agent's reads wait for a command, its writes are messages.
+//! The mailbox device: a read of the agent waits for a command, and a write is a message.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const START: u64 = frame::START_BYTES / SECTOR_BYTES as u64;
 
 #[derive(Default)]
 pub struct Mailbox {
-    /// The command's frame, until the agent has asked for the next one.
+    /// The command's frame. None once the agent has asked for the next one.
     command: Option<Vec<u8>>,
     /// A read of the mailbox's start that waits for a command.
     waiting: Option<Request>,
@@ -30,12 +30,12 @@ impl Mailbox {
         self.result = None;
     }
 
-    /// The agent waits for a command.
+    /// Whether the agent waits for a command.
     pub fn waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// The agent has answered the command and waits for the next one.
+    /// Whether the agent has answered the command and waits for the next one.
     pub fn finished(&self) -> bool {
         self.waiting() && self.result.is_some()
     }
@@ -77,7 +77,7 @@ impl Mailbox {
         Ok(None)
     }
 
-    /// Whether a request is the message that an operation has returned, which fits into one.
+    /// Whether a request is the message that an operation has returned. This message fits into one request.
     pub fn tells_of_return(request: &Request) -> bool {
         let RequestKind::Write { sector: START, data } = &request.kind else { return false };
         let payload = frame::payload_length(data).ok().and_then(|length| data[frame::HEADER_BYTES..].get(..length));
@@ -120,7 +120,7 @@ impl Mailbox {
     }
 }
 
-/// Answer a request, and let the guest know.
+/// Answer a request and interrupt the guest.
 fn complete(request: &Request, connection: &mut Connection, data: &[u8], status: Status) -> io::Result<()> {
     let written = request.answer(&connection.memory, data, status)?;
     connection.queue.complete(request.head, written);
@@ -151,7 +151,7 @@ mod tests {
             Agent { mailbox: Mailbox::default(), connection, _guest: guest }
         }
 
-        /// A request of `length` bytes with what the device then does.
+        /// Make a request of `length` bytes. Returns what the device does with it.
         fn ask(&mut self, kind: u32, sector: u64, length: u32) -> io::Result<Option<Message>> {
             let header = [&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat();
             self.connection.memory.write(GUEST, &header)?;

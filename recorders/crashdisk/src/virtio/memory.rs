@@ -1,4 +1,4 @@
-//! The guest's memory, mapped here. Every access is checked: addresses come from the guest.
+//! The guest's memory, mapped here. Every access is checked, because the addresses come from the guest.
 
 use std::fs::File;
 use std::io;
@@ -11,24 +11,25 @@ pub struct Region {
     guest: u64,
     user: u64,
     size: usize,
-    /// Start of the mapping, which begins `skip` bytes before the region.
+    /// Start of the mapping. It begins `skip` bytes before the region.
     map: *mut u8,
     skip: usize,
 }
 
 impl Region {
-    /// Map `size` bytes from `offset` of `fd`; `guest` and `user` are its physical address and the guest's own.
+    /// Map `size` bytes from `offset` of `fd`. `guest` is the region's physical address and `user` its address in the
+    /// guest's own space.
     pub fn map(fd: &OwnedFd, guest: u64, size: u64, user: u64, offset: u64) -> io::Result<Region> {
         let end = size.checked_add(offset);
         let end = end.ok_or_else(|| invalid(format!("a memory region of {size} bytes at {offset} wraps around")))?;
-        // An access to a mapping past the end of its file is a signal, not an error.
+        // An access to a mapping past the end of its file raises a signal, not an error.
         let file_bytes = File::from(fd.try_clone()?).metadata()?.len();
         if size == 0 || end > file_bytes.next_multiple_of(PAGE_BYTES) {
             let place = format!("{size} bytes at {offset} of a file of {file_bytes}");
             return Err(invalid(format!("a memory region of {place}")));
         }
         let length = end as usize;
-        // SAFETY: a fresh shared mapping of a file that the guest gave us; unmapped in drop.
+        // SAFETY: this is a new shared mapping of a file that the guest gave us. It is unmapped in drop.
         let map = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd.as_raw_fd(), 0)
@@ -42,7 +43,7 @@ impl Region {
     fn host(&self, base: u64, address: u64, length: usize) -> Option<*mut u8> {
         let offset = usize::try_from(address.checked_sub(base)?).ok()?;
         (offset.checked_add(length)? <= self.size).then(|| {
-            // SAFETY: within the mapping, just checked.
+            // SAFETY: the address is within the mapping, as was just checked.
             unsafe { self.map.add(self.skip + offset) }
         })
     }
@@ -50,7 +51,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; nobody keeps pointers past the connection.
+        // SAFETY: the mapping is ours, and nobody keeps pointers to it longer than the connection.
         unsafe { libc::munmap(self.map.cast(), self.skip + self.size) };
     }
 }
@@ -83,7 +84,7 @@ impl GuestMemory {
     /// Copy guest memory into `out`.
     pub fn read(&self, address: u64, out: &mut [u8]) -> io::Result<()> {
         let host = self.host(address, out.len())?;
-        // SAFETY: the range is mapped; the guest may race, which only garbles the bytes.
+        // SAFETY: the range is mapped. The guest may write at the same time, but this only garbles the bytes.
         unsafe { std::ptr::copy_nonoverlapping(host, out.as_mut_ptr(), out.len()) };
         Ok(())
     }

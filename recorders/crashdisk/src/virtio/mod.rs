@@ -1,4 +1,4 @@
-//! Virtio block devices over vhost-user: rings, requests, and the devices that are no test disk.
+//! Virtio block devices over vhost-user: rings, requests, and the devices other than the test disk.
 
 pub mod block;
 pub mod log_disk;

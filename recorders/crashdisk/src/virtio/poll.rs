@@ -12,7 +12,7 @@ pub struct Poll<T> {
     owned: Vec<OwnedFd>,
 }
 
-/// A descriptor to watch: borrowed by number, or handed over.
+/// A descriptor to watch, either borrowed by its number or handed over.
 pub trait Watch {
     fn into_parts(self) -> (RawFd, Option<OwnedFd>);
 }
@@ -31,12 +31,12 @@ impl Watch for OwnedFd {
 
 impl<T: Copy> Poll<T> {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: a system call with plain numbers; the descriptor is new and ours.
+        // SAFETY: this is a system call with plain numbers. The descriptor is new and ours.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just made.
+        // SAFETY: the descriptor was just made.
         Ok(Poll { epoll: unsafe { OwnedFd::from_raw_fd(fd) }, tokens: Vec::new(), owned: Vec::new() })
     }
 
@@ -53,7 +53,7 @@ impl<T: Copy> Poll<T> {
         }
     }
 
-    /// Tokens of the descriptors that are readable; none when `timeout` ran out.
+    /// Tokens of the descriptors that are readable. Empty if `timeout` ran out.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Vec<T>> {
         self.poll(timeout.as_millis().clamp(1, 60_000) as i32)
     }
@@ -65,7 +65,7 @@ impl<T: Copy> Poll<T> {
 
     fn poll(&mut self, timeout_ms: i32) -> io::Result<Vec<T>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-        // SAFETY: the array lives through the call and its length is given.
+        // SAFETY: the array lives through the call, and its length is given.
         let count =
             unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS_MAX as i32, timeout_ms) };
         match count {

@@ -1,7 +1,7 @@
-//! The vhost-user protocol, as far as virtio_uml and QEMU speak it to a block device with one queue.
+//! The part of the vhost-user protocol that virtio_uml and QEMU use for a block device with one queue.
 //!
-//! Written by hand on purpose: the rust-vmm `vhost` crate refuses virtio_uml's SET_MEM_TABLE. Source: QEMU's
-//! docs/interop/vhost-user.rst and arch/um/drivers/vhost_user.h.
+//! This is written by hand on purpose, because the rust-vmm `vhost` crate refuses virtio_uml's SET_MEM_TABLE. Source:
+//! QEMU's docs/interop/vhost-user.rst and arch/um/drivers/vhost_user.h.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 const FLAG_REPLY: u32 = 1 << 2;
 const FLAG_NEED_REPLY: u32 = 1 << 3;
 const PAYLOAD_BYTES_MAX: usize = 4096;
-/// The rest of a message that has begun is there at once, or never.
+/// When a message has begun, its rest is there at once or never comes.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
 /// VHOST_USER_F_PROTOCOL_FEATURES.
@@ -44,7 +44,7 @@ mod request {
     pub const SET_CONFIG: u32 = 25;
 }
 
-/// The part of a queue's number that is one: kick and call have a flag above it.
+/// The bits of a queue's number that hold the number. In kick and call messages a flag stands above them.
 const QUEUE_MASK: u32 = 0xff;
 
 struct Header {
@@ -159,7 +159,7 @@ impl Connection {
         Ok(())
     }
 
-    /// GET_CONFIG: offset, size and flags are echoed, then the bytes of the device's configuration.
+    /// GET_CONFIG: the answer repeats offset, size and flags, and then has the bytes of the device's configuration.
     fn config_answer(&self, payload: &[u8]) -> io::Result<Vec<u8>> {
         let (offset, size) = (u32_at(payload, 0)? as usize, u32_at(payload, 4)? as usize);
         if size > PAYLOAD_BYTES_MAX || offset > PAYLOAD_BYTES_MAX {
@@ -201,12 +201,12 @@ fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemor
     Ok(memory)
 }
 
-/// First bytes of a message with the descriptors that came with them.
+/// The first bytes of a message, and the descriptors that came with them.
 fn receive(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     use std::os::fd::AsRawFd;
     let mut iov = libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: head.len() };
     let mut control = [0u64; 16];
-    // SAFETY: an all-zero msghdr is valid; the pointers stay alive through the call.
+    // SAFETY: an all-zero msghdr is valid. The pointers stay alive through the call.
     let (received, header) = unsafe {
         let mut header: libc::msghdr = std::mem::zeroed();
         header.msg_iov = &mut iov;
@@ -219,7 +219,7 @@ fn receive(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<Owned
         return Err(io::Error::last_os_error());
     }
     let mut fds = Vec::new();
-    // SAFETY: the kernel filled the control buffer; the descriptors are new and ours.
+    // SAFETY: the kernel filled the control buffer. The descriptors are new and ours.
     unsafe {
         let mut cmsg = libc::CMSG_FIRSTHDR(&header);
         while !cmsg.is_null() {

@@ -17,7 +17,7 @@ const AVAIL_NO_INTERRUPT: u16 = 1;
 pub struct Buffer {
     pub address: u64,
     pub length: u32,
-    /// The device writes it.
+    /// The device writes into it.
     pub writable: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Chain {
     pub buffers: Vec<Buffer>,
 }
 
-/// Where the guest says that the rings are, in its own (user) addresses.
+/// Where the rings are, as the guest gives them: in its own (user) addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct RingAddresses {
     pub desc: u64,
@@ -40,7 +40,7 @@ pub struct RingAddresses {
 pub struct Virtqueue {
     size: u16,
     addresses: Option<RingAddresses>,
-    /// Set only while every ring is mapped in its whole length for `size`, which is then not zero.
+    /// Set only while every ring is mapped in full length for `size`, which is then not zero.
     rings: Option<Rings>,
     next_avail: u16,
     next_used: u16,
@@ -55,7 +55,7 @@ struct Rings {
 }
 
 impl Virtqueue {
-    /// Also stops the queue: the rings were mapped for the old size.
+    /// Set the queue's size. This also stops the queue, because the rings were mapped for the old size.
     pub fn set_size(&mut self, size: u32) -> io::Result<()> {
         if !size.is_power_of_two() || size > SIZE_MAX {
             return Err(invalid(format!("a queue of {size} entries")));
@@ -70,7 +70,8 @@ impl Virtqueue {
         self.next_used = base;
     }
 
-    /// Start the queue on the rings at `addresses` in `memory`, which must outlive them or be followed by `remap`.
+    /// Start the queue on the rings at `addresses` in `memory`. The memory must outlive the rings, or `remap` must
+    /// follow.
     pub fn set_rings(&mut self, addresses: RingAddresses, memory: &GuestMemory) -> io::Result<()> {
         self.stop();
         if self.size == 0 {
@@ -86,7 +87,7 @@ impl Virtqueue {
         Ok(())
     }
 
-    /// The guest's memory is now `memory`: find a running queue's rings in it.
+    /// The guest's memory is now `memory`. Find a running queue's rings in it.
     pub fn remap(&mut self, memory: &GuestMemory) -> io::Result<()> {
         match self.addresses {
             Some(addresses) => self.set_rings(addresses, memory),
@@ -94,7 +95,7 @@ impl Virtqueue {
         }
     }
 
-    /// Stop the queue; returns the index of the next request.
+    /// Stop the queue. Returns the index of the next request.
     pub fn stop(&mut self) -> u16 {
         (self.rings, self.addresses) = (None, None);
         self.next_avail
@@ -123,7 +124,7 @@ impl Virtqueue {
         Ok(chains)
     }
 
-    /// Give a request back, `written` bytes of it filled in.
+    /// Give a request back. `written` bytes of it are filled in.
     pub fn complete(&mut self, head: u16, written: u32) {
         let Some(rings) = &self.rings else { return };
         rings.put_used(self.next_used % self.size, head, written);
@@ -131,7 +132,7 @@ impl Virtqueue {
         rings.publish_used(self.next_used);
     }
 
-    /// Interrupt the guest if it wants to know about completions.
+    /// Interrupt the guest if it wants to be told of completions.
     pub fn notify(&self) {
         let (Some(rings), Some(call)) = (&self.rings, &self.call) else { return };
         fence(Ordering::SeqCst);
@@ -140,13 +141,13 @@ impl Virtqueue {
         }
     }
 
-    /// Interrupt the guest once more if it has not taken note of the last interrupt; tells whether it had to be.
+    /// Interrupt the guest once more if it has not read the last interrupt. Returns whether this was necessary.
     ///
-    /// Only of a pipe, which is what user-mode Linux interrupts itself with, can be told what was read from it.
+    /// Only a pipe can tell what was read from it. User-mode Linux interrupts itself with a pipe.
     pub fn remind(&self) -> bool {
         let Some(call) = &self.call else { return false };
         let mut unread: libc::c_int = 0;
-        // SAFETY: the call fills in a local.
+        // SAFETY: the call writes into a local.
         let known = unsafe { libc::ioctl(call.as_raw_fd(), libc::FIONREAD, &mut unread) } == 0;
         if known && unread > 0 {
             interrupt(call);
@@ -156,7 +157,7 @@ impl Virtqueue {
 }
 
 fn interrupt(call: &OwnedFd) {
-    // SAFETY: writing eight bytes to an eventfd or a pipe that we own; a full counter already means "pending".
+    // SAFETY: this writes eight bytes to an eventfd or a pipe that we own. A full counter already means "pending".
     unsafe { libc::write(call.as_raw_fd(), (&1u64 as *const u64).cast(), 8) };
 }
 
@@ -172,7 +173,7 @@ impl Rings {
     }
 
     fn avail_entry(&self, slot: u16) -> u16 {
-        // SAFETY: slot is below the queue size, for which the ring is mapped.
+        // SAFETY: `slot` is below the queue size, and the ring is mapped for this size.
         self.atomic(unsafe { self.avail.add(4 + 2 * usize::from(slot)) }).load(Ordering::Relaxed)
     }
 
@@ -201,7 +202,7 @@ impl Rings {
             if index >= size || buffers.len() >= usize::from(size) {
                 return Err(invalid(format!("a descriptor chain from {head} leaves its ring or never ends")));
             }
-            // SAFETY: index is below the queue size, for which the ring is mapped; a descriptor is 16 bytes.
+            // SAFETY: `index` is below the queue size, and the ring is mapped for this size. A descriptor has 16 bytes.
             let (address, length, flags, next) = unsafe {
                 let at = self.desc.add(16 * usize::from(index));
                 let word = at.add(12).cast::<u16>();
@@ -235,7 +236,7 @@ mod tests {
     const AVAIL: u64 = 0x3000;
     const RINGS: RingAddresses = RingAddresses { desc: USER + DESC, used: USER + USED, avail: USER + AVAIL };
 
-    /// A queue with the guest's side of it.
+    /// A queue, together with the guest's side of it.
     struct Guest {
         memory: GuestMemory,
         queue: Virtqueue,

@@ -1,7 +1,7 @@
-//! Logs and recordings in a small notation. A word of a log is an entry: `w3=AB` writes a sector of As and one of Bs from
-//! sector 3 on, `d3-5` discards sectors 3 to 5, `f` is a flush, `m:text` a mark; `+flush`, `+fua` and `+meta` are further
-//! flags. A word of a recording is an event: `0<w3=AB+fua` submits request 0 and `0>` completes it; `0<z3-5` writes zeros,
-//! `0<f` flushes, `+pre` is a PREFLUSH; `durable` ends the set-up.
+//! Logs and recordings in a short notation. A word of a log is an entry. `w3=AB` writes a sector of As and one of Bs
+//! from sector 3 on, `d3-5` discards sectors 3 to 5, `f` is a flush, and `m:text` is a mark. `+flush`, `+fua` and
+//! `+meta` are further flags. A word of a recording is an event. `0<w3=AB+fua` submits request 0 and `0>` completes it.
+//! `0<z3-5` writes zeros, `0<f` flushes, and `+pre` marks a PREFLUSH write. `durable` ends the set-up.
 
 #![allow(dead_code)] // each test program uses its own part
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub const DISK_SECTORS: u64 = 64;
 pub const MAGIC: u64 = 0x6a_7366_7773_6872;
 
-/// A temporary folder, in memory where that can be: each file is synchronised when it is finished.
+/// A temporary folder, in memory if possible, because each file is synchronised when it is finished.
 pub fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
 }
@@ -171,7 +171,7 @@ fn submit(writer: &mut RecordingWriter, id: u32, request: &str) {
     written.expect(request);
 }
 
-/// A log in a file, and room for what is made of it.
+/// A log in a file, and paths for what is made of it.
 pub struct Files {
     folder: TempDir,
     pub log: PathBuf,
@@ -190,7 +190,7 @@ impl Files {
         scan(&self.log, DISK_SECTORS, &mut || true)
     }
 
-    /// Everything in a sound log, with its place.
+    /// Everything in a sound log, each entry with its place.
     pub fn entries(&self) -> Vec<(LogItem, u64)> {
         let mut found = Vec::new();
         entries(&self.log, DISK_SECTORS, &mut || true, &mut |logged, events| found.push((logged, events)))
@@ -198,7 +198,7 @@ impl Files {
         found
     }
 
-    /// Import, and see that a failure leaves nothing behind.
+    /// Import the log, and check that a failure leaves nothing behind.
     pub fn import(&self) -> Result<Recording, LogError> {
         let result = import(&self.log, DISK_SECTORS, &self.recording, "{}", &mut || true);
         let files = std::fs::read_dir(self.folder.path()).expect("a folder").count();
