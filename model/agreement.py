@@ -1,4 +1,4 @@
-"""Do two trees hold the same bytes? Of one that is observed, each version that is asked about; of the other, any."""
+"""Compares the bytes of an observed tree, in each version that is asked for, with those that another tree may have."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from postcrash.model.segments import Segment, Segments, clipped, merged
 from postcrash.model.tree import Entry, Tree
 
 _Possible = tuple[tuple[int, frozenset[int]], ...]
-"""Components of the known tree with the versions that agree with the found bytes."""
+"""Components of the known tree, each with the versions that agree with the found bytes."""
 
 
 def is_version_of(found: Tree, known: Tree) -> bool:
     """Whether some version of what `known` left open has the bytes of `found` in every file.
 
-    The trees have the same names, types and sizes. Inside `every_answer` it is asked once for each way in which what
-    `found` left open matters. Components that hold together several places of `known` have one version in all of them.
+    The trees have the same names, types and sizes. `every_answer` asks this once for each way in which the choices of
+    `found` make a difference. A component that decides several places of `known` has one version in all of them.
     """
     alive: dict[int, frozenset[int]] = {}
     alone = _alone(known)
@@ -32,14 +32,14 @@ def is_version_of(found: Tree, known: Tree) -> bool:
 
 
 def _alone(known: Tree) -> frozenset[UndecidedBytes]:
-    """Choices whose components hold together with nothing else."""
+    """Choices whose component decides no other place."""
     choices = [choice for entry in known.values() for choice in entry.choices]
     count = Counter(choice.component for choice in choices)
     return frozenset(choice for choice in choices if count[choice.component] == 1)
 
 
 def _each_part(found: Entry, known: Entry, alone: frozenset[UndecidedBytes]) -> Iterator[_Possible | None]:
-    """For each part of a file: what must be so of `known` to have its bytes; None if nothing can be."""
+    """For each part of a file: what must hold in `known` for it to have these bytes. None if nothing makes it so."""
     for part in stretches(found, 0, found.size):
         theirs = stretches(known, part.start, part.end)
         if isinstance(part, UndecidedBytes):

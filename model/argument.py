@@ -10,9 +10,9 @@ KIB = 1024
 MIB = 1024 * KIB
 
 PATH_BYTES_MAX = 1023
-"""Of a path and of a symbolic link's target; xfs takes no longer target."""
+"""Limit for a path and for a symbolic link's target. xfs takes no longer target."""
 COMPONENTS_MAX = 64
-"""The agent looks no deeper."""
+"""The agent reads no deeper directories."""
 COMPONENT_BYTES_MAX = 255
 """NAME_MAX of Linux, include/uapi/linux/limits.h."""
 OFFSET_MAX = 1024 * MIB
@@ -30,23 +30,23 @@ MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole"
 NODES = ("fifo", "socket", "char", "block")
 """Special files."""
 XATTR_NAMESPACE = "user."
-"""The one that observations show."""
+"""The namespace that observations show."""
 ROOT = "."
 RESERVED = (".postcrash", ".nilfs", "lost+found")
-"""Not listed in the root directory: the agent's own file, nilfs2's, and what mkfs makes."""
+"""Names in the root directory that are not listed: the agent's own file, nilfs2's, and what mkfs makes."""
 RESERVED_ANYWHERE = ".postcrash-new"
-"""What the agent makes in every directory, to see whether it can be used."""
+"""What the agent makes in every directory to see whether the directory can be used."""
 
 _SIZE = re.compile(r"([0-9]{1,12})([KM]?)")
 _UNITS = {"": 1, "K": KIB, "M": MIB}
 
 
 class ArgumentError(ValueError):
-    """An argument is not what it should be; the text says what was expected."""
+    """An argument is not what it should be. The text says what was expected."""
 
 
 def read_argument(kind: Kind, text: str) -> str | int:
-    """The value that `text` stands for: bytes for offsets, lengths and sizes, else the text itself.
+    """The value that `text` stands for: the number of bytes for offsets, lengths and sizes, else the text itself.
 
     Raises `ArgumentError`, which says what was expected instead.
     """

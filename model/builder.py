@@ -1,14 +1,14 @@
-"""Workloads written in Python: one method for each operation of the language, under the same checks as a file."""
+"""Workloads written in Python: one method for each operation of the language, with the same checks as in a file."""
 
 from postcrash.model.quoting import quote
 from postcrash.model.workload import SEPARATOR, Assembler, Workload
 
 
 class WorkloadBuilder:
-    """Collects operations; every method gives the builder back, so that calls chain.
+    """Collects operations. Every method returns the builder, so calls can be chained.
 
-    What comes before `begin()` is set-up. Offsets, lengths and sizes are in bytes. Each method raises `WorkloadError`
-    where the same line in a file would; the error's line is the number of the call.
+    Operations before `begin()` are set-up. Offsets, lengths and sizes are in bytes. Each method raises `WorkloadError`
+    if the same line in a file would do so. The line in the error is the number of the call.
 
     >>> str(WorkloadBuilder().creat("A").begin().append("A", 4096).build("example").ops[0])
     'append A 4096'
@@ -43,11 +43,11 @@ class WorkloadBuilder:
         return self._add("mknod", path, kind)
 
     def tmpfile(self, path: str) -> "WorkloadBuilder":
-        """Hold a new file open that has no name, in the folder of `path`; `@` and `path` is its handle."""
+        """Hold a new file open that has no name, in the folder of `path`. `@` and `path` is its handle."""
         return self._add("tmpfile", path)
 
     def open(self, path: str) -> "WorkloadBuilder":
-        """Hold a file open; `@` and `path` is its handle, which operations on files take in place of a path."""
+        """Hold a file open. `@` and `path` is its handle, which operations on files take in place of a path."""
         return self._add("open", path)
 
     def close(self, handle: str) -> "WorkloadBuilder":
@@ -75,7 +75,7 @@ class WorkloadBuilder:
         return self._add("truncate", path, size)
 
     def fallocate(self, path: str, mode: str, offset: int, length: int) -> "WorkloadBuilder":
-        """Allocate, zero, punch, take out or put in a range; `mode` is a word of `argument.MODES`."""
+        """Allocate, zero, punch, take out or put in a range. `mode` is a word of `argument.MODES`."""
         return self._add("fallocate", path, mode, offset, length)
 
     def reflink(self, path: str, offset: int, to: str, to_offset: int, length: int) -> "WorkloadBuilder":
@@ -99,7 +99,7 @@ class WorkloadBuilder:
         return self._add("unlink", path)
 
     def rename(self, path: str, to: str) -> "WorkloadBuilder":
-        """Rename, replacing `to` if it is there."""
+        """Rename, replacing `to` if it exists."""
         return self._add("rename", path, to)
 
     def exchange(self, path: str, to: str) -> "WorkloadBuilder":
@@ -147,23 +147,23 @@ class WorkloadBuilder:
         return self._add("dwrite-osync", path, offset, length)
 
     def writeback(self, path: str, offset: int | None = None, length: int | None = None) -> "WorkloadBuilder":
-        """Dirty pages of the file, or of a range of it, go to the disk."""
+        """Write dirty pages of the file, or of a range of it, to the disk."""
         return self._add("writeback", path, *(number for number in (offset, length) if number is not None))
 
     def commit(self) -> "WorkloadBuilder":
-        """The journal commits as if its timer had fired."""
+        """Commit the journal as if its timer had fired."""
         return self._add("commit")
 
     def checkpoint(self) -> "WorkloadBuilder":
-        """Metadata goes from the log to its own place, as it does some time after a commit."""
+        """Move metadata from the log to its own place, as the kernel does some time after a commit."""
         return self._add("checkpoint")
 
     def drop_caches(self) -> "WorkloadBuilder":
-        """What is clean leaves memory."""
+        """Drop everything clean from memory."""
         return self._add("drop-caches")
 
     def sleep(self, seconds: int) -> "WorkloadBuilder":
-        """Time passes, so that the kernel's timers fire."""
+        """Let time pass, so that the kernel's timers fire."""
         return self._add("sleep", seconds)
 
     def _add(self, word: str, *arguments: str | int) -> "WorkloadBuilder":

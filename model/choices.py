@@ -1,9 +1,9 @@
-"""Contents that a recovery did not settle, and questions to them.
+"""Contents that a recovery did not settle, and questions about them.
 
-Where a file system does not check its data, one recovery stands for many crash states: what a file holds in some
-places is then `UndecidedBytes`, one of the versions of a component of the crash interval, independent of the rest of
-the tree. A question is a function of a tree that looks at contents through `postcrash.model.content`. `every_answer`
-asks it once for each way in which the choices that it looks at make a difference, so a question about two blocks of
+If a file system does not check its data, one recovery stands for many crash states. What a file holds in some places is
+then `UndecidedBytes`: one of the versions of a component of the crash interval, independent of the rest of the tree. A
+question is a function of a tree that looks at contents through `postcrash.model.content`. `every_answer` asks it once
+for each way in which the choices that the question looks at make a difference. So a question about two blocks of
 twenty-five has at most four answers.
 """
 
@@ -20,7 +20,7 @@ Answer = tuple[T, dict[int, int]]
 
 
 class UndecidedBytes(NamedTuple):
-    """The bytes from `start` up to `end` of a file: one of `versions`, whichever version `component` has."""
+    """The bytes from `start` up to `end` of a file. They are `versions[n]` if `component` has its version n."""
 
     start: int
     end: int
@@ -34,18 +34,18 @@ class UndecidedBytes(NamedTuple):
 
 
 class UndecidedContentError(RuntimeError):
-    """Somebody looked at contents that are not settled, outside of `every_answer`."""
+    """Contents that are not settled were looked at outside of `every_answer`."""
 
 
 class _Fork(NamedTuple):
-    """A place where a question went on differently: groups of versions of one component, lowest first."""
+    """A place where the answers to a question part: groups of versions of one component, lowest first."""
 
     component: int
     groups: list[frozenset[int]]
 
 
 class _Path:
-    """One way through the forks of a question: which group is followed at each, the first where `followed` ends."""
+    """One way through the forks of a question: the group to follow at each, the first where `followed` ends."""
 
     def __init__(self, followed: tuple[int, ...]) -> None:
         self.followed = followed
@@ -53,7 +53,7 @@ class _Path:
         self.alive: dict[int, frozenset[int]] = {}
 
     def branches(self, cost: Cost) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The ways that leave this one at a fork of its own, and how much more each costs."""
+        """The ways that leave this one at one of its own forks, and how much more each costs."""
         for place in range(len(self.followed), len(self.forks)):
             component, groups = self.forks[place]
             least = cost(component, min(groups[0]))
@@ -62,7 +62,7 @@ class _Path:
                 yield cost(component, min(group)) - least, followed
 
     def settle(self, choice: UndecidedBytes, aspect: Callable[[Segments], T]) -> T:
-        """What `aspect` is of the choice on this way. Forks where versions that are still possible disagree."""
+        """What `aspect` is of the choice on this way. Makes a fork if the versions still possible disagree."""
         alive = self.alive.get(choice.component, frozenset(range(len(choice.versions))))
         by_aspect: dict[T, set[int]] = {}
         for version in sorted(alive):
@@ -90,11 +90,11 @@ def settle(choice: UndecidedBytes, aspect: Callable[[Segments], T]) -> T:
 
 
 def every_answer(question: Callable[[], T], cost: Cost = lambda _, version: version) -> Iterator[Answer[T]]:
-    """Each answer to `question` with versions of components that lead to it: those that cost least.
+    """Each answer to `question`, with the versions of components that lead to it and cost least.
 
-    Answers come in the order of what their versions cost together. `cost` is that of a version of a component; later
-    versions never cost less. Components that are not named make no difference to the answer. A question without
-    choices has one answer.
+    Answers come in the order of the total cost of their versions. `cost` is that of a version of a component; later
+    versions never cost less. Components that are not named make no difference to the answer. A question without choices
+    has one answer.
     """
     waiting: list[tuple[int, tuple[int, ...]]] = [(0, ())]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a file of a tree holds. Judges look at contents through these functions only, settled or not."""
+"""What a file of a tree holds. Judges look at contents only through these functions, which settle choices."""
 
 from collections.abc import Collection, Iterator
 
@@ -8,7 +8,7 @@ from postcrash.model.tree import Entry
 
 
 def runs(entry: Entry, start: int, end: int) -> Iterator[Segment]:
-    """What stands from `start` up to `end`, in order, as far as the file reaches. Choices are settled one by one."""
+    """What is between `start` and `end`, in order, as far as the file reaches. Choices are settled one by one."""
     for part in stretches(entry, start, end):
         if isinstance(part, UndecidedBytes):
             yield from settle(part, lambda version: version)
@@ -17,19 +17,19 @@ def runs(entry: Entry, start: int, end: int) -> Iterator[Segment]:
 
 
 def source_at(entry: Entry, offset: int) -> str | None:
-    """Where the byte at `offset` comes from; None past the end and where `entry` does not say."""
+    """Where the byte at `offset` comes from. None past the end, and where `entry` does not say."""
     return next((run.source for run in runs(entry, offset, offset + 1)), None)
 
 
 def sources(entry: Entry, start: int, end: int) -> frozenset[str | None]:
-    """Where the bytes from `start` up to `end` come from; None stands for bytes past the end or not known."""
+    """Where the bytes from `start` up to `end` come from. None stands for bytes past the end or not known."""
     found = list(runs(entry, start, end))
     beyond = {None} if sum(run.end - run.start for run in found) < end - start else set()
     return frozenset[str | None](run.source for run in found) | beyond
 
 
 def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]) -> bool:
-    """Whether every byte from `start` up to `end` is there and comes from one of `allowed`.
+    """Whether every byte from `start` up to `end` exists and comes from one of `allowed`.
 
     None among `allowed` stands for bytes past the end or not known.
     """
@@ -56,7 +56,7 @@ def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | N
 
 
 def stretches(entry: Entry, start: int, end: int) -> list[Segment | UndecidedBytes]:
-    """What stands from `start` up to `end`, in order, choices unsettled."""
+    """What is between `start` and `end`, in order, with choices that are not settled."""
     choices = [choice.within(start, end) for choice in entry.choices if choice.start < end and choice.end > start]
     if not choices:
         return list(clipped(entry.segments, start, end))

@@ -13,7 +13,7 @@ from postcrash.model.workload import Workload
 class History:
     """How many of `workload.operations` (set-up included) had been started, and how many had returned.
 
-    Operations run one after the other, so at most one is in progress. Raises `ValueError` for numbers that cannot be.
+    Operations run one after the other, so at most one is in progress. Raises `ValueError` for impossible numbers.
     """
 
     workload: Workload
@@ -27,7 +27,7 @@ class History:
 
     @property
     def in_progress(self) -> Operation | None:
-        """The operation that had started and not returned."""
+        """The operation that had started but not returned."""
         return self.workload.operations[self.returned] if self.started > self.returned else None
 
     @property

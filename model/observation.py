@@ -1,7 +1,7 @@
 """What a recovery showed: the agent's report, checked.
 
-The report comes from a guest that may have lost its mind, so nothing in it is taken on trust: unknown fields, wrong
-types, numbers out of range and trees that cannot be are refused, and everything is bounded.
+The report comes from a guest that may be broken, so nothing in it is trusted. Unknown fields, wrong types, numbers out
+of range and impossible trees are refused, and everything has a limit.
 """
 
 import re
@@ -46,7 +46,7 @@ _ENTRY_FIELDS = (
 
 
 class ObservationError(ValueError):
-    """A report breaks the format; the text names the place, such as `tree[3].segments[0]`, and the offending value."""
+    """A report breaks the format. The text names the place, such as `tree[3].segments[0]`, and the offending value."""
 
     def __init__(self, place: str, expected: str, found: object) -> None:
         value = repr(found)
@@ -64,7 +64,7 @@ class FsckResult:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How use after recovery went: the first step that failed (`rmdir A`) with its errno; empty and 0 if none did."""
+    """How use after recovery went: the first step that failed (`rmdir A`) with its errno, or "" and 0 if none did."""
 
     failed: str
     errno: int
@@ -75,12 +75,12 @@ class Observation:
     """What one recovery showed.
 
     mount_errno  0 if the mount succeeded
-    tree         what was found; empty if the mount failed or the tree was not asked for
+    tree         what was found; empty if the mount failed or nobody asked for the tree
     klog         the kernel's lines of level warning and worse
-    fsck         None unless the checker was asked for; None too if the mount failed
-    used         None unless use after recovery was asked for; None too if the mount failed
-    klog_whole   whether it is certain that `klog` has all lines; False too where the guest did not say
-    repair       how the program ended that ran before the mount; None where there was none
+    fsck         None if nobody asked for the checker, or if the mount failed
+    used         None if nobody asked for use after recovery, or if the mount failed
+    klog_whole   whether `klog` certainly has all lines; False too if the guest did not say
+    repair       how the program ended that ran before the mount; None if there was none
     """
 
     mount_errno: int
@@ -93,10 +93,10 @@ class Observation:
 
     @staticmethod
     def from_wire(obj: object) -> "Observation":
-        """Check and take over a report (decoded JSON); docs/formats.md, "Observation, as reported by the agent".
+        """Check a report (decoded JSON) and take it over; docs/formats.md, "Observation, as reported by the agent".
 
-        Adjacent segments of one source are merged. Of entries with `error`, only `path` and `type` must be there.
-        Raises `ObservationError`.
+        Adjacent segments of one source are merged. Entries with `error` need only `path` and `type`. Raises
+        `ObservationError`.
         """
         wire = _object(obj, "observation", _OBSERVATION_FIELDS)
         mount_errno = _integer(wire.get("mount_errno"), "mount_errno", 0, ERRNO_MAX)

@@ -10,11 +10,11 @@ from typing import Literal
 from postcrash.model.quoting import quote
 
 HANDLE = "@"
-"""Begins a handle: `@F` is the descriptor that `open F` made, whatever F is called by now."""
+"""Begins a handle: `@F` is the descriptor that `open F` made, whatever name F has now."""
 
 
 class Kind(Enum):
-    """What an argument may be; `argument.py` says how each is written and bounded."""
+    """What an argument may be. `argument.py` says how each kind is written and limited."""
 
     PATH = auto()
     FILE = auto()
@@ -37,7 +37,7 @@ class Kind(Enum):
 
 
 PATHS = (Kind.PATH, Kind.FILE, Kind.FILE_OR_ROOT, Kind.HANDLE)
-"""What names a file or directory, or the handle that is named after one."""
+"""The kinds that name a file or directory, or a handle, which has the name of one."""
 
 
 def on_path(change: Callable[[str], str], text: str) -> str:
@@ -51,7 +51,7 @@ Field = Literal["path", "to", "offset", "to_offset", "length", "seconds", "mode"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument: how the documentation calls it, which field of `Operation` holds it, and what it may be."""
+    """One argument: its name in the documentation, the field of `Operation` that holds it, and its kind."""
 
     shown: str
     field: Field
@@ -66,15 +66,15 @@ class Naming(Enum):
     LINK = auto()
     """`to` is one more name of what `path` names."""
     REMOVE = auto()
-    """`path` is no name any more."""
+    """`path` stops being a name."""
     MOVE = auto()
-    """What `path` names has the name `to` instead, and so has all that is below it."""
+    """What `path` names, with everything below it, has the name `to` instead."""
     SWAP = auto()
-    """What `path` and `to` name change places, with all that is below them."""
+    """What `path` and `to` name change places, with everything below them."""
 
 
 class Route(Enum):
-    """The way that bytes of a write take to the disk."""
+    """The way that a write's bytes take to the disk."""
 
     CACHE = auto()
     DIRECT = auto()
@@ -85,7 +85,7 @@ class Persistence(Enum):
     """What survives a crash once an operation has returned."""
 
     EVERYTHING = auto()
-    """All that is there."""
+    """Everything in the file system."""
     FILE = auto()
     """The bytes, the size and the attributes of one file, or the entries of one directory."""
     CONTENT = auto()
@@ -93,20 +93,20 @@ class Persistence(Enum):
     STORES = auto()
     """Bytes that were stored through a mapping, in a range of one file."""
     OWN = auto()
-    """The bytes that it writes itself."""
+    """The bytes that the operation writes itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one operation is written and what it is. What it does to a tree, `simulate` does.
+    """How one operation is written, and its properties. `simulate` defines what it does to a tree.
 
     naming       what it does to names
     content      which of its files gets other bytes or another size
     attributes   it changes attributes of the file
     data         it writes bytes of its own, in this way, and so carries a tag
     opens        it makes a handle
-    persistence  when it returns, this is promised to survive a crash
-    environment  the kernel may do it at any time by itself
+    persistence  what is promised to survive a crash once it has returned
+    environment  the kernel may do it by itself at any time
     optional     how many of the last arguments may be left out, all together
     """
 
@@ -124,7 +124,7 @@ class Form:
 
     @property
     def changes_tree(self) -> bool:
-        """Whether it changes what can be seen after a crash."""
+        """Whether the operation changes what can be seen after a crash."""
         return bool(self.naming or self.content or self.attributes)
 
     @property
@@ -252,7 +252,7 @@ RUN, SAYS, ENDS = PROGRAM_FORMS
 
 
 def words_where(is_so: Callable[[Form], object]) -> tuple[str, ...]:
-    """The words of the operations whose form is so, in the order of the documentation."""
+    """The words of the operations for whose form `is_so` holds, in the order of the documentation."""
     return tuple(form.word for form in FORMS.values() if is_so(form))
 
 
@@ -263,9 +263,9 @@ class Operation:
     Only the fields that its form names are set. Offsets and lengths are in bytes; `length` is also the SIZE of
     truncate; `to` is the second path of link, rename, exchange, reflink and dedupe, and the TARGET of symlink. `mode`
     is the MODE of fallocate and the KIND of mknod. `tag` names the bytes of an operation that writes. `line` is where
-    the operation stands in its file (0: nowhere); it does not count in comparisons.
+    the operation stands in its file (0: nowhere); it is ignored in comparisons.
 
-    Nothing is checked here: operations come from `parse_workload` or from `WorkloadBuilder`, which check.
+    Nothing is checked here. `parse_workload` and `WorkloadBuilder`, which make operations, check them.
     """
 
     word: str
@@ -288,17 +288,17 @@ class Operation:
 
     @property
     def changed_file(self) -> str | None:
-        """The file, by its path or handle, that gets other bytes or another size; None if none does."""
+        """The file, by its path or handle, that gets other bytes or another size. None if there is none."""
         return {"path": self.path, "to": self.to, None: None}[self.form.content]
 
     @property
     def is_held(self) -> bool:
-        """Whether it acts on the handle of an open file."""
+        """Whether the operation acts on the handle of an open file."""
         return self.path.startswith(HANDLE)
 
     @property
     def handles(self) -> tuple[str, ...]:
-        """The handles that it is about: in place of A, B or F."""
+        """The handles that stand in place of A, B or F."""
         given = (str(value) for argument, value in self.arguments if argument.kind in PATHS)
         return tuple(path for path in given if path.startswith(HANDLE))
 

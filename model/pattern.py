@@ -12,7 +12,7 @@ _DIGITS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/
 def pattern(tag: int, offset: int, length: int) -> bytes:
     """The `length` bytes that the write with `tag` (0 to 254) puts at file offset `offset`.
 
-    At one offset all tags give different bytes, none of them zero.
+    At any one offset all tags give different bytes, and none of them is zero.
     """
     if not 0 <= tag <= TAG_MAX:
         raise ValueError(f"tag {tag} is not one of 0 to {TAG_MAX}")

@@ -1,4 +1,4 @@
-"""How one line of a workload is split into words, and how a word is quoted so that it survives the splitting.
+"""Splits a line of a workload into words, and quotes a word so that it survives the splitting.
 
 Words are separated by spaces and tabs. A word in double quotes may hold spaces; inside the quotes `\\"` and `\\\\`
 stand for a quote and a backslash. `#` at the start of a word begins a comment.
@@ -38,7 +38,7 @@ def shown(text: str) -> str:
 
 
 def split_line(line: str) -> list[Token]:
-    """The words of `line`, without comments. Raises `Unexpected` where quoting is wrong."""
+    """The words of `line`, without comments. Raises `Unexpected` if the quoting is wrong."""
     tokens = []
     at = _skip_blank(line, 0)
     while at < len(line) and line[at] != "#":
@@ -49,7 +49,7 @@ def split_line(line: str) -> list[Token]:
 
 
 def quote(word: str) -> str:
-    """`word` as it must be written for `split_line` to give it back."""
+    """`word` in the form from which `split_line` gives it back."""
     if word and not word.startswith("#") and not set(word) & set(' \t"'):
         return word
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'

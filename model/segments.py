@@ -14,7 +14,8 @@ class Segment(NamedTuple):
     """The bytes from `start` up to `end` (not included), all from `source`.
 
     Sources: `zero`, `write:TAG`, `stale` (filler of free space), `other`, `error:ERRNO` (could not be read). Bytes of a
-    write that are not where it put them have the distance behind the tag: `write:3+4096` stands 4096 bytes further on.
+    write that are not where the write put them have the distance behind the tag: `write:3+4096` stands 4096 bytes
+    further on.
     """
 
     start: int
@@ -28,7 +29,7 @@ def written(tag: int) -> str:
 
 
 def write_of(source: str) -> tuple[int, int] | None:
-    """The tag of the write that bytes of `source` are from, and how far they have been moved; None if from no write."""
+    """The tag of the write that made bytes of `source`, and how far they have been moved. None if no write did."""
     match = _WRITTEN.fullmatch(source)
     return (int(match[1]), int(match[2] or 0)) if match else None
 
@@ -59,7 +60,7 @@ def merged(segments: Iterable[Segment]) -> Segments:
 
 
 def clipped(segments: Segments, start: int, end: int) -> Segments:
-    """What of `segments` lies between `start` and `end`."""
+    """The part of `segments` between `start` and `end`."""
     return tuple(
         Segment(max(segment.start, start), min(segment.end, end), segment.source)
         for segment in segments
@@ -76,7 +77,7 @@ def resized(segments: Segments, size: int) -> Segments:
 
 
 def overwritten(segments: Segments, start: int, end: int, source: str) -> Segments:
-    """The content after bytes from `source` were put at `start` up to `end`; a gap before them reads as zeros."""
+    """The content after bytes from `source` were put at `start` up to `end`. A gap before them reads as zeros."""
     old_size = segments[-1].end if segments else 0
     grown = resized(segments, max(old_size, end))
     tail = clipped(grown, end, max(old_size, end))

@@ -1,7 +1,7 @@
 """An abstract file system in memory: the tree after each operation of a workload, if there is no crash.
 
-Not modelled: permissions, space, time stamps, link counts of directories. Symbolic links are never followed; an
-operation through one is refused with ELOOP.
+These are not modelled: permissions, space, time stamps, link counts of directories. Symbolic links are never followed:
+an operation through one is refused with ELOOP.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ DIRECTORY_MODE = 0o755
 SYMLINK_MODE = 0o777
 ROOT_INODE = 1
 DEVICES = {"char": "1:3", "block": "7:0"}
-"""Numbers of the devices that mknod makes: nothing opens them."""
+"""Numbers of the devices that mknod makes. Nothing opens these devices."""
 MOVED_BYTES_MIN = 8
 """Bytes of a write that stand where it did not put them are known in runs of so many (model/wire/src/pattern.rs)."""
 FILE_BYTES_MAX = 64 * MIB
@@ -42,7 +42,7 @@ Changes = Mapping[str, Entry | None]
 
 
 class SimulationError(ValueError):
-    """An operation cannot succeed where it stands; `errno_name` says what the kernel would answer (`ENOENT`).
+    """An operation cannot succeed at its place. `errno_name` is what the kernel would answer (`ENOENT`).
 
     `reason` may say more.
     """
@@ -56,13 +56,13 @@ class SimulationError(ValueError):
 
 
 class _Refused(Exception):
-    """The operation at hand fails with this errno name, and perhaps for this reason."""
+    """The current operation fails with this errno name, and perhaps for this reason."""
 
 
 def simulate(workload: Workload) -> list[Tree]:
     """The trees before the first and after each of `workload.operations`: one more than there are operations.
 
-    An inode's number is the position of the operation that made it, counted from 2, so it is the same in every tree.
+    An inode's number is the position of the operation that made it, counted from 2. So it is the same in every tree.
     Raises `SimulationError` at the first operation that cannot succeed.
     """
     trees = [Tree([Entry(ROOT_PATH, "dir", DIRECTORY_MODE, inode=ROOT_INODE)])]
@@ -81,7 +81,7 @@ def simulate(workload: Workload) -> list[Tree]:
 
 
 def _check_parent(tree: Tree, path: str) -> None:
-    """Refuse `path` unless every component before the last is a directory."""
+    """Refuse `path` if a component before the last one is not a directory."""
     parts = path.split("/")[:-1]
     for count in range(1, len(parts) + 1):
         entry = tree.get("/".join(parts[:count]))
@@ -114,7 +114,7 @@ def _check_new(tree: Tree, path: str) -> None:
 
 
 def _opened(tree: Tree, path: str) -> Entry:
-    """A file or directory; symbolic links are not followed, and special files not opened, for a fifo would wait."""
+    """A file or directory. Symbolic links are not followed. Special files are refused: to open a fifo would wait."""
     entry = _existing(tree, path)
     if entry.type == "symlink":
         raise _Refused("ELOOP")
@@ -138,7 +138,7 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _every_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
-    """`entry`, a new state of an inode, under all of the inode's names and handles."""
+    """Maps all names and handles of an inode to `entry`, its new state."""
     if tree[entry.path].nlink in (None, 1) and not tree.held:
         return {entry.path: entry}
     return {name: replace(entry, path=name) for name in _names(tree, entry.inode)}
@@ -150,14 +150,14 @@ def _names(tree: Tree, inode: int) -> list[str]:
 
 
 def _without_name(tree: Tree, entry: Entry) -> dict[str, Entry | None]:
-    """Take away one name of an inode that is no directory."""
+    """Take away one name of an inode that is not a directory."""
     assert entry.nlink is not None
     others = _every_name(tree, replace(entry, nlink=entry.nlink - 1))
     return {**others, entry.path: None}
 
 
 def _moved(tree: Tree, old: str, new: str) -> tuple[Changes, Changes]:
-    """What moving `old` with all below it takes away, and what it puts in."""
+    """What moving `old` and everything below it takes away, and what it puts in."""
     paths = [path for path in tree.paths() if path == old or _is_below(path, old)]
     put = {new + path[len(old) :]: replace(tree[path], path=new + path[len(old) :]) for path in paths}
     return dict.fromkeys(paths), put
@@ -287,7 +287,7 @@ def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
 
 
 def _check_told(segments: Segments) -> None:
-    """Refuse what no observation could show: bytes that were moved and can no longer be told from others."""
+    """Refuse contents that no observation could show: moved bytes that can no longer be told from others."""
     for start, end, source in segments:
         write = write_of(source)
         if write is None or not write[1]:
@@ -343,7 +343,7 @@ def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 
 def _spliced(entry: Entry, start: int, end: int, inserts: bool) -> Segments:
-    """The content after a range was put in, all zeros, or taken out."""
+    """The content after a range of zeros was put in, or after a range was taken out."""
     if start % BLOCK_BYTES or end % BLOCK_BYTES:
         raise _Refused("EINVAL", f"the range is not one of whole blocks of {BLOCK_BYTES} bytes")
     if (start if inserts else end) >= entry.size:
@@ -371,7 +371,7 @@ def _dedupe(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 
 def _shared(tree: Tree, operation: Operation) -> tuple[Segments, Entry]:
-    """The bytes that are shared, where they will be, and the file that gets them.
+    """The bytes that are shared, at their new place, and the file that gets them.
 
     Source: generic_remap_file_range_prep, fs/remap_range.c.
     """

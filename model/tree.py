@@ -1,4 +1,4 @@
-"""Trees of files: what a file system shows, simulated or observed."""
+"""Trees of files: what a file system shows, whether simulated or observed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ ROOT_PATH = "."
 
 _DELTA_MAX = 64
 UNREAD = "error:"
-"""Begins the source of bytes that could not be read; the errno follows."""
+"""Begins the source of bytes that could not be read. The errno follows."""
 
 
 class Unread(NamedTuple):
-    """What could not be read, with the errno: an entry, or if there is an `end`, its bytes from `start` up to there."""
+    """What could not be read, with the errno: a whole entry or, if `end` is set, its bytes from `start` up to there."""
 
     path: str
     errno: int
@@ -31,14 +31,14 @@ class Entry:
 
     path      relative to the mount point; the root directory is `.`; or the handle of an open file
     mode      permission bits
-    nlink     number of hard links; None where it is not known (directories of simulated trees)
+    nlink     number of hard links; None if it is not known (directories of simulated trees)
     inode     equal numbers in one tree are hard links of one inode
-    size      bytes; of files only, else 0
+    size      bytes of a file; 0 for everything else
     segments  the content of a file, in order and, together with `choices`, without gaps; empty unless it is a file
     xattrs    pairs of name and value (in hexadecimal), sorted by name
-    target    of a symbolic link; of a device its number, such as 1:3
+    target    of a symbolic link; for a device its number, such as 1:3
     hash      of a file's content as the agent saw it; empty in simulated trees
-    error     errno of an entry that could not be read, else 0; what could not be read then has its default
+    error     errno of an entry that could not be read, else 0; the fields that could not be read have their defaults
     choices   stretches of a file that one recovery did not settle; in order; only in observed trees
     is_linkable  it never had a name, and may be given one (O_TMPFILE); only in simulated trees
     """
@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def unread(self) -> Unread | None:
-        """The first part that could not be read: the whole entry, or bytes of a file; None if all was read."""
+        """The first part that could not be read: the whole entry, or bytes of a file. None if everything was read."""
         if self.error:
             return Unread(self.path, self.error)
         for start, end, source in self.segments:
@@ -69,12 +69,12 @@ class Entry:
 
 
 class Tree(Mapping[str, Entry]):
-    """Entries by path: immutable, hashable, iterated with each directory before what it holds.
+    """Entries by path. A tree is immutable and hashable; iteration gives each directory before its entries.
 
     A tree is a shared base and a small difference to it, so that a tree for each of 10,000 operations stays affordable.
 
-    held  of simulated trees: what open files are, by handle. Handles can be looked up as paths can (`tree["@F"]`), but
-          are not among the entries that are iterated, counted and compared: no one sees them after a crash
+    held  of simulated trees: the open files, by handle. Handles can be looked up as paths can (`tree["@F"]`), but
+          iteration, counting and comparison skip them, because nobody sees them after a crash
     """
 
     __slots__ = ("_base", "_delta", "_length", "_unread", "held")
@@ -87,7 +87,7 @@ class Tree(Mapping[str, Entry]):
         self.held: Mapping[str, Entry] = {}
 
     def changed(self, changes: Mapping[str, Entry | None]) -> "Tree":
-        """The tree with the entries of `changes` put in; None takes the path or handle out."""
+        """The tree with the entries of `changes` put in. None takes the path or handle out."""
         if not changes:
             return self
         tree = Tree()
@@ -102,13 +102,13 @@ class Tree(Mapping[str, Entry]):
         return tree
 
     def paths(self) -> Iterator[str]:
-        """The paths in no particular order, which is quicker than sorted."""
+        """The paths in no particular order, which is quicker than in sorted order."""
         yield from (path for path in self._base if path not in self._delta)
         yield from (path for path, entry in self._delta.items() if entry is not None)
 
     @property
     def unread(self) -> Unread | None:
-        """The first part that could not be read, None if all was. It is looked for once."""
+        """The first part that could not be read. None if everything was read. The search is done once."""
         if not self._unread:
             found = [unread for path in self.paths() if (unread := self[path].unread)]
             self._unread = (min(found, key=lambda unread: _walk_order(unread.path), default=None),)

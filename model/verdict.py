@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a process of ours tells its caller."""
+    """What a program of ours tells its caller."""
 
     HOLDS = 0
     VIOLATED = 1
@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 class Verdict(IntEnum):
-    """The answer to one question, ordered so that the greater one wins when answers are merged."""
+    """The answer to one question. Verdicts are ordered so that the greater one wins when answers are merged."""
 
     HOLDS = 0
     UNDECIDED = 1
@@ -36,7 +36,7 @@ class Verdict(IntEnum):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on all of it. Raises `ValueError` if there are none: nothing judged is not a pass."""
+    """The verdict on all of them. Raises `ValueError` if there are none, because nothing judged is not a pass."""
     return max(verdicts)
 
 

@@ -1,4 +1,4 @@
-"""Workloads, and the reading of the `.ops` language (docs/workloads.md)."""
+"""Workloads, and the parser of the `.ops` language (docs/workloads.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ SEPARATOR = "---"
 LINES_MAX = 10_000
 LINE_CHARACTERS_MAX = 8192
 TAGS_MAX = 255
-"""Tags are 0 to 254: a byte that a write leaves behind has 255 values, as zero is not one of them."""
+"""Tags are 0 to 254, because a byte that a write leaves behind is never zero and so has 255 values."""
 FILE_BYTES_MAX = 16 * 1024 * 1024
 TAIL = ("commit", "sync", "checkpoint")
-"""What the kernel does later by itself: it commits, writes back, and moves metadata from the log to its own place."""
+"""What the kernel does later by itself: commit, write back, and move metadata from the log to its own place."""
 
 
 class WorkloadError(ValueError):
-    """A workload is written wrongly. Its text is `FILE:LINE:COLUMN: expected X, found 'Y'`, line and column from 1."""
+    """A workload has a mistake. The text is `FILE:LINE:COLUMN: expected X, found 'Y'`, with line and column from 1."""
 
     def __init__(self, file: str, line: int, column: int, expected: str, found: str) -> None:
         super().__init__(f"{file}:{line}:{column}: expected {expected}, found {found}")
@@ -46,12 +46,12 @@ class Workload:
 
     @cached_property
     def _hash(self) -> int:
-        """Histories, which are looked up all the time, hash their workload."""
+        """The hash is kept because histories, which are looked up all the time, hash their workload."""
         return hash((self.name, self.setup, self.ops))
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """All operations, set-up first: what histories and simulated trees count."""
+        """All operations, set-up first. Histories and simulated trees count these."""
         return self.setup + self.ops
 
     def operation_of_tag(self, tag: int) -> Operation:
@@ -92,7 +92,7 @@ class Workload:
         return "".join(f"{line}\n" for line in [*setup, *map(str, self.ops)])
 
     def with_tail(self, *, checkpoint: bool = True) -> "Workload":
-        """The same, ending in `TAIL`, so that the recording holds what the kernel does later by itself.
+        """The same workload ending in `TAIL`, so that the recording holds what the kernel does later by itself.
 
         What a workload already ends in is not added: only `checkpoint` after an operation that makes everything
         durable, and nothing after `checkpoint`. Without `checkpoint`, metadata stays in the log.
@@ -109,7 +109,7 @@ class Workload:
         return bool(self.ops) and self.ops[-1].word == TAIL[-1]
 
     def without_tail(self) -> "Workload":
-        """The shortest workload of which `with_tail` makes this one: without what it adds."""
+        """The shortest workload from which `with_tail` makes this one: without the operations that it adds."""
         for added in range(len(TAIL), 0, -1):
             shorter = replace(self, ops=self.ops[:-added])
             if shorter.ops and shorter.with_tail(checkpoint=self.ends_in_checkpoint) == self:
@@ -135,7 +135,7 @@ def load_workload(path: str | PathLike[str]) -> Workload:
 
 
 def parse_workload(text: str, name: str, file: str | None = None) -> Workload:
-    """The workload that `text` describes; errors call it `file` (default: `name`). Raises `WorkloadError`."""
+    """The workload that `text` describes. Errors call it `file` (default: `name`). Raises `WorkloadError`."""
     assembler = Assembler(name if file is None else file)
     for line in text.split("\n"):
         assembler.add_line(line)
@@ -153,7 +153,7 @@ class Assembler:
         self._ops: tuple[Operation, ...] = ()
 
     def add_line(self, line: str) -> None:
-        """Take one more line. Raises `WorkloadError`, and is then as before but for the line number."""
+        """Take one more line. If it raises `WorkloadError`, only the line number has changed."""
         self._lines += 1
         try:
             self._add_tokens(_tokens(line, self._lines))

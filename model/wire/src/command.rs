@@ -13,12 +13,12 @@ pub struct Mount {
     /// Comma-separated options as in mount(8); generic ones (`sync`, `noatime`, …) become flags.
     #[serde(default)]
     pub options: String,
-    /// Program and arguments that mount a FUSE file system; device, mount point and `-o` with the options follow.
+    /// Program and arguments that mount a FUSE file system. Device, mount point and `-o` with the options are appended.
     #[serde(default)]
     pub helper: Vec<String>,
 }
 
-/// The words of the `.ops` language (model/operation.py). What matches on it names each, so that none is forgotten.
+/// The words of the `.ops` language (model/operation.py). Every `match` on them names each, so that none is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
@@ -68,7 +68,7 @@ pub struct Operation {
     pub op: Word,
     #[serde(default)]
     pub path: String,
-    /// Second path of link, rename, exchange, reflink and dedupe; the target text of symlink.
+    /// Second path of link, rename, exchange, reflink and dedupe. For symlink, it is the text of the target.
     #[serde(default)]
     pub to: String,
     /// Bytes.
@@ -113,13 +113,14 @@ pub struct Run {
     pub mount: Mount,
     pub setup: Vec<Operation>,
     pub ops: Vec<Operation>,
-    /// Have the kernel trace the test disk's requests; the result is the trace, in blktrace's format.
+    /// Have the kernel trace the test disk's requests. The result is the trace, in blktrace's format.
     #[serde(default)]
     pub blktrace: bool,
-    /// Mount through dm-log-writes, which logs to the third disk what it sees, and marks there what the mailbox is told.
+    /// Mount through dm-log-writes, which logs what it sees to the third disk. The log also gets the marks that the
+    /// mailbox gets.
     #[serde(default)]
     pub log_writes: bool,
-    /// The log has the set-up too; otherwise it begins where that has been made durable.
+    /// The log has the set-up too. If false, it begins where the set-up has been made durable.
     #[serde(default)]
     pub log_set_up: bool,
     /// The disk completes writes late and in an order of its own.
@@ -127,13 +128,14 @@ pub struct Run {
     pub held: bool,
 }
 
-/// Mount a crash state, look at what recovery made of it, report, unmount.
+/// Mount a crash state, look at what recovery made of it, report this, and unmount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recover {
     pub mount: Mount,
     /// Report the tree.
     pub walk: bool,
-    /// Say where plain file data lies instead of reading it; only for file systems that do not check their data.
+    /// Report where plain file data lies instead of reading it. This is only for file systems that do not check their
+    /// data.
     #[serde(default)]
     pub map: bool,
     /// Report what files hold byte by byte (`bytes:` and hexadecimal digits), not which write it comes from.
@@ -142,18 +144,18 @@ pub struct Recover {
     /// Change, delete and write after recovery, once the tree is known.
     #[serde(default)]
     pub use_after: bool,
-    /// Program and arguments run on the device before it is mounted, as distributions do; empty for none.
+    /// Program and arguments to run on the device before it is mounted, as distributions do. Empty for none.
     #[serde(default)]
     pub repair: Vec<String>,
-    /// Program and arguments run on the unmounted device after recovery; empty for none.
+    /// Program and arguments to run on the unmounted device after recovery. Empty for none.
     #[serde(default)]
     pub fsck: Vec<String>,
-    /// Wait, if need be for seconds, until no limit of the kernel's on messages can hide a line of this recovery.
+    /// Wait, for seconds if necessary, until no limit of the kernel on messages can hide a line of this recovery.
     #[serde(default)]
     pub whole_log: bool,
 }
 
-/// Recover the same device many times without the crash disk (bench baseline).
+/// Recover the same device many times without the crash disk (for the baseline of the benchmark).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spin {
     pub recover: Recover,

@@ -6,11 +6,11 @@ use thiserror::Error;
 pub const HEADER_BYTES: usize = 4;
 /// The mailbox is read and written in multiples of this.
 pub const ALIGNMENT_BYTES: usize = 4096;
-/// Largest payload. A guest that announces more is broken.
+/// Largest payload. A guest that announces a larger one is broken.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
-/// Where frames start on the device, in both directions; what lies before is left to the kernel's partition scan.
+/// Where frames start on the device, in both directions. The kernel's partition scan may use the space before.
 pub const START_BYTES: u64 = 1 << 20;
-/// Capacity of the mailbox device: one frame of the largest size, and as much room again at the end.
+/// Capacity of the mailbox device: one frame of the largest size, and the same space at the end as at the start.
 pub const MAILBOX_BYTES: u64 = START_BYTES * 2 + PAYLOAD_BYTES_MAX as u64;
 
 #[derive(Debug, Error, PartialEq, Eq)]

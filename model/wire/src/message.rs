@@ -2,18 +2,18 @@
 
 use thiserror::Error;
 
-/// One message. On the mailbox: a kind byte, then the fields, little-endian.
+/// One message. On the mailbox it is a kind byte and then the fields, little-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Operation number `op` (set-up included, from 0) is about to start.
     Started { op: u32 },
     /// Operation number `op` returned; `errno` is 0 for success.
     Returned { op: u32, errno: u32 },
-    /// The set-up is on the device: recording begins.
+    /// The set-up is on the device, so recording begins.
     Durable,
-    /// The command is finished; the payload is its result (JSON of an observation, or empty).
+    /// The command is finished. The payload is its result (JSON of an observation, or empty).
     Done(Vec<u8>),
-    /// The command failed for a reason that is not the target's: the text says why.
+    /// The command failed for a reason that does not lie in the target. The text is the reason.
     Failed(String),
 }
 

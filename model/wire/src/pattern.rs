@@ -8,13 +8,13 @@ use crate::units::{BLOCK_BYTES, SECTOR_BYTES};
 
 /// Start of each 8-byte word in free space.
 pub const STALE: &[u8; 5] = b"stale";
-/// Shorter runs inside a file are chance.
+/// Shorter runs inside a file are a coincidence.
 const STALE_RUN_BYTES_MIN: usize = 8;
-/// Bytes of a write that are not where it put them are known by so many in a row: one chance match in 10^12 searches.
+/// Bytes of a write that were moved are recognised only in runs of this length: one chance match in 10^12 searches.
 const MOVED_RUN_BYTES_MIN: usize = 8;
-/// What is moved goes by whole blocks, and so many of a file, 64 MiB, are looked through for where its bytes were before.
+/// Bytes are moved by whole blocks. To find where they were before, this many blocks of a file, 64 MiB, are tried.
 const BLOCKS_MAX: u64 = 1 << 14;
-/// In each sector: of foreign bytes, every one would be searched for.
+/// The limit for each sector. Without it, every one of foreign bytes would be searched for.
 const SEARCHES_MAX: u32 = 4;
 /// Every tag that a workload may use.
 pub const TAGS: u16 = 255;
@@ -58,7 +58,7 @@ pub enum ByteSource {
     Zero,
     /// The write with this tag.
     Write(u8),
-    /// The write with this tag, so many bytes behind the place that it put them at (before it if negative).
+    /// The write with this tag, this many bytes behind the place where it put them (before it if negative).
     Moved(u8, i64),
     /// Free space of the base image.
     Stale,
@@ -78,12 +78,14 @@ impl std::fmt::Display for ByteSource {
     }
 }
 
-/// Split file content that starts at file offset `offset` (a multiple of 512) into maximal runs; `tags` is how many tags
-/// exist. Returns `(end, source)` with ends counted from the start of `content`; a run starts where the one before ends.
+/// Split file content that starts at file offset `offset` (a multiple of 512) into maximal runs. `tags` is how many
+/// tags exist. Returns `(end, source)` with ends counted from the start of `content`; a run starts where the one before
+/// it ends.
 ///
-/// Each sector is looked at by itself, as a crash never mixes contents within one. At each position the source that
-/// explains the longest run wins, so a chance match of a byte or two inside foreign data does not count. Bytes of a write
-/// that stand whole blocks away from where it put them are known in runs of [`MOVED_RUN_BYTES_MIN`].
+/// Each sector is decoded by itself, because a crash never mixes contents within a sector. At each position the source
+/// that explains the longest run wins, so a chance match of a byte or two inside foreign data does not count. Bytes of
+/// a write that stand whole blocks away from where the write put them are recognised in runs of
+/// [`MOVED_RUN_BYTES_MIN`].
 pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, ByteSource)> {
     let mut found: Vec<(usize, ByteSource)> = Vec::new();
     let mut distance = 0;
@@ -110,7 +112,7 @@ struct Decoder<'a> {
     tags: u16,
     word: usize,
     hash: [u8; 8],
-    /// How far the bytes that were found last had been moved; it is tried first.
+    /// How far the bytes that were found last had been moved. This distance is tried first.
     distance: i64,
     searches: u32,
 }
@@ -138,7 +140,7 @@ impl<'a> Decoder<'a> {
         (tag < self.tags).then_some(tag as u8)
     }
 
-    /// The tag of the byte at `at` if it had been moved by `distance`.
+    /// The tag of the byte at `at`, if the byte had been moved by `distance`.
     fn moved_tag_at(&self, at: usize, distance: i64) -> Option<u8> {
         let byte = self.content[at];
         let written = (self.first_word * 8 + at as u64).checked_add_signed(-distance)?;
@@ -158,7 +160,7 @@ impl<'a> Decoder<'a> {
         (end - at >= MOVED_RUN_BYTES_MIN).then_some((end, ByteSource::Moved(tag, distance)))
     }
 
-    /// The same for whatever distance it is.
+    /// The same for any distance.
     fn moved(&mut self, at: usize) -> Option<(usize, ByteSource)> {
         if self.content.len() - at < MOVED_RUN_BYTES_MIN || self.content[at] == 0 {
             return None;
@@ -192,7 +194,7 @@ impl<'a> Decoder<'a> {
         end
     }
 
-    /// End and source of the longest run from `at`; one byte of [`ByteSource::Other`] where nothing matches.
+    /// End and source of the longest run from `at`. If nothing matches, it is one byte of [`ByteSource::Other`].
     fn longest_run(&mut self, at: usize) -> (usize, ByteSource) {
         let zero = self.run(at, |d, i| d.content[i] == 0);
         if zero > at {

@@ -1,8 +1,10 @@
-//! What disks and files are counted in.
+//! The units in which disks and files are counted.
 
-/// Bytes of the smallest part of a disk that has an address. Linux counts in these, however large the drive's own are.
+/// Bytes of the smallest part of a disk that has an address. Linux counts in these, whatever the size of the drive's
+/// sectors.
 pub const SECTOR_BYTES: usize = 512;
-/// Bytes of a block: what is allocated as one, what writes are cut at, and what the garbage of free space is numbered by.
+/// Bytes of a block. A block is allocated as one, writes are cut at its multiples, and free space's garbage has its
+/// number.
 pub const BLOCK_BYTES: usize = 4096;
 /// Sectors of a block.
 pub const BLOCK_SECTORS: u64 = (BLOCK_BYTES / SECTOR_BYTES) as u64;

@@ -187,7 +187,7 @@ def test_what_cannot_be_shared_or_moved(line: str, reason: str) -> None:
 
 @pytest.mark.parametrize("line", ["write a 1024M 1", "write a 64M 1", "truncate a 65M", "fallocate a none 1024M 1"])
 def test_files_are_no_longer_than_what_is_read_of_them(line: str) -> None:
-    reason = "of a file no more than 67108864 bytes are read after a crash"
+    reason = "no more than 67108864 bytes of a file are read after a crash"
     with pytest.raises(SimulationError, match=f"would fail with EFBIG: {reason}$"):
         run(f"creat a; {line}")
     run("creat a; truncate a 64M; fallocate a keep-size 1024M 1")
