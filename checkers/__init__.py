@@ -1,6 +1,6 @@
-"""Judges of one crash state: it mounts, is clean, holds what was promised and nothing that never was, and can be used.
+"""Judges of one crash state: it mounts and is clean, holds what was promised and nothing else, and can be used.
 
-Checkers expect the same of every workload; what a workload was made to show is for `postcrash.properties`. A new
+Checkers expect the same of every workload. `postcrash.properties` judges what a workload was made to show. A new
 checker is one file with a class that follows `Checker`, and one line here.
 """
 
@@ -28,17 +28,17 @@ CHECKERS: tuple[Checker, ...] = (
     LinkCounts(),
     Usable(),
 )
-"""Those that documents stand for, in the order of the tables."""
+"""The checkers whose expectations documents state, in the order of the tables."""
 PRACTICE: tuple[Checker, ...] = (FsyncNames(), OneName())
-"""Those of what file systems are held to in practice (properties/practice.toml)."""
+"""The checkers of what file systems are expected to do in practice (properties/practice.toml)."""
 
 
 class UnknownCheckerError(ValueError):
-    """There is no checker of that name; the text lists those that there are."""
+    """There is no checker of that name. The text lists the checkers that there are."""
 
 
 def checker_named(name: str) -> Checker:
-    """The checker called `name`; upper and lower case are the same. Raises `UnknownCheckerError`."""
+    """The checker called `name`. Upper and lower case are the same. Raises `UnknownCheckerError`."""
     for known in (*CHECKERS, *PRACTICE):
         if known.name.casefold() == name.casefold():
             return known

@@ -1,13 +1,14 @@
 """What each name of a history can stand for after a crash, and what certainly has a name.
 
-These make the entries of directories durable as they are then:
+The following make the entries of directories durable, as the entries are at that time:
 
 - the set-up, which is durable as a whole before recording starts: all entries;
 - a returned sync or syncfs: all entries;
 - a returned fsync of a directory: its entries.
 
-So the latest of them settles an entry: after a crash it can only stand for what it stood for then or later, and it can
-only be missing if it was missing then or later. Nothing is said of the order in which later operations reach the disk.
+So the latest of these barriers settles an entry: after a crash the entry can only stand for what it stood for then or
+later, and it can only be missing if it was missing then or later. The order in which later operations reach the disk is
+not restricted.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,15 +22,15 @@ from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 Standing = frozenset[int | None]
-"""Inodes; None is no inode: the entry is not there."""
+"""A set of inodes. None in it means that the entry may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
     """A point that made something durable: the set-up's end (`operation` is None) or a returned persistence operation.
 
-    `count` operations, this one included, had been done then; so `trees[count]` is what it saw. `inode` is what it is
-    about; None stands for everything.
+    `count` operations, this one included, had been done then, so `trees[count]` is what it made durable. `inode` is the
+    inode that it made durable; None stands for everything.
     """
 
     count: int
@@ -38,23 +39,23 @@ class Barrier:
 
     @property
     def is_everything(self) -> bool:
-        """Whether it made durable all that was there."""
+        """Whether the barrier made everything durable that existed."""
         return self.inode is None
 
     @property
     def persistence(self) -> Persistence | None:
-        """What it made durable; the end of the set-up does what sync does."""
+        """What the barrier made durable. The end of the set-up does what sync does."""
         return self.operation.form.persistence if self.operation else Persistence.EVERYTHING
 
     def settles(self, directory: int | None) -> bool:
-        """Whether it makes the entries of the directory durable."""
+        """Whether the barrier makes the entries of the directory durable."""
         return self.is_everything or (self.persistence is Persistence.FILE and self.inode == directory)
 
 
 class Bindings:
     """The entries of one history's directories, and what had been made durable.
 
-    `barriers` are the set-up's end and the persistence operations that had returned, in order; there are none before
+    `barriers` are the set-up's end and the persistence operations that had returned, in order. There are none before
     recording began.
     """
 
@@ -76,18 +77,18 @@ class Bindings:
         return f"{operation_at(self.history.workload, barrier.count - 1)} had returned"
 
     def settling(self, directory: int) -> tuple[Barrier, ...]:
-        """The barriers that made the entries of the directory durable, in order; the set-up is one of them."""
+        """The barriers that made the entries of the directory durable, in order. The set-up is one of them."""
         return self._settling.get(directory, self._everything)
 
     def standing(self, link: Link) -> Standing:
-        """What the entry can stand for after a crash; None if it can be missing."""
+        """What the entry can stand for after a crash. None is in it if the entry can be missing."""
         if link not in self._standing:
             settled = self.settling(link.directory)[-1].count
             self._standing[link] = self.lives.bound(link, settled, self.history.started)
         return self._standing[link]
 
     def inodes(self, path: str) -> frozenset[int]:
-        """What `path`, if it is found after a crash, can stand for; empty if it cannot be there."""
+        """What `path` can stand for if it is found after a crash. Empty if it cannot be found."""
         if path not in self._inodes:
             name = path.rpartition("/")[2]
             found = Standing().union(*(self.standing(Link(inode, name)) for inode in self.inodes(parent(path))))
@@ -99,25 +100,25 @@ class Bindings:
         return sorted(inode for inode in self.inodes(path) if self.lives.type(inode) == "dir")
 
     def certain(self, link: Link) -> Barrier | None:
-        """The first barrier that promised that the entry is there, whatever it stands for; None if none did."""
+        """The first barrier that promised that the entry exists, whatever it stands for. None if none did."""
         return self._since(link, lambda found: None not in found)
 
     def gone(self, link: Link) -> Barrier | None:
-        """The first barrier that promised that the entry, which was there once, is not; None if none did."""
+        """The first barrier that promised that an entry that once existed is gone. None if none did."""
         found = self._since(link, lambda found: found == {None})
         return found if found and self.lives.bound(link, 0, found.count) != {None} else None
 
     def _since(self, link: Link, is_so: Callable[[Standing], bool]) -> Barrier | None:
-        """The first barrier since which `is_so` of what the entry stands for."""
+        """The first barrier since which `is_so` holds for what the entry stands for."""
         if not is_so(self.standing(link)):
             return None
         started = self.history.started
         return next(b for b in self.settling(link.directory) if is_so(self.lives.bound(link, b.count, started)))
 
     def promised(self, path: str) -> Barrier | None:
-        """The barrier that promised that `path` is there if its directory is; None if none did.
+        """The barrier that promised that `path` exists if its directory does. None if none did.
 
-        Where its directory is promised, too, it is the latest that the path owes its being there to.
+        If its directory is promised too, this is the latest of the barriers that together promise the path.
         """
         owed = [self._owed(name) for name in chain(path)]
         return max(filter(None, owed), key=lambda barrier: barrier.count) if owed[-1] else None

@@ -1,9 +1,9 @@
-"""Where distributions run fsck before they mount, the boot goes on.
+"""If distributions run fsck before they mount, the boot goes on.
 
-systemd-fsck(8) and sysvinit's checkroot.sh and checkfs.sh run `fsck -a`, whose statuses are those of fsck(8). With 1
-all was corrected; 2 asks for a reboot, which comes to the same for a disk that is not mounted yet. With 4, errors that
-it left, systemd enters its emergency mode and sysvinit a shell for the administrator; sysvinit also with 8, an error of
-the program.
+systemd-fsck(8) and sysvinit's checkroot.sh and checkfs.sh run `fsck -a`, whose statuses are those of fsck(8). Status 1
+means that everything was corrected. Status 2 asks for a reboot, which makes no difference for a disk that is not
+mounted yet. With status 4, for errors that were left, systemd enters its emergency mode and sysvinit starts a shell for
+the administrator. sysvinit also does so with status 8, an error of the program.
 """
 
 from postcrash.checkers.checker import CannotTellError, InShell, Objection, Stage
@@ -27,9 +27,9 @@ class Boots:
     )
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """A status of 4 and more. Raises `CannotTellError` where the program did not get to the end.
+        """Objects to a status of 4 or more. Raises `CannotTellError` if the program did not get to the end.
 
-        What the program printed is left to the explanation, so that the findings of a hunt stay together.
+        What the program printed is left to the explanation, so that findings of one cause stay together in a hunt.
         """
         result = observation.repair
         if result is None:
@@ -46,7 +46,7 @@ class Boots:
 
 
 def why_no_boot(observation: Observation) -> str:
-    """Why nobody gets to see what was mounted after a repair; empty if the boot goes on, or there was no repair."""
+    """Why nobody would see what was mounted after a repair. Empty if the boot goes on, or if there was no repair."""
     result = observation.repair
     if result is None:
         return ""

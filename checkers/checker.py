@@ -1,4 +1,4 @@
-"""What a checker is: one general expectation of every crash state, whatever the workload was for."""
+"""Defines a checker: one general expectation of every crash state, whatever the workload was for."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,9 +10,9 @@ from postcrash.model import History, Observation
 class Objection:
     """What is wrong with one crash state.
 
-    checker  name of the checker that says so
+    checker  name of the checker that objects
     message  what was expected and what was found
-    path     the name in the tree that it is about; empty if it is about the file system as a whole
+    path     the name in the tree that the objection concerns; empty if it concerns the whole file system
     """
 
     checker: str
@@ -21,18 +21,18 @@ class Objection:
 
 
 Stage = Literal["anything", "boot", "mount", "tree"]
-"""How far a recovery got: anywhere; past a repair that a boot goes on after; to a mounted file system; to its tree."""
+"""How far a recovery got: anywhere; past a repair after which a boot goes on; to a mounted file system; to its tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class InShell:
     """How a shell script sees what a checker objects to.
 
-    kind      `tree`: by the names that were found, which needs no more words; `mount`: the mount fails; `fsck`: fsck
-              objects; `boot`: `tests` are true of the `status` of the repair before the mount
+    kind      `tree`: the names that were found show it, and no more words are needed; `mount`: the mount fails; `fsck`:
+              fsck objects; `boot`: `tests` are true of the `status` of the repair before the mount
     expected  in words
     found     in words
-    tests     commands of the shell, all of which are true
+    tests     commands of the shell that all succeed
     """
 
     kind: Literal["tree", "mount", "fsck", "boot"]
@@ -46,19 +46,19 @@ TREE_IN_SHELL = InShell("tree")
 
 @dataclass(frozen=True, slots=True)
 class NotInShell:
-    """A shell script cannot see what the checker objects to, because of `reason`."""
+    """A shell script cannot see what the checker objects to. `reason` says why."""
 
     reason: str
 
 
 class CannotTellError(Exception):
-    """The observation does not let the checker decide, for a reason that is not the file system's."""
+    """The observation does not let the checker decide, for a reason that does not lie in the file system."""
 
 
 class Checker(Protocol):
     """One general expectation.
 
-    A checker that cannot tell raises; any exception means that the state is undecided, never that it is fine.
+    A checker that cannot tell raises. Any exception means that the state is undecided, never that it is fine.
     """
 
     @property
@@ -73,17 +73,17 @@ class Checker(Protocol):
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """What of a history its answers depend on besides the workload: names of fields of `History`."""
+        """What its answers depend on besides the workload: names of fields of `History`."""
         ...
 
     @property
     def looks_at(self) -> tuple[str, ...]:
-        """What a recovery must do for the checker to be asked: of `walk`, `fsck`, `use_after`, `repair`."""
+        """What a recovery must do before the checker is asked: of `walk`, `fsck`, `use_after`, `repair`."""
         ...
 
     @property
     def needs(self) -> Stage:
-        """How far a recovery must have come. Of one that did not, the checker cannot tell."""
+        """How far a recovery must have come. The checker cannot judge one that did not come so far."""
         ...
 
     @property
@@ -92,12 +92,12 @@ class Checker(Protocol):
         ...
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first thing wrong with `observation`, recovered after a crash at `history`; None if nothing is."""
+        """The first thing wrong with `observation`, recovered after a crash at `history`. None if nothing is wrong."""
         ...
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether there was something in `observation` that could have been wrong: without it, a pass says nothing.
+        """Whether anything in `observation` could have been wrong. If not, a pass says nothing.
 
-        Asked only where `check` found nothing wrong. It does not look at contents that are not settled.
+        This is asked only if `check` found nothing wrong. It does not look at contents that are not settled.
         """
         ...

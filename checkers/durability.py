@@ -1,6 +1,6 @@
-"""What fsync, fdatasync, msync, sync, syncfs, O_SYNC and O_DSYNC promised is there.
+"""Everything that fsync, fdatasync, msync, sync, syncfs, O_SYNC and O_DSYNC promised is there.
 
-Who promises what, once it has returned:
+These operations promise the following, once they have returned:
 
 - fsync of a file: its contents, size and attributes. fsync(2): "all modified in-core data of […] the file", and that
   this "does not necessarily ensure that the entry in the directory containing the file has also reached disk".
@@ -14,39 +14,41 @@ Who promises what, once it has returned:
   be required to retrieve that data".
 - sync, syncfs: everything at that point. sync(2): on Linux "the same guarantees as fsync() called on every file in the
   system or filesystem".
-- the end of the set-up: everything, for recording starts once it is durable.
+- the end of the set-up: everything, because recording starts once it is durable.
 
-The environment events writeback, commit and checkpoint promise nothing. Neither does an operation still in progress.
+The environment events writeback, commit and checkpoint promise nothing. An operation in progress does not either.
 
-What is held against the file system: a tree is compared with all simulated trees from the promise on, for later
-operations may have reached the disk or not, in any order. An inode is followed, not a name, so that a file has to hold
-what was promised for as long as it is there, under whichever name.
+The checker compares a tree with all simulated trees from the promise on, because later operations may or may not have
+reached the disk, in any order. It follows an inode, not a name, so a file has to hold what was promised as long as it
+exists, under whichever name. These are the rules:
 
 - A name must be there if a directory was made durable with it, every later tree has it there, and the directory is
   found. Replacing a name by rename or exchange never makes it missing: rename(2), "there is no point at which another
   process attempting to access newpath will find it missing".
-- A name must be gone if it was taken from a directory before that was made durable, and the directory is found.
-- What had a durable name and was only renamed since must be found, under its old name or a new one: the rename takes
-  the old name away by giving the new one. The same goes for the directories above it.
-- Two names must be found as names of one inode if each can stand for that one only, and as names of two if no inode is
-  one that both can stand for.
-- What is found under a name must be as was promised of an inode that the name can stand for. Its size must lie between
-  those of the later states, and each promised byte must come from where one of them has it from.
+- A name must be gone if it was taken from a directory before the directory was made durable, and the directory is
+  found.
+- An inode that had a durable name and was only renamed since must be found, under its old name or a new one: the rename
+  takes the old name away by giving the new one. The same holds for the directories above it.
+- Two names must be found as names of one inode if each can stand for this inode only. They must be found as names of
+  two inodes if there is no inode that both can stand for.
+- The file found under a name must be as was promised of an inode that the name can stand for. Its size must lie between
+  those of the later states, and each promised byte must come from where it comes from in one of these states.
 
-Not checked. Each has its case in tests/unit/checkers/test_exclusions.py, which would be a false alarm:
+The checker does not check the following. Each has its case in tests/unit/checkers/test_exclusions.py, which would be a
+false alarm:
 
 - a file that was moved to another directory, once its old directory was made durable and the new one was not: it could
   be missing from both. No document promises the new name then;
-- a file of which a later operation removes or replaces the only durable name, or whose directory a later operation
-  removes after the file has left it: no document orders the two operations;
-- contents of a file that had no name any more when it was flushed through a handle: nobody asks to find it again;
-- which of the files that a name can stand for it is, if what is found keeps the promises of one of them;
-- whatever lies beyond the promised size;
+- a file if a later operation removes or replaces its only durable name, or removes its directory after the file has
+  left it: no document orders the two operations;
+- contents of a file that had no name any more when it was flushed through a handle: nobody expects to find it again;
+- which of the files that a name can stand for was found, if it keeps the promises of one of them;
+- bytes beyond the promised size;
 - zero and stale bytes in a hole, or past an end, that a later operation fills: blocks may be there before their data;
 - entries of a directory after fdatasync of it, which is no "explicit fsync()";
 - permission bits, which file systems without them make up.
 
-The number of links is for link-counts. Time stamps and preallocated blocks are not observed.
+`link-counts` checks the number of links. Time stamps and preallocated blocks are not observed.
 """
 
 from collections.abc import Iterator
@@ -77,7 +79,7 @@ class Durability:
         return Objection(self.name, broken[2], broken[1]) if broken else None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Something was promised of names, or of what is behind a name that is there."""
+        """Whether something was promised about names, or about what is behind a name that is there."""
         return _obligations(history).concern(observation.tree)
 
 
@@ -91,7 +93,7 @@ class _Obligations:
         self.is_any = bool(bindings.barriers) and (self._names.is_any or self._contents.is_any)
 
     def broken_by(self, tree: Tree) -> Broken | None:
-        """The first promise that `tree` breaks, of the first kind of which it breaks any."""
+        """The first promise that `tree` breaks, of the first kind with a broken promise."""
         if not self.is_any:
             return None
         kinds = (self._names.missing(tree), self._names.back(tree), self._spoilt(tree), self._names.confused(tree))
@@ -100,7 +102,7 @@ class _Obligations:
         )
 
     def concern(self, tree: Tree) -> bool:
-        """Whether there is something in `tree`, or missing from it, that was promised."""
+        """Whether something that was promised is in `tree`, or missing from it."""
         if not self.is_any:
             return False
         return self._names.is_any or any(self._contents.concern(path, entry) for path, entry in tree.items())

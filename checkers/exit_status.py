@@ -1,4 +1,4 @@
-"""What the exit status of an fsck program says: fsck(8), and sh(1) for 126 and 127."""
+"""The meaning of an fsck program's exit status: fsck(8), and sh(1) for 126 and 127."""
 
 import re
 
@@ -11,18 +11,18 @@ _NOT_ABOUT_THE_DISK = {
     127: "no such program",
     128: "shared library error",
 }
-"""Exit statuses that say nothing of the file system."""
+"""Exit statuses that say nothing about the file system."""
 _KILLED = 128
-"""With the number of a signal added: the agent and sh(1) report so that the program was killed."""
+"""The agent and sh(1) add the number of a signal to this, to report that the program was killed."""
 _SIGNAL_MAX = 64
-"""Of Linux, signal(7). Greater statuses are the program's own: fsck.f2fs exits with 255 where it cannot go on."""
+"""The greatest signal of Linux, signal(7). Greater statuses are the program's own: fsck.f2fs gives up with 255."""
 _REBOOT = 2
 _USAGE = re.compile(r"\busage:", re.IGNORECASE)
 _OUTPUT_CHARACTERS_MAX = 300
 
 
 def why_not_looked(result: FsckResult) -> str:
-    """Why the program did not get to look at the file system, or not to the end; empty if it did."""
+    """Why the program did not look at the file system, or not to the end. Empty if it did."""
     output = shortened(result.output)
     if signal := _signal(result.status):
         return f"was killed by signal {signal}: {output}"
@@ -32,20 +32,20 @@ def why_not_looked(result: FsckResult) -> str:
 
 
 def why_not_repaired(result: FsckResult) -> str:
-    """The same of one that is to repair. fsck.fat(8) exits with 2 where it does not understand its options."""
+    """The same for a program that repairs. fsck.fat(8) exits with 2 if it does not understand its options."""
     if result.status == _REBOOT and _USAGE.search(result.output):
         return f"did not run: status {result.status} (usage error): {shortened(result.output)}"
     return why_not_looked(result)
 
 
 def shortened(output: str) -> str:
-    """What it printed, on one line, for messages."""
+    """What the program printed, on one line, for messages."""
     text = " | ".join(line.strip() for line in output.splitlines() if line.strip())
     return text if len(text) <= _OUTPUT_CHARACTERS_MAX else text[:_OUTPUT_CHARACTERS_MAX] + "…"
 
 
 def _signal(status: int) -> int:
-    """The signal that ended the program, 0 if it ended by itself. A negative status is how subprocess reports one."""
+    """The signal that ended the program, 0 if it ended by itself. subprocess reports a signal as a negative status."""
     if status < 0:
         return -status
     return status - _KILLED if _KILLED < status <= _KILLED + _SIGNAL_MAX else 0

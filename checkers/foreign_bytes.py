@@ -1,10 +1,10 @@
-"""No file shows what was not written to it: what free space held, or what another file holds.
+"""No file shows bytes that were not written to it, such as those of free space or of another file.
 
-The bytes of every write are its own, and free space is filled before the file system is made (docs/formats.md,
-"Bytes"), so it can be told where a byte comes from. Zeros are no one's. Bytes of unknown origin, such as metadata that
-was there before, are as foreign as any.
+Every write has bytes of its own, and free space is filled before the file system is made (docs/formats.md, "Bytes"). So
+the origin of a byte is known. Zeros belong to no one. Bytes of unknown origin, such as metadata that was there before,
+are foreign too.
 
-Not checked: bytes that cannot be read, which are for `mounts`, and names that no operation made, for `never-written`.
+Not checked: bytes that cannot be read (`mounts` checks these), and names that no operation made (`never-written`).
 """
 
 from itertools import pairwise
@@ -28,7 +28,7 @@ class ForeignBytes:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first file with a byte that was never written to it there, from free space or wherever else."""
+        """The first file with a byte that was never written to it at that place, from free space or elsewhere."""
         known = pasts(history)
         for path, entry in observation.tree.items():
             past = known.of(path)

@@ -1,7 +1,7 @@
 """The file system's own checker, run read-only after recovery, finds nothing.
 
-Nothing is known where fsck did not look at the file system: where it was not run, which it is not on a state that does
-not mount, and where its status says that it did not get to the end.
+The result is undecided if fsck did not look at the file system. It is not run on a state that does not mount, and its
+status may say that it did not get to the end.
 """
 
 import re
@@ -18,7 +18,7 @@ _ONLY_NOT_UNMOUNTED = (
     re.compile(r"\S+: \d+ files, \d+/\d+ clusters"),
     re.compile(r"Cannot initialize conversion from .*|Using internal CP850 conversion table"),
 )
-"""All that fsck.fat 4.2 says of a file system that is sound, but was in use: no recovery of vfat would note it."""
+"""All that fsck.fat 4.2 says of a file system that is sound but was in use. No recovery of vfat removes this mark."""
 
 
 class Fsck:
@@ -32,7 +32,7 @@ class Fsck:
     in_shell = InShell("fsck", "nothing that fsck objects to after recovery", "fsck objects")
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """Any status but 0. Raises `CannotTellError` where fsck did not get to look at the file system."""
+        """Objects to any status but 0. Raises `CannotTellError` if fsck did not look at the file system."""
         result = observation.fsck
         if result is None:
             raise CannotTellError("fsck was not run")

@@ -1,15 +1,15 @@
 """A file that was fsynced is found under the names that it had then.
 
-fsync(2) promises no name. But file systems with a journal or a log make the names of an inode durable with it, and
-fstests expects it of them. properties/practice.toml has the numbers of the tests, and the file systems that are held to
-it.
+fsync(2) promises no name. But file systems with a journal or a log make the names of an inode durable with the inode,
+and fstests expects this of them. properties/practice.toml has the numbers of the tests, and the file systems of which
+this is expected.
 
-Checked are the names that the file had when fsync returned, each for as long as no operation that had started takes it
-away. Each directory that the name is in must be new and have had no other name, or must be sure to be found under its
-name. What must be there, with all directories above it, for documented reasons is for `durability`.
+The checker checks the names that the file had when fsync returned. It checks each name as long as no operation that had
+started takes it away. Each directory above the name must be new and must never have had another name, or it must be
+certain to be found under its name. If documents promise a name and all directories above it, `durability` checks them.
 
-Not checked: which file the name stands for if a later operation replaces it, and what is in it, for durability follows
-the inode.
+Not checked: which file the name stands for if a later operation replaces it, and the contents, because `durability`
+follows the inode.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class FsyncNames:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first name, of the first fsync, that is missing or stands for something else than a file."""
+        """The first name of the first fsync that is missing or does not stand for a file."""
         for path, types, said in _names(history):
             entry = observation.tree.get(path)
             if entry is None or entry.type not in types:
@@ -46,7 +46,7 @@ class FsyncNames:
 
 
 _Name = tuple[str, frozenset[EntryType], str]
-"""A path that must be there, what it can be, and why."""
+"""A path that must exist, the types that it can have, and the reason."""
 
 
 @lru_cache(maxsize=256)
@@ -63,7 +63,7 @@ def _names(history: History) -> tuple[_Name, ...]:
 
 
 def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[tuple[str, frozenset[EntryType]]]:
-    """The names that the file had then and that nothing takes away since, with what they can stand for."""
+    """The names that the file had then and that nothing has taken away since, with the types that they can have."""
     assert barrier.inode is not None
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(barrier.inode, barrier.count):

@@ -16,9 +16,9 @@ from postcrash.model.tree import ROOT_PATH
 
 @dataclass(slots=True)
 class Past:
-    """All that an inode ever was.
+    """Everything that an inode ever was.
 
-    size     of the largest file that it was, in bytes
+    size     the largest that the file ever had, in bytes
     targets  of a symbolic link
     xattrs   pairs of name and value
     written  where its bytes came from
@@ -31,7 +31,7 @@ class Past:
     written: set[Segment] = field(default_factory=set)
 
     def add(self, other: "Past") -> None:
-        """Take in what another inode was."""
+        """Add what another inode was."""
         self.types |= other.types
         self.size = max(self.size, other.size)
         self.targets |= other.targets
@@ -53,7 +53,7 @@ class Pasts:
                 self._pasts[entry.inode].add(seen)
 
     def of(self, path: str) -> Past | None:
-        """What the inodes that `path` can stand for were; None if no operation made the name."""
+        """What the inodes that `path` can stand for were. None if no operation made the name."""
         inodes = {ROOT_INODE}
         for name in path.split("/") if path != ROOT_PATH else ():
             inodes = set[int]().union(*(self._made.get(Link(directory, name), set()) for directory in inodes))
@@ -66,7 +66,7 @@ class Pasts:
 
 
 def pasts(history: History) -> Pasts:
-    """The pasts of a history, made once: which operations had returned makes no difference."""
+    """The pasts of a history. They are computed once, because it makes no difference which operations had returned."""
     return _pasts(history.workload, history.started)
 
 

@@ -1,10 +1,10 @@
-"""The kernel says nothing of level warning or worse, save what it is known to say after any crash.
+"""The kernel logs nothing of level warning or worse, except lines that it is known to log after any crash.
 
-A log that may lack lines can show that something is wrong, but not that nothing is: the agent's
-`kernel_log.rs` says when that is so.
+A log that may lack lines can show that something is wrong, but not that nothing is. The agent's `kernel_log.rs` says
+when lines may be missing.
 
-Levels are those of include/linux/kern_levels.h in Linux. A line without a level counts: the agent reports only lines
-that matter.
+Levels are those of include/linux/kern_levels.h in Linux. A line without a level counts, because the agent reports only
+lines that matter.
 """
 
 import re
@@ -15,14 +15,14 @@ from postcrash.model import History, Observation
 
 LEVEL_WARNING = 4
 _FACILITY_LEVELS = 8
-"""A line's number is eight times its facility and its level: syslog(2)."""
+"""A line's number is eight times its facility plus its level: syslog(2)."""
 _LINES_SHOWN_MAX = 3
 _PREFIX = re.compile(r"<([0-9]+)>")
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedLine:
-    """A line that says nothing against the file system: what it looks like, why it is fine, and where it comes from."""
+    """A line that is no objection to the file system: its form, why it is fine, and where it comes from."""
 
     pattern: re.Pattern[str]
     reason: str
@@ -99,7 +99,7 @@ class KernelLog:
     in_shell = NotInShell("what it found is in the kernel's log")
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first lines that are neither below warning nor allowed. Raises `CannotTellError` if lines may be lost."""
+        """The first lines of warnings or worse that are not allowed. Raises `CannotTellError` if lines may be lost."""
         grave = [text for level, text in map(_split, observation.klog) if level <= LEVEL_WARNING]
         lines = [text for text in grave if not _is_allowed(text)]
         if lines:
@@ -109,7 +109,7 @@ class KernelLog:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """The log was seen whole."""
+        """Whether the log was seen whole."""
         return observation.klog_whole
 
 

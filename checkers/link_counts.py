@@ -1,10 +1,10 @@
 """The number of links of each inode is the number of its names.
 
-A directory has two links and one for each directory in it, or always one (btrfs, and others that do not count:
-stat(2) does not say what the number is for directories).
+A directory has two links and one more for each directory in it, or always one. It has one on btrfs and on other file
+systems that do not count: stat(2) does not define the number for directories.
 
-Not checked: more links of the root than it shows directories, for some are
-left out of trees (`lost+found`) or hidden by the file system (reiserfs keeps one of its own).
+Not checked: a root with more links than it shows directories. Trees leave some directories out (`lost+found`), and the
+file system hides others (reiserfs keeps one of its own).
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ class LinkCounts:
     def check(self, history: History, observation: Observation) -> Objection | None:
         """The first entry whose number of links is not the number of its names.
 
-        Raises `CannotTellError` where names may be hidden by what could not be read.
+        Raises `CannotTellError` if an entry that could not be read may hide names.
         """
         tree = observation.tree
         if unread := next((entry for entry in tree.values() if entry.error), None):
@@ -47,7 +47,7 @@ class LinkCounts:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """There is an entry besides the root that counts its links."""
+        """Whether there is an entry besides the root that counts its links."""
         return any(_counts(entry) for path, entry in observation.tree.items() if path != ROOT_PATH)
 
 

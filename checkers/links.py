@@ -1,4 +1,4 @@
-"""Directory entries of simulated trees, by the directory's inode: what a name stands for, whatever its path is called.
+"""Directory entries of simulated trees, by the directory's inode: what a name stands for, whatever the path.
 
 Simulated inodes have one number in all trees of a workload (`postcrash.model.simulate`).
 """
@@ -18,7 +18,7 @@ class Link(NamedTuple):
 
 
 def parent(path: str) -> str:
-    """The directory that holds `path`; the root holds itself."""
+    """The directory that holds `path`. The root holds itself."""
     return path.rpartition("/")[0] or ROOT_PATH
 
 
@@ -30,7 +30,7 @@ def chain(path: str) -> Iterator[str]:
 
 
 def link_of(tree: Tree, path: str) -> Link:
-    """The directory entry that `path`, which `tree` has, ends with."""
+    """The directory entry at the end of `path`, which must be in `tree`."""
     return Link(tree[parent(path)].inode, path.rpartition("/")[2])
 
 

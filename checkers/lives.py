@@ -1,6 +1,6 @@
-"""What each directory entry stood for, and what each inode was, after every number of operations of a workload.
+"""What each directory entry stood for, and what each inode was, after each number of operations of a workload.
 
-An inode is followed, not a name: simulated inodes have one number in all trees of a workload, and a directory entry
+These are about inodes, not names: simulated inodes have one number in all trees of a workload. A directory entry
 belongs to its directory's inode, whatever the path of the directory is at the time.
 """
 
@@ -17,8 +17,8 @@ from postcrash.model.simulate import ROOT_INODE
 class Lives:
     """The lives of all entries and inodes of one workload.
 
-    Only changes are kept, each with the number of operations after which it is there first. `links` has, for each
-    inode, the entries that it ever had, and `entries` has the entries that each directory ever had.
+    Only changes are kept, each with the number of operations after which it first holds. `links` has, for each inode,
+    the entries that it ever had. `entries` has the entries that each directory ever had.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -49,14 +49,14 @@ class Lives:
         return now
 
     def bound(self, link: Link, first: int, last: int) -> frozenset[int | None]:
-        """What the entry stands for in the trees from `first` to `last`; None where it is not there."""
+        """What the entry stands for in the trees from `first` to `last`. None stands for a missing entry."""
         changes = self._bound.get(link, [])
         place = bisect_right(changes, first, key=_count)
         before = {changes[place - 1][1] if place else None}
         return frozenset(before | {inode for _, inode in changes[place : bisect_right(changes, last, key=_count)]})
 
     def first_other(self, link: Link, count: int) -> int | None:
-        """After how many operations the entry first stands for something else than after `count`."""
+        """After how many operations the entry first stands for something else than after `count` operations."""
         (inode,) = self.bound(link, count, count)
         later = self._bound[link][bisect_right(self._bound[link], count, key=_count) :]
         return next((number for number, other in later if other != inode), None)
@@ -71,26 +71,26 @@ class Lives:
                 yield link, f"{above[0]}/{link.name}" if above else link.name
 
     def has_name(self, inode: int, first: int, last: int) -> bool:
-        """Whether the inode, if the tree `first` has it, has a name in one of the trees from there to `last`."""
+        """Whether the inode, if the tree `first` has it, has a name in a tree from there to `last`."""
         if inode == ROOT_INODE or self._states[inode][0][0] > first:
             return inode == ROOT_INODE
         return any(inode in self.bound(link, first, last) for link in self.links[inode])
 
     def type(self, inode: int) -> EntryType:
-        """What kind of thing the inode is."""
+        """The type of the inode."""
         return self._states[inode][0][1].type
 
     def states(self, inode: int, first: int, last: int) -> list[Entry]:
-        """What the inode is in the trees from `first` to `last`, under any one name; each state once, in order.
+        """What the inode is in the trees from `first` to `last`, under any one name. Each state comes once, in order.
 
-        Once it has neither name nor handle, it stays what it was last.
+        An inode with neither name nor handle stays as it was last.
         """
         changes = self._states[inode]
         place = max(bisect_right(changes, first, key=_count) - 1, 0)
         return [entry for _, entry in changes[place : bisect_right(changes, last, key=_count)]]
 
     def moved_to(self, link: Link, count: int) -> Link | None:
-        """Where the operation after which there are `count` takes what `link` stood for; None if nowhere."""
+        """The entry to which operation number `count` moves what `link` stood for. None if it does not move it."""
         operation = self.workload.operations[count - 1]
         if operation.form.naming not in (Naming.MOVE, Naming.SWAP):
             return None
@@ -112,5 +112,5 @@ def _what(entry: Entry) -> tuple[object, ...]:
 
 @lru_cache(maxsize=64)
 def lives(workload: Workload) -> Lives:
-    """The lives of a workload, found once."""
+    """The lives of a workload, computed once."""
     return Lives(workload)

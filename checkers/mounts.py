@@ -1,6 +1,6 @@
-"""The file system mounts, and all of it can be read.
+"""The file system mounts, and everything in it can be read.
 
-That it can be written to afterwards is for `usable`.
+`usable` checks that it can be written to afterwards.
 """
 
 import errno
@@ -22,9 +22,9 @@ class Mounts:
     in_shell = InShell("mount", "it mounts", "it does not")
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """What the mount, a directory, an inode or a file's data failed with.
+        """The error of the mount, a directory, an inode or a file's data.
 
-        Raises `CannotTellError` where nobody tried to read it.
+        Raises `CannotTellError` if nobody tried to read the tree.
         """
         if observation.mount_errno:
             return Objection(self.name, f"mount failed with {_named(observation.mount_errno)}")
@@ -34,7 +34,7 @@ class Mounts:
         return Objection(self.name, shown_unread(unread), unread.path) if unread else None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Every crash state puts the question."""
+        """Every crash state can break this."""
         return True
 
 

@@ -16,14 +16,14 @@ from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 Broken = tuple[int, str, str]
-"""A broken promise: after how many operations it was made, the name that it is about, and a message."""
+"""A broken promise: after how many operations it was made, the name that it concerns, and a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptInode:
-    """An inode that must be found, whatever of the later operations a crash keeps.
+    """An inode that must be found, whichever later operations a crash keeps.
 
-    `path` is the name that it had when `barrier` made that durable.
+    `path` is the name that it had when `barrier` made this name durable.
     """
 
     inode: int
@@ -49,7 +49,7 @@ class NameObligations:
     # Names that must be there, and names that must not
 
     def missing(self, tree: Tree) -> Iterator[Broken]:
-        """Names that every directory that could be meant was promised to have, and what is behind them otherwise."""
+        """Names that every possible directory was promised to have but that are missing or of another type."""
         for directory, found in tree.items():
             meant = self._bindings.directories(directory) if found.type == "dir" else []
             for name in self._certain_of(meant[0]) if meant else ():
@@ -67,14 +67,14 @@ class NameObligations:
         yield barrier.count, path, f"{self._bindings.said(barrier)}, but {path} {found}"
 
     def _certain_of(self, directory: int) -> dict[str, Barrier]:
-        """The names that the directory has for certain."""
+        """The names that the directory certainly has."""
         if directory not in self._certain:
             found = {link.name: self._bindings.certain(link) for link in self._entries.get(directory, ())}
             self._certain[directory] = {name: barrier for name, barrier in sorted(found.items()) if barrier}
         return self._certain[directory]
 
     def back(self, tree: Tree) -> Iterator[Broken]:
-        """Names that were taken away for good, and are there."""
+        """Names that are there although they were taken away for good."""
         for path in tree:
             above = parent(path)
             if path == ROOT_PATH or path in MADE_BY_MKFS or self._bindings.inodes(path):
@@ -94,7 +94,7 @@ class NameObligations:
     # Names that must stand for one inode, or for two
 
     def confused(self, tree: Tree) -> Iterator[Broken]:
-        """Names of one inode that are found as two, and names of two inodes that are found as one."""
+        """Names of one inode that are found as two inodes, and names of two inodes that are found as one."""
         if not self._bindings.barriers:
             return
         told = [path for path, entry in tree.items() if entry.type != "dir" and entry.inode]
@@ -129,7 +129,7 @@ class NameObligations:
     # Inodes that must be somewhere
 
     def lost(self, tree: Tree, could_be: Callable[[int, Entry], bool]) -> Iterator[Broken]:
-        """Inodes that had a durable name, lost none but by moving, and are nowhere. `could_be` looks at an entry."""
+        """Inodes that had a durable name, lost it at most by moving, and are nowhere. `could_be` judges an entry."""
         if not self.kept:
             return
         found: dict[int, list[str]] = {}
@@ -144,12 +144,12 @@ class NameObligations:
                 yield kept.barrier.count, kept.path, f"{self._bindings.said(kept.barrier)}, but {told}"
 
     def _names_since(self, kept: KeptInode) -> list[str]:
-        """The names that it has had since it was durable, in their order."""
+        """The names that the inode has had since it was durable, in their order."""
         trees = self._bindings.history.possible_trees(kept.barrier.count)
         return list(dict.fromkeys(name for tree in trees for name in tree.names(kept.inode)))
 
     def _kept(self) -> Iterator[KeptInode]:
-        """What may have moved: no entry stands for it alone, in a directory that is sure to be found."""
+        """Inodes that may have moved: no entry certain to be found stands for them alone."""
         found: dict[int, KeptInode | None] = {ROOT_INODE: None}
         for inode, links in sorted(self._bindings.lives.links.items()):
             if any(inode in self._bindings.standing(link) for link in links):
@@ -157,7 +157,7 @@ class NameObligations:
         yield from filter(None, found.values())
 
     def _find(self, inode: int, found: dict[int, KeptInode | None]) -> bool:
-        """Whether the inode is sure to be found, with what that takes in `found`."""
+        """Whether the inode is certain to be found. Adds to `found` what that depends on."""
         if inode in found:
             return True
         alone = [link for link in self._bindings.lives.links[inode] if self._bindings.standing(link) == {inode}]
@@ -170,10 +170,10 @@ class NameObligations:
         return False
 
     def _anchors(self, inode: int) -> Iterator[tuple[Barrier, str]]:
-        """Barriers that made a name of the inode durable which it cannot have lost since but by moving, latest first.
+        """Barriers that made a name of the inode durable that it can have lost since only by moving, latest first.
 
-        Before the latest that made everything durable there is none to look for: what lasted from there on was durable
-        then.
+        The search ends at the latest barrier that made everything durable: a name that has lasted since an earlier one
+        was durable then.
         """
         lives = self._bindings.lives
         for barrier in reversed(self._bindings.barriers):
@@ -184,7 +184,7 @@ class NameObligations:
                 return
 
     def _is_durable(self, path: str, count: int) -> bool:
-        """Whether `path`, of the tree after `count` operations, was durable by then, and all names on its way."""
+        """Whether `path`, of the tree after `count` operations, was durable by then, and all names on the way to it."""
         tree = self._bindings.history.trees[count]
         for link in (link_of(tree, name) for name in chain(path)):
             settled = [barrier.count for barrier in self._bindings.settling(link.directory) if barrier.count <= count]
@@ -194,9 +194,10 @@ class NameObligations:
         return True
 
     def _lasts(self, link: Link, count: int, seen: frozenset[int] = frozenset({ROOT_INODE})) -> bool:
-        """Whether no operation after the first `count` takes away what the entry stands for but by moving it.
+        """Whether every operation after the first `count` that takes away what the entry stands for moves it.
 
-        Nor may one take away a directory that it is in, then or later; those that are `seen` are looked at already.
+        No operation may take away a directory above the entry either, then or later. Those in `seen` are checked
+        already.
         """
         lives = self._bindings.lives
         while True:
@@ -214,5 +215,5 @@ class NameObligations:
             link, count = moved, other
 
     def _is_split(self, directory: int, count: int) -> bool:
-        """Whether, after `count` operations, the directory was made durable by itself: the other one may not be."""
+        """Whether the directory was made durable by itself after `count` operations: the other may not be durable."""
         return any(b.count > count and not b.is_everything for b in self._bindings.settling(directory))

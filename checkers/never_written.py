@@ -1,11 +1,11 @@
-"""Nothing appears that never was.
+"""Nothing appears that never existed.
 
-A name must be one that some operation, started before the crash, made in that directory, and what is behind it must
-have been so at some time: its type, a size no larger than its largest, its target if it is a symbolic link, its
+A name must be one that some operation, started before the crash, made in that directory. What is behind the name must
+have been so at some time: its type, a size no larger than its largest, its target if it is a symbolic link, and its
 extended attributes with their values.
 
-Not checked: bytes, which `foreign-bytes` looks at; permission bits, which vfat makes up; attributes that are not of
-users (SELinux sets its own); entries that cannot be read, which are for `mounts`; what mkfs makes.
+Not checked: bytes, which `foreign-bytes` checks; permission bits, which vfat makes up; attributes outside the user
+namespace (SELinux sets its own); entries that cannot be read, which `mounts` checks; what mkfs makes.
 """
 
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
@@ -29,7 +29,7 @@ class NeverWritten:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first name that nothing made, or that is what it never was."""
+        """The first name that nothing made, or that stands for something that it never was."""
         known = pasts(history)
         for path, entry in observation.tree.items():
             if path in MADE_BY_MKFS:
@@ -41,12 +41,12 @@ class NeverWritten:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """There is a name that mkfs did not make."""
+        """Whether there is a name that mkfs did not make."""
         return any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths())
 
 
 def _never(entry: Entry, past: Past) -> str:
-    """What `entry` is and never was; empty if there is nothing, or if it could not be read."""
+    """What is found of `entry` that it never was. Empty if there is nothing, or if the entry could not be read."""
     if entry.error:
         return ""
     if entry.type not in past.types:

@@ -1,7 +1,7 @@
-"""What operations have made durable of files: their contents, attributes and, for symbolic links, targets.
+"""What operations have made durable of files: contents, attributes and, for symbolic links, targets.
 
-`durability.py` says in prose which operation makes what durable. Everything here is about an inode, by whatever name
-it is found.
+`durability.py` says in prose which operation makes what durable. Everything here is about an inode, whatever name it is
+found under.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,16 +19,16 @@ from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.wording import shown_bytes, shown_source
 
 _PARTS = (Persistence.STORES, Persistence.OWN)
-"""What makes a part of a file durable only."""
+"""The kinds that make only a part of a file durable."""
 _ALL_OF_IT = (Persistence.EVERYTHING, Persistence.FILE)
-"""What makes attributes durable, too."""
+"""The kinds that make attributes durable too."""
 
 
 class Obligation(Protocol):
-    """Something that must be so of an inode after a crash."""
+    """Something that must hold for an inode after a crash."""
 
     def broken_by(self, entry: Entry) -> str:
-        """How `entry`, found to be the inode, breaks the obligation; empty if it does not."""
+        """How `entry`, found to be the inode, breaks the obligation. Empty if it does not."""
         ...
 
 
@@ -50,12 +50,12 @@ class Contents:
         return any(self._obligations(inode) for inode in self._bindings.lives.links)
 
     def concern(self, path: str, entry: Entry) -> bool:
-        """Whether something was promised of an inode that what is found at `path` can be."""
+        """Whether something was promised of an inode that the entry at `path` can be."""
         candidates = self._bindings.inodes(path)
         return any(self._terms.is_alike(inode, entry) and self._obligations(inode) for inode in candidates)
 
     def broken(self, path: str, entry: Entry) -> tuple[int, str] | None:
-        """How what is found at `path` is not as promised, whichever inode it is, and since how many operations."""
+        """How the entry at `path` breaks promises, whichever inode it is, and after how many operations."""
         candidates = sorted(self._bindings.inodes(path))
         alike = [inode for inode in candidates if self._terms.is_alike(inode, entry)]
         found = [self._first_broken(inode, entry) for inode in alike]
@@ -65,11 +65,11 @@ class Contents:
         return broken[0][0], "; and if it is another file, ".join(dict.fromkeys(message for _, message in broken))
 
     def could_be(self, inode: int, entry: Entry) -> bool:
-        """Whether `entry` keeps all that was promised of the inode."""
+        """Whether `entry` keeps everything that was promised of the inode."""
         return self._terms.is_alike(inode, entry) and self._first_broken(inode, entry) is None
 
     def _first_broken(self, inode: int, entry: Entry) -> tuple[int, str] | None:
-        """The first obligation that is broken, in the order in which they were made."""
+        """The first broken obligation, in the order in which they were made."""
         if not any(obligation.broken_by(entry) for obligation in self._obligations(inode)):
             return None
         for barrier in self._barriers_of(inode):
@@ -79,7 +79,7 @@ class Contents:
         raise AssertionError("an obligation is broken that was never made")
 
     def _barriers_of(self, inode: int) -> tuple[Barrier, ...]:
-        """The barriers that say something of the inode, in order."""
+        """The barriers that make something of the inode durable, in order."""
         if inode not in self._barriers:
             about = (b for b in self._bindings.barriers if b.is_everything or b.inode == inode)
             started = self._bindings.history.started
@@ -102,9 +102,9 @@ class Contents:
 
 
 class _Terms:
-    """What each barrier of a workload makes durable of each inode where so many operations had started.
+    """What each barrier of a workload makes durable of each inode, for one number of started operations.
 
-    It is the same in every history that has the barrier, however many operations had returned.
+    This is the same in every history that has the barrier, however many operations had returned.
     """
 
     def __init__(self, workload: Workload, started: int) -> None:
@@ -118,12 +118,12 @@ class _Terms:
         return self._lives.type(inode) == entry.type
 
     def all_of(self, inode: int, barrier: Barrier) -> tuple[Obligation, ...]:
-        """All that the barrier makes durable of the inode."""
+        """Everything that the barrier makes durable of the inode."""
         content = self.content(inode, barrier)
         return (*((content,) if content else ()), *self.others(inode, barrier))
 
     def content(self, inode: int, barrier: Barrier) -> "FileContent | None":
-        """What the barrier makes durable of a file's size and bytes; None if the inode is no file."""
+        """What the barrier makes durable of a file's size and bytes. None if the inode is not a file."""
         key = inode, barrier.count
         if key not in self._contents:
             states = self._states(inode, barrier)
@@ -165,7 +165,7 @@ def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "File
 
 
 def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
-    """What differs between `states` in the blocks of `wanted`: of many writes to a file few are in any one place."""
+    """The parts of `states` in the blocks of `wanted` that differ. Of many writes to a file, few are in one place."""
     if not wanted:
         return states[:1]
     start, end = wanted[0].start - wanted[0].start % BLOCK_BYTES, wanted[-1].end + -wanted[-1].end % BLOCK_BYTES
@@ -190,14 +190,14 @@ class SourceRun:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file's size is in bounds, and of the bytes that are there those of `runs` come from where they should."""
+    """A file has an allowed size, and those of its bytes that are in `runs` come from where they should."""
 
     workload: Workload
     size_min: int
     size_max: int | None
     runs: tuple[SourceRun, ...]
     reach: int
-    """Where what was promised of its bytes ends."""
+    """The end of the bytes that were promised."""
 
     def broken_by(self, entry: Entry) -> str:
         """The size or some bytes are wrong, or cannot be read."""
@@ -221,13 +221,13 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An extended attribute has one of `values` (in hexadecimal; None: it is not there)."""
+    """An extended attribute has one of `values` (in hexadecimal). None stands for a missing attribute."""
 
     name: str
     values: frozenset[str | None]
 
     def broken_by(self, entry: Entry) -> str:
-        """The attribute is another, missing, or should be."""
+        """The attribute has another value, or is missing, or should be missing."""
         if entry.error:
             return ""
         found = dict(entry.xattrs).get(self.name)
@@ -239,7 +239,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """A symbolic link points where it did, and a device has its number."""
+    """A symbolic link points to its target, and a device has its number."""
 
     target: str
 
@@ -256,7 +256,7 @@ def _shown_value(value: str | None) -> str:
 
 
 def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
-    """What msync (stored through a mapping, in its range) or an O_(D)SYNC write (its own range) says something of."""
+    """The bytes that msync (stored through a mapping, in its range) or an O_(D)SYNC write (its own) made durable."""
     operation = barrier.operation
     assert operation is not None
     within = entry.segments
@@ -271,9 +271,9 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
 def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
     """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture.
 
-    A run that some later state changes may show any of its states. Where one of them is a hole or past the end, a block
-    may have been allocated and not been written, so zero and stale bytes are no broken obligation; nor are they in zero
-    bytes that share a block with a changed run. Where bytes are moved, extent by extent, a hole can be in between.
+    A run that some later state changes may show any of its states. If one of them is a hole or past the end, a block
+    may have been allocated but not written. So zero and stale bytes do not break an obligation there. The same holds
+    for zero bytes that share a block with a changed run. If bytes are moved extent by extent, a hole can be in between.
     """
     changed = _changed_blocks(entries)
     edges = {edge for run in changed for edge in run} | _edges(wanted).union(*(_edges(e.segments) for e in entries))
@@ -291,14 +291,14 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
 
 
 def _is_moved(entries: list[Entry], start: int, end: int) -> bool:
-    """Whether a later state has bytes there that the first one, which was made durable, has elsewhere or not at all."""
+    """Whether a later state has bytes there that the first state, which was made durable, has elsewhere or nowhere."""
     before = {write_of(source or "") for source in _sources_of(entries[:1], start, end)} - {None}
     later = {write_of(source or "") for source in _sources_of(entries[1:], start, end)} - {None} - before
     return any(write is not None and (write[1] or write[0] in {each[0] for each in before if each}) for write in later)
 
 
 def _changed_blocks(entries: list[Entry]) -> list[tuple[int, int]]:
-    """The ranges in which `entries` differ, grown to whole blocks."""
+    """The ranges in which `entries` differ, extended to whole blocks."""
     pieces = pairwise(sorted(frozenset[int]().union(*(_edges(entry.segments) for entry in entries))))
     changed = [(start, end) for start, end in pieces if len(_sources_of(entries, start, end)) > 1]
     return [(start - start % BLOCK_BYTES, end + -end % BLOCK_BYTES) for start, end in changed]
@@ -322,7 +322,7 @@ def _joined(runs: list[SourceRun]) -> tuple[SourceRun, ...]:
 
 
 def _attributes(states: list[Entry], former: set[str]) -> Iterator[Attribute]:
-    """Of each attribute that the inode has, may have or had: what it may be now."""
+    """For each attribute that the inode has, may have or had: the values that it may have now."""
     found = [dict(entry.xattrs) for entry in states]
     for name in sorted(former.union(*found)):
         yield Attribute(name, frozenset(state.get(name) for state in found))

@@ -1,13 +1,13 @@
 """After a rename a file is under its old name or under its new one, never under both.
 
 rename(2) says that there "will probably be a window in which both oldpath and newpath refer to the file being renamed".
-File systems with a journal or a log commit a rename as a whole, and fstests expects it of them.
-properties/practice.toml has the numbers of the tests, and the file systems that are held to it. That the file is under
-one of the two names is for `durability`, where the old name was durable.
+File systems with a journal or a log commit a rename as a whole, and fstests expects this of them.
+properties/practice.toml has the numbers of the tests, and the file systems of which this is expected. If the old name
+was durable, `durability` checks that the file is under one of the two names.
 
-Not checked: names whose last part is one that a file with several links ever had, for the link may have given it;
-names that are two renames apart; exchanges; names in a directory that a later operation renames; entries that cannot be
-read, which are for `mounts`.
+Not checked: names whose last part is one that a file with several links ever had, because the link may have made the
+name; names that are two renames apart; exchanges; names in a directory that a later operation renames; entries that
+cannot be read, which `mounts` checks.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ class OneName:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first rename of which both names stand for one inode."""
+        """The first rename whose two names stand for one inode."""
         for number, old, new in _renames(history):
             one, other = observation.tree.get(old), observation.tree.get(new)
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
@@ -40,12 +40,12 @@ class OneName:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Something was renamed, and it or what it replaced is there."""
+        """Whether something was renamed, and either it or what it replaced is there."""
         return any(old in observation.tree or new in observation.tree for _, old, new in _renames(history))
 
 
 def _renames(history: History) -> list[tuple[int, str, str]]:
-    """Renames that had started, each with its operation's number, its old and its new name, that no link gave."""
+    """Renames that had started and whose names no link made: the operation's number, the old and the new name."""
     shared = _shared_names(history.workload, history.started)
     found = []
     for number, operation in enumerate(history.workload.operations[: history.started]):
@@ -57,7 +57,7 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
 
 @lru_cache(maxsize=256)
 def _shared_names(workload: Workload, started: int) -> frozenset[str]:
-    """The last parts of all names that were ever those of an inode with several names at once."""
+    """The last parts of all names that an inode with several names at once ever had."""
     known = lives(workload)
     shared = set()
     for tree in known.trees[: started + 1]:

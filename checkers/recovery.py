@@ -1,7 +1,7 @@
 """A crash while the file system recovers changes nothing: the recovery that follows shows the same tree.
 
-Recovery is to be idempotent: power can fail again while a journal or a log is being replayed. What was recovered once
-must not be lost or changed by that.
+Recovery must be idempotent, because power can fail again while a journal or a log is being replayed. Whatever was
+recovered once must not be lost or changed by this.
 
 Not compared: the kernel's log, and what the fsck program says.
 """
@@ -13,7 +13,7 @@ STATEMENT = "After a crash within recovery, the next recovery shows the tree tha
 
 
 def difference(first: Observation, second: Observation) -> str:
-    """What the recovery after a crash within recovery shows otherwise than the `first` did; empty if nothing.
+    """How the recovery after a crash within recovery differs from the `first`. Empty if it does not differ.
 
     Contents that are not settled are settled by `postcrash.model.every_answer`, as in judges.
     """

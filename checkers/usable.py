@@ -1,9 +1,9 @@
-"""What a crash left can be used: changed, deleted and written anew.
+"""A file system can be used after a crash: its files can be changed, deleted and written anew.
 
 After recovery the agent appends to every file, makes and removes a name in every directory, deletes everything, makes a
-directory with a file, and reads that after mounting again (harness/guests/agent/src/usage.rs).
+directory with a file, and reads this file after mounting again (harness/guests/agent/src/usage.rs).
 
-Not checked: a full disk, before everything has been deleted; what fsck says of the result.
+Not checked: a full disk before everything has been deleted, and what fsck says of the result.
 """
 
 import errno
@@ -24,7 +24,7 @@ class Usable:
     in_shell = NotInShell("it changes and removes everything after recovery")
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first step that failed. Raises `CannotTellError` where the file system was not used."""
+        """The first step that failed. Raises `CannotTellError` if the file system was not used."""
         used = observation.used
         if used is None:
             raise CannotTellError("the file system was not used after recovery")
@@ -34,5 +34,5 @@ class Usable:
         return Objection(self.name, f"use after recovery: {used.failed} failed with {reason}")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """It was used: something new is always written, also where there is nothing to change or to delete."""
+        """Whether it was used. Something new is always written, even if there is nothing to change or delete."""
         return observation.used is not None

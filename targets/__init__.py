@@ -1,4 +1,4 @@
-"""What is under test: file systems with their mkfs, mount and fsck, and the base images made of them."""
+"""What is under test: file systems with their mkfs, mount and fsck, and the base images that are made of them."""
 
 from postcrash.targets.base_image import BaseImage, BaseImageError, base_image, image_id, keep_image, known_image
 from postcrash.targets.catalogue import (

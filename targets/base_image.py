@@ -1,7 +1,7 @@
 """Base images: a fresh file system whose free space is full of recognisable garbage.
 
-Garbage first, then mkfs without discard: a block that a file system hands out without writing it shows
-`stale…` words instead of honest-looking zeros.
+The disk is filled with garbage first. Then mkfs runs without discard. So a block that a file system hands out without
+writing it shows `stale…` words instead of zeros, which would look correct.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _ID_DIGITS = 16
 
 
 class BaseImageError(RuntimeError):
-    """A base image cannot be made; the message says what is missing or what mkfs said."""
+    """A base image cannot be made. The message says what is missing or what mkfs printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def image_id(digest: str) -> str:
 
 
 def known_image(folder: Path, stem: str) -> BaseImage | None:
-    """The image that `keep_image` put into `folder` under that name."""
+    """The image that `keep_image` put into `folder` under that name. None if there is none."""
     for known in folder.glob(f"{stem}-{'[0-9a-f]' * _ID_DIGITS}.img"):
         return BaseImage(known, image_id(known.stem.rsplit("-", 1)[1]))
     return None
@@ -54,9 +54,9 @@ def keep_image(made: Path, folder: Path, stem: str) -> BaseImage:
 
 
 def base_image(target: Target, folder: Path) -> BaseImage:
-    """The base image of `target` in `folder`, made if it is not there. Whole or absent: it is renamed into place.
+    """The base image of `target` in `folder`. It is made if it is missing, and then renamed, so it is whole or absent.
 
-    Targets that are made in the same way share it.
+    Targets that are made in the same way share an image.
     """
     program = _find_program(target)
     made_by = repr((target.mkfs, target.size_mib, target.garbage_mib, _version(program)))

@@ -1,10 +1,10 @@
-"""Targets as data: each a TOML file, those that come with postcrash in the folder `catalogue`, a user's anywhere.
+"""Targets are data: TOML files. Those of postcrash are in the folder `catalogue`; a user's file may be anywhere.
 
-A file names the fields of `Target`. With `like = "NAME"` it takes what it does not name from a target of the catalogue.
+A file sets fields of `Target`. With `like = "NAME"` it takes the other fields from a target of the catalogue.
 
-Images are small, so that a recovery has little to read, and made without discard, so that free space keeps its garbage.
-UUIDs and hash seeds are fixed: the same mkfs makes the same image. Inode tables that ext4 reads ahead are read before
-the journal is replayed over them: hence `recover_options` there.
+Images are small, so that a recovery has little to read. They are made without discard, so that free space keeps its
+garbage. UUIDs and hash seeds are fixed, so that the same mkfs makes the same image. ext4 would read inode tables ahead
+before the journal is replayed over them, which is why it has `recover_options`.
 """
 
 import difflib
@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).resolve().parent / "catalogue"
 _TABLE = ("ext3-ordered", "ext3-writeback", "ext4-original", "ext4-current", "btrfs")
 _BYTES_MAX = 64 * 1024
 SIZE_MIB_MAX = 1024
-"""The test disk that guests see (`MachineSettings.disk_mib`)."""
+"""The size of the test disk that guests see (`MachineSettings.disk_mib`)."""
 
 _schema = pydantic.TypeAdapter(Target)
 
@@ -31,7 +31,7 @@ class UnknownTargetError(LookupError):
 
 
 class TargetFileError(ValueError):
-    """A target's file cannot be read; the message shows the file, the field and the value."""
+    """A target's file cannot be read. The message shows the file, the field and the value."""
 
 
 def load_target(path: Path) -> Target:
@@ -74,12 +74,12 @@ def _catalogue() -> tuple[Target, ...]:
 
 
 TARGETS = _catalogue()
-"""The rows of HotDep'13's table in its order, then the others by name."""
+"""The rows of HotDep'13's table in its order, then the other targets by name."""
 TABLE_TARGETS = TARGETS[: len(_TABLE)]
 
 
 def target_named(name: str) -> Target:
-    """The target called `name`; UnknownTargetError names the nearest ones."""
+    """The target called `name`. UnknownTargetError names the nearest ones."""
     for target in TARGETS:
         if target.name == name:
             return target

@@ -24,11 +24,11 @@ class RecoveryKind:
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> Self:
-        """What `to_wire` gave. Raises ValueError if it is none."""
+        """The kind of recovery from which `to_wire` made `wire`. Raises ValueError if there is none."""
         return cls(**wire)
 
     def to_wire(self) -> dict[str, Any]:
-        """As the crash disk takes it, and as it is stored."""
+        """The kind as the crash disk takes it and as it is stored."""
         repair = {"repair": list(self.repair)} if self.repair else {}
         told = {"mount": self.mount, "walk": self.walk, "map": self.map, "use_after": self.use_after}
         as_bytes = {"bytes": True} if self.bytes else {}
@@ -40,5 +40,5 @@ class RecoveryKind:
         return bool(self.repair)
 
     def by_kernel(self) -> Self:
-        """The same with every file read through the guest's kernel."""
+        """The same kind, but every file is read through the guest's kernel."""
         return replace(self, map=False)

@@ -1,4 +1,4 @@
-"""What a document promises of crashes, or gives up, as data."""
+"""A document's promise about crashes, or what it gives up, as data."""
 
 from fnmatch import fnmatchcase
 from typing import Annotated, Self
@@ -15,10 +15,10 @@ Sentence = Annotated[Text, Field(min_length=1)]
 class Rule:
     """Something that a manual page, the kernel's documentation or a standard says of crashes.
 
-    `statement` is what it says, in a sentence; `source` where. It either `promises` properties and checkers or
-    `denies` them: names, or patterns of names as of fnmatch. The other fields say of what it speaks: of file systems of
-    one of `types`, that have one of `options` and none of `unless` (words of mount's and mkfs's options), on drives of
-    one of the device `models`. An empty field excludes nothing.
+    `statement` is what the document says, in a sentence, and `source` is where. The rule either `promises` properties
+    and checkers or `denies` them: names, or patterns of names as of fnmatch. The other fields limit the rule to file
+    systems of one of `types` that have one of `options` and none of `unless` (words of mount's and mkfs's options), on
+    drives of one of the device `models`. An empty field excludes nothing.
     """
 
     statement: Sentence
@@ -37,12 +37,12 @@ class Rule:
         return self
 
     def speaks_of(self, fstype: str, words: frozenset[str], model: str) -> bool:
-        """Whether it is about a file system of this type with these `words` on a drive of this device model."""
+        """Whether the rule applies to a file system of this type with these `words` on a drive of this device model."""
         is_type = not self.types or fstype in self.types
         is_model = not self.models or model.partition(":")[0] in self.models
         has_option = not self.options or not words.isdisjoint(self.options)
         return is_type and is_model and has_option and words.isdisjoint(self.unless)
 
     def names(self, judge: str) -> bool:
-        """Whether it is about the property or checker called `judge`."""
+        """Whether the rule names the property or checker called `judge`."""
         return any(fnmatchcase(judge, pattern) for pattern in (*self.promises, *self.denies))

@@ -18,17 +18,17 @@ Command = Annotated[Words, Field(min_length=1)]
 class Target:
     """How one file system is made, mounted and checked.
 
-    `mkfs` and `fsck` are a program and its arguments; the image's path or the device follows. Some file systems have no
-    fsck. `repair` is what distributions run before they mount (systemd-fsck(8): `fsck -a`), empty where that does
-    nothing. `needs_repair`: the kernel mounts nothing that was not repaired, so that there is no recovery without it.
-    `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2). `size_mib` is the size of
-    the image, of which the first `garbage_mib`, by default all, hold garbage and the rest zeros. `aged_mib`: files of
-    that size in all age it, once a guest can (harness/guests/aged.py). `source` says where the choice comes from.
-    `checks_data`: the file system verifies file data when it is read, so that contents cannot be looked up behind its
-    back. `recover_options` are added when a crash state is mounted; they may change how much is read ahead, never what
-    recovery does. `modules` are kernel modules that a mount asks for by name, besides the file system's own.
-    `rules` are what its own documentation promises or gives up, by the names of the rules, beside those that
-    `postcrash.properties.promises` has for all.
+    `mkfs` and `fsck` are a program and its arguments; the image's path or the device is appended. Some file systems
+    have no fsck. `repair` is what distributions run before they mount (systemd-fsck(8): `fsck -a`). It is empty if this
+    does nothing. `needs_repair` means that the kernel mounts nothing that was not repaired, so there is no recovery
+    without a repair. `options` are those of mount(8). `helper` mounts a FUSE file system, in place of mount(2).
+    `size_mib` is the size of the image. Its first `garbage_mib` (by default all of it) hold garbage, and the rest holds
+    zeros. `aged_mib` is the total size of the files that age it, once a guest can (harness/guests/aged.py). `source`
+    says where the choice comes from. `checks_data` means that the file system verifies file data when it is read, so
+    that contents cannot be looked up without it. `recover_options` are added when a crash state is mounted. They may
+    change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount asks for by name,
+    besides the file system's own. `rules` are what the file system's own documentation promises or gives up, by the
+    names of the rules. `postcrash.properties.promises` has further rules for all targets.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -52,22 +52,22 @@ class Target:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Absolute paths of those that guests need."""
+        """Absolute paths of the programs that guests need."""
         return tuple(command[0] for command in (self.fsck, self.repair, self.helper) if command)
 
     @property
     def words(self) -> frozenset[str]:
-        """Those of the mount's options and of mkfs's, as between commas, for rules to speak of."""
+        """The words of the mount's and mkfs's options, split at commas. Rules apply to these words."""
         return frozenset(word for text in (self.options, *self.mkfs[1:]) for word in text.split(",") if word)
 
     def mount_wire(self) -> dict[str, Any]:
-        """The mount as the crash disk process takes it."""
+        """The mount in the form that the crash disk takes."""
         return self._mount(self.options)
 
     def recovery(
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"
     ) -> RecoveryKind:
-        """A kind of recovery. Without `repair` it is mounted alone, unless nothing mounts without one."""
+        """A kind of recovery. Without `repair` the state is only mounted, unless nothing mounts without a repair."""
         options = ",".join(filter(None, (self.options, self.recover_options)))
         return RecoveryKind(
             mount=self._mount(options),
@@ -83,9 +83,9 @@ class Target:
         return {"fstype": self.fstype, "options": options, **helper}
 
     def reading(self) -> RecoveryKind:
-        """A recovery that reports the tree with every file read through the guest's kernel."""
+        """A recovery that reports the tree and reads every file through the guest's kernel."""
         return self.recovery(walk=True, fsck=False).by_kernel()
 
     def digest(self) -> str:
-        """SHA-256 of everything that shapes a run on this target."""
+        """SHA-256 of everything that affects a run on this target."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
