@@ -1,7 +1,7 @@
-"""Properties of crash behaviour; docs/properties.md says how each is read.
+"""Properties of crash behaviour. docs/properties.md says how each is read.
 
-A new property is one file with a class that follows `Property`, or a row in a file of rows (`kinds.py` has the three
-classes that most rows are of); one place in `GROUPS`; and one call of `conformance.check_property` in its tests.
+A new property is one file with a class that follows `Property`, or a row in a file of rows; `kinds.py` has the three
+classes of most rows. It also needs one place in `GROUPS`, and one call of `conformance.check_property` in its tests.
 """
 
 from postcrash.properties.atomicity import ATOMICITY
@@ -24,7 +24,7 @@ HOTDEP13: tuple[Property, ...] = (
     SafeNewFileFlush(),
     SafeRename(),
 )
-"""What tables and checks are about unless other properties are named."""
+"""The properties of tables and checks unless others are named."""
 
 GROUPS: dict[str, tuple[Property, ...]] = {
     "hotdep13": HOTDEP13,
@@ -40,15 +40,15 @@ PROPERTIES = tuple(known for group in GROUPS.values() for known in group)
 
 
 TORN_BLOCKS = frozenset({"O-block-overwrite", "O-block-append", "S-atomic-4k", "A-mmap", "A-direct"})
-"""Atomicity of one block, which a device that never tears a block cannot put to the test."""
+"""Properties about the atomicity of one block. A device that never tears a block cannot put them to the test."""
 
 
 class UnknownPropertyError(ValueError):
-    """There is no property or group of that name; the text lists those that there are."""
+    """There is no property or group of that name. The text lists the properties and groups that there are."""
 
 
 def property_named(name: str) -> Property:
-    """The property called `name`; upper and lower case are the same. Raises `UnknownPropertyError`."""
+    """The property called `name`. Upper and lower case are the same. Raises `UnknownPropertyError`."""
     for known in PROPERTIES:
         if known.name.casefold() == name.casefold():
             return known
@@ -57,7 +57,7 @@ def property_named(name: str) -> Property:
 
 
 def properties_named(names: str) -> tuple[Property, ...]:
-    """Those of `names`, separated by commas: properties, groups, or `all`. Raises `UnknownPropertyError`."""
+    """The properties in `names`, a list with commas: properties, groups, or `all`. Raises `UnknownPropertyError`."""
     chosen: dict[Property, None] = {}
     for name in names.split(","):
         group = PROPERTIES if name.strip().casefold() == "all" else GROUPS.get(name.strip().casefold())

@@ -1,4 +1,4 @@
-"""Which writes of a workload are appends that P2 and P3 speak about."""
+"""Finds the appends of a workload to which P2 and P3 apply."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from postcrash.model.segments import written
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One append: `index` in the workload's operations; its bytes go from `start` up to `end` of the file `path`.
+    """One append: `index` in the workload's operations. Its bytes go from `start` up to `end` of the file `path`.
 
-    `names` can only be the file's, `path` among them, whatever of the operations a crash keeps. `is_kept` says whether
-    no operation takes `path` away.
+    `names`, `path` among them, can only be names of this file, whatever operations a crash keeps. `is_kept` says
+    whether no operation takes `path` away.
     """
 
     index: int
@@ -28,8 +28,8 @@ class Append:
 def sole_appends(history: History, words: Collection[str]) -> tuple[Append, ...]:
     """The recorded operations, among those called `words`, that append to a file which nothing else changes.
 
-    Nothing else: no recorded operation writes to the file or sets its size, before or after, and its name was never
-    another file's. What the set-up did to it is only its past.
+    This means that no other recorded operation writes to the file or sets its size, before or after, and that its name
+    was never another file's. What the set-up did to the file does not matter.
     """
     return _sole_appends(history.workload, frozenset(words))
 
@@ -58,7 +58,7 @@ def _append_at(history: History, index: int) -> Iterator[Append]:
 
 
 def _own_names(history: History, inode: int) -> Iterator[str]:
-    """The names of the inode that are never another one's, nor in a directory that ever has another path."""
+    """The names of the inode that are never another inode's, and whose directories keep their paths."""
     trees = history.trees[len(history.workload.setup) :]
     for name in sorted({name for tree in trees for name in tree.names(inode)}):
         parts = name.split("/")

@@ -1,4 +1,4 @@
-"""Atomicity beyond the tables of the papers: what each operation leaves behind is its old state or its new one."""
+"""Atomicity beyond the tables of the papers: each operation leaves its old state or its new one behind."""
 
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.family import Row, endings, family
@@ -142,4 +142,4 @@ ATOMICITY = (
         *endings("a-removexattr", "creat a; setxattr a user.a one", "removexattr a user.a", "fsync a"),
     ),
 )
-"""One property an operation."""
+"""There is one property for each operation."""

@@ -1,9 +1,9 @@
-"""What an operation changes, and whether a tree shows it.
+"""Finds what an operation changes, and whether a tree shows the change.
 
-A change is one thing (a name, which file a name means, a stretch of a file, its size, its links, an attribute) that is
-otherwise after an operation than before it, and that no other recorded operation changes. So it is never mistaken for
-the work of another operation, and what a later operation changes again is never missed. Several operations can be
-taken as one, such as a truncation and the append that follows it.
+A change concerns one thing: a name, which file a name stands for, a stretch of a file, its size, its links, or an
+attribute. The thing is different after an operation than before it, and no other recorded operation changes it. So a
+change is never mistaken for the work of another operation, and no later operation can undo it. Several operations can
+be taken as one, such as a truncation and the append that follows it.
 """
 
 from collections.abc import Iterator
@@ -28,20 +28,20 @@ class ChangeState(Enum):
 
 
 class Change(Protocol):
-    """One thing that is otherwise after an operation than before it. `inode` is the simulated file's."""
+    """One thing that differs before and after an operation. `inode` is the simulated file's."""
 
     @property
     def path(self) -> str:
-        """The name that it is about."""
+        """The name that the change concerns."""
         ...
 
     @property
     def inode(self) -> int:
-        """The file that it is about, as numbered in the history's trees."""
+        """The file that the change concerns, as numbered in the history's trees."""
         ...
 
     def shown(self, tree: Tree) -> ChangeState:
-        """Where the file is missing, nothing of its change shows: OLD."""
+        """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD."""
         ...
 
     def found(self, workload: Workload, tree: Tree) -> str:
@@ -87,7 +87,7 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The name means the file `new` in place of the file `old`. `is_settled`: nothing else changes what they hold."""
+    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents."""
 
     old: Entry
     new: Entry
@@ -104,7 +104,7 @@ class FileChange:
         return self.new.inode
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A missing name is neither. Of files that are still being written, old is what has a byte of the old one."""
+        """A missing name is neither. If the files are still being written, a file with a byte of the old one is old."""
         found = tree.get(self.path)
         if found is None or found.error:
             return ChangeState.OTHER
@@ -121,7 +121,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class OfFile:
-    """A change of what is behind a name. The file's `names` may be another's at another time; `own` never are."""
+    """A change of what is behind a name. The file's `names` may be another file's at another time; `own` never are."""
 
     path: str
     inode: int
@@ -133,13 +133,13 @@ class OfFile:
         return any(name in tree for name in self.names)
 
     def own_entries(self, tree: Tree) -> list[Entry]:
-        """The file, under each name that can only be its."""
+        """The file, under each name that can only be this file's."""
         return [tree[name] for name in self.own if name in tree]
 
 
 @dataclass(frozen=True, slots=True)
 class BytesChange(OfFile):
-    """The bytes from `start` up to `end` come from `new` in place of `old`; None is past the end."""
+    """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end."""
 
     start: int
     end: int
@@ -147,7 +147,7 @@ class BytesChange(OfFile):
     new: str | None
 
     def shown(self, tree: Tree) -> ChangeState:
-        """Bytes of a write are known wherever they are; others only under a name that can be no other file's."""
+        """A write's bytes are recognised anywhere, other bytes only under a name that can be no other file's."""
         if self.new is not None and self.new.startswith("write:"):
             holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
             if holders:
@@ -190,7 +190,7 @@ class FieldChange(OfFile):
 
 @dataclass(frozen=True, slots=True)
 class AttributeChange(OfFile):
-    """The attribute `name` is `new` in place of `old`, in hexadecimal; None is no attribute."""
+    """The attribute `name` is `new` in place of `old`, in hexadecimal. None means that there is no attribute."""
 
     name: str
     old: str | None
@@ -227,7 +227,7 @@ def written(entry: Entry) -> frozenset[str]:
 
 
 def changes(history: History, *operations: int) -> tuple[Change, ...]:
-    """What the recorded `operations` (all of them started), taken as one, change and no other started one does."""
+    """The changes that the recorded `operations`, taken as one, make and no other operation makes. All have started."""
     return _changes(history.workload, history.started, frozenset(operations))
 
 
@@ -238,7 +238,7 @@ def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[C
 
 
 class _Finder:
-    """`trees` are those before the first recorded operation and after each; `group` counts them from 0."""
+    """`trees` are the one before the first recorded operation and the one after each. `group` counts them from 0."""
 
     def __init__(self, trees: tuple[Tree, ...], group: frozenset[int]) -> None:
         self._trees = trees
@@ -253,7 +253,7 @@ class _Finder:
             yield from self._of_file(inode)
 
     def _is_changed(self, values: list[object]) -> bool:
-        """Whether a thing that has these values in the trees is changed by the group, and by it alone."""
+        """Whether a thing that has these values in the trees is changed by the group, and by no other operation."""
         places = {place for place, (before, after) in enumerate(pairwise(values)) if before != after}
         return bool(places) and places <= self._group and values[0] != values[-1]
 
@@ -301,7 +301,7 @@ class _Finder:
                 yield AttributeChange(last.path, inode, names, own, name, found[0], found[-1])
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
-        """The longest runs of bytes that the group changes alike: start, end, where they came from and come from."""
+        """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""
         edges = sorted({edge for entry in states if entry for run in entry.segments for edge in run[:2]})
         runs: list[tuple[int, int, str | None, str | None]] = []
         for start, end in pairwise(edges):

@@ -1,8 +1,8 @@
-"""What every property must do, as one check for its tests.
+"""Checks what every property must do, in one function for the properties' tests.
 
-A property that always holds and one that never does are both useless; either is caught here, without any knowledge of
-what the property says. Trees without a crash must be accepted, and of those trees with one thing spoilt, some must be
-refused.
+A property that always holds is useless, and so is one that never holds. The check finds both without any knowledge of
+what the property says: it must accept the trees without a crash, and it must refuse some of these trees with one thing
+spoilt.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.property import Judgement, Property
 
 OPERATIONS_MAX = 8
-"""Recorded operations of one workload: each more costs crash states."""
+"""Recorded operations of one workload. Each further one adds crash states."""
 BLOCKS_MAX = 3
-"""Data blocks of one file that a recorded operation writes: each doubles the crash states."""
+"""Data blocks of one file that a recorded operation writes. Each further one doubles the crash states."""
 
 
 def check_property(checked: Property) -> None:
     """Raise `AssertionError` unless `checked` is a sound `Property`.
 
-    - Its texts are there, and its family consists of small workloads with different names that run.
-    - It holds for every tree that there is without a crash, whether the last operation had returned or not.
-    - In each workload its premise is true at least once, so that no workload is run for nothing.
+    - It has its texts, and its family consists of small workloads with different names that run.
+    - It holds for every tree of a run without a crash, whether the last operation had returned or not.
+    - Its premise is true at least once in each workload, so that no workload is run for nothing.
     - It is broken for some tree in which one name is missing or one file has lost content.
     """
     texts = (checked.name, checked.title, checked.statement, checked.source)
@@ -41,7 +41,7 @@ def check_property(checked: Property) -> None:
 
 
 def crash_free(workload: Workload) -> Iterator[tuple[History, Tree]]:
-    """Each instant of `workload` once recording has begun, with the tree that is right there."""
+    """Each instant of `workload` once recording has begun, with the correct tree of this instant."""
     trees = History(workload, 0, 0).trees
     for count in range(len(workload.setup), len(trees)):
         yield History(workload, count, count), trees[count]

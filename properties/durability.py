@@ -1,8 +1,8 @@
-"""What is there once an operation has returned: every way to persist, and every thing that can be persisted.
+"""Durability: every thing that can be persisted, with every way to persist it.
 
-The durability checker (checkers/durability.py) holds a file system to what the manual pages promise. These rows ask
-what it gives, promised or not: a row that holds on one file system and not on another is what programs come to rely on
-unawares.
+The durability checker (checkers/durability.py) asks whether a file system keeps the promises of the manual pages. These
+rows ask what it provides, promised or not. If a row holds on one file system and not on another, programs may come to
+rely on it without knowing.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _HOLE = operations("fallocate", where=lambda operation, tree: operation.mode == 
 
 
 class _Thing(NamedTuple):
-    """Something to be made durable, the operations that change it, and how: name, set-up, operations, the file."""
+    """Something to make durable, and the operations that change it: name, set-up, operations, the file."""
 
     name: str
     what: str
@@ -164,4 +164,4 @@ _WRITES = (
 )
 
 DURABILITY = (*(_row(way, thing) for way in _WAYS for thing in way.things), *_WRITES)
-"""Way by way, thing by thing."""
+"""The rows, way by way and thing by thing."""

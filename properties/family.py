@@ -1,4 +1,4 @@
-"""How workload families are written down: one workload a row, in the `.ops` language with `; ` for line ends."""
+"""Notation of workload families: one workload in a row, in the `.ops` language with `; ` for line ends."""
 
 from postcrash.model import Workload, parse_workload
 from postcrash.model.workload import SEPARATOR
@@ -8,12 +8,12 @@ Row = tuple[str, str, str]
 
 
 def family(*rows: Row) -> tuple[Workload, ...]:
-    """The workloads of `rows`. Raises `WorkloadError` where a row does not parse."""
+    """The workloads of `rows`. Raises `WorkloadError` if a row cannot be parsed."""
     return tuple(_workload(*row) for row in rows)
 
 
 def endings(name: str, setup: str, operations: str, *ends: str) -> tuple[Row, ...]:
-    """A row for the operations alone and one for each of `ends` after them, named after it: `NAME-fsync-b`."""
+    """A row for the operations alone, and a row for the operations with each of `ends`: `NAME-fsync-b`."""
     longer = ((f"{name}-{_slug(end)}", setup, f"{operations}; {end}") for end in ends)
     return ((name, setup, operations), *longer)
 

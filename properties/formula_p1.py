@@ -1,6 +1,6 @@
-"""What P1 says, as a formula: the courses that the directory operations can have taken, and which of them fit the tree.
+"""P1 as a formula: the courses that the directory operations can have taken, and which of them fit the tree.
 
-Stated independently of the predicate in p1_ordered_directory_operations.py, as all formulas are (formulas.py).
+It is independent of the predicate in p1_ordered_directory_operations.py, as all formulas are (formulas.py).
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Named = frozenset[tuple[str, int]]
 
 
 class Course(NamedTuple):
-    """What could have become of the directory operations: how many are half done, whether in order, which names."""
+    """A possible outcome of the directory operations: how many are half done, whether they are in order, the names."""
 
     halves: int
     in_order: bool
@@ -25,9 +25,10 @@ class Course(NamedTuple):
 
 
 def p1(w: World) -> Formula:
-    """The names are those of a course in order, and no course with fewer halves has them.
+    """The names are those of a course in order, and no course with fewer halves has these names.
 
-    Courses count that can have the very files that are there; if there is none, those that have the names.
+    A course counts if its files can be those that are there. If there is no such course, those with the same names
+    count.
     """
     acting = [i for i in w.operations if w.operation(i).form.naming]
     if not acting:
@@ -54,7 +55,7 @@ def p1(w: World) -> Formula:
 
 
 def can_be(w: World, path: str, inode: int) -> Formula:
-    """What is there is of the inode's type and target, and has no byte that was written to other files only."""
+    """What is found has the inode's type and target, and no byte that was written only to other files."""
     trees = w.history.trees
     states = [e for tree in trees for e in (*tree.values(), *tree.held.values()) if e.inode == inode]
     every = {run.source for tree in trees for e in (*tree.values(), *tree.held.values()) for run in e.segments}
@@ -78,7 +79,7 @@ def names_of(w: World, i: int) -> set[str]:
 
 
 def _courses(w: World, acting: list[int], names: Named) -> Iterator[Course]:
-    """Each operation is not there, is wholly there, or (a rename, an exchange) is there by half."""
+    """Each operation is not there, is wholly there, or (a rename, an exchange) is half there."""
 
     def go(rest: list[int], course: Course, is_all_there: bool) -> Iterator[Course]:
         if not rest:

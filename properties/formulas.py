@@ -1,7 +1,7 @@
-"""What each property says, as a formula over a history and the tree after a crash (logic.py).
+"""Each property as a formula over a history and the tree after a crash (logic.py).
 
-Each is an independent statement of the property's prose, and no predicate is made from it. Operations are meant by
-their numbers: i is before j if i < j.
+Each formula states the property's prose independently, and no predicate is made from it. i and j are numbers of
+operations: i is before j if i < j.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Groups = Callable[[World], list[tuple[int, ...]]]
 
 SECTOR, BLOCK = 512, 4096
 UNNAMED = {"dwrite-osync"}
-"""What no formula speaks about, though it writes (selection.py)."""
+"""Words to which no formula applies, although they write (selection.py)."""
 NAMING = {*words_where(lambda form: form.naming and form.naming is not Naming.SWAP)}
 WRITE_CALLS = {*words_where(lambda form: form.data is Route.CACHE)}
 WRITING = {*words_where(lambda form: form.data)} - UNNAMED
@@ -29,7 +29,7 @@ CHANGING = {*words_where(lambda form: form.changes_tree)} - UNNAMED
 
 
 def words(*wanted: str) -> Groups:
-    """Operations called so, each by itself; none on a handle."""
+    """Operations with one of these words, each as a group of its own. Operations on a handle are left out."""
     return lambda w: [(i,) for i in w.operations if w.operation(i).word in wanted and not w.operation(i).is_held]
 
 
@@ -45,7 +45,7 @@ def end(w: World, i: int) -> int:
 
 
 def size(w: World, i: int) -> int:
-    """The size of its file before a write."""
+    """The size of the file before a write to it."""
     return w.before(i)[w.operation(i).path].size
 
 
@@ -55,27 +55,27 @@ def those(groups: Groups, *conditions: Callable[[World, int], bool]) -> Groups:
 
 
 def overwrites(w: World, i: int) -> bool:
-    """All bytes replace others."""
+    """All its bytes replace other bytes."""
     return end(w, i) <= size(w, i)
 
 
 def appends(w: World, i: int) -> bool:
-    """The bytes begin at the end of the file."""
+    """Its bytes begin at the end of the file."""
     return start(w, i) == size(w, i)
 
 
 def in_one(unit: int) -> Callable[[World, int], bool]:
-    """All bytes are of one unit."""
+    """All its bytes are in one unit."""
     return lambda w, i: start(w, i) // unit == (end(w, i) - 1) // unit
 
 
 def in_several(unit: int) -> Callable[[World, int], bool]:
-    """The bytes are of several units."""
+    """Its bytes are in several units."""
     return lambda w, i: not in_one(unit)(w, i)
 
 
 def is_unit(unit: int) -> Callable[[World, int], bool]:
-    """The bytes are one unit, and all of it."""
+    """Its bytes are exactly one unit."""
     return lambda w, i: w.operation(i).length == unit and start(w, i) % unit == 0
 
 
@@ -85,7 +85,7 @@ def mode(*modes: str) -> Callable[[World, int], bool]:
 
 
 def followed(first: Groups, second: Groups) -> Groups:
-    """Each of `first` and the next of `second` that names the same path, together."""
+    """Each of `first`, together with the next of `second` that names the same path."""
 
     def both(w: World) -> Iterator[tuple[int, ...]]:
         for (i,) in first(w):
@@ -99,7 +99,7 @@ def followed(first: Groups, second: Groups) -> Groups:
 
 
 def atomic(groups: Groups) -> Callable[[World], Formula]:
-    """Each is there as a whole, or not at all."""
+    """Each group is there as a whole, or not at all."""
     return lambda w: forall(groups(w), lambda g: z3.Or(w.whole(*g), w.untouched(*g)))
 
 
@@ -109,7 +109,7 @@ ANY = words(*CHANGING)
 def ordered(
     groups: Groups, later: Groups = ANY, related: Callable[[World, int, int], bool] = lambda w, i, j: True
 ) -> Callable[[World], Formula]:
-    """For i before j, if j is visible, i is whole."""
+    """If i is before j and j is visible, i is whole."""
     return lambda w: forall(
         [(g, j) for g in groups(w) for (j,) in later(w) if g[-1] < j and related(w, g[-1], j)],
         lambda pair: z3.Implies(w.visible(pair[1]), w.whole(*pair[0])),
@@ -117,7 +117,7 @@ def ordered(
 
 
 def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
-    """For i before a barrier j that has returned, all that i changes and j covers is as after i, if it can be found."""
+    """If i is before a returned barrier j, all that i changes and j covers is as after i, if it can be found."""
 
     def says(w: World) -> Formula:
         promised = [
@@ -134,12 +134,12 @@ def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
 
 
 def is_nameless(w: World, thing: Thing) -> Formula:
-    """It is about what a file holds, and the file cannot be found."""
+    """The thing is part of what a file holds, and the file cannot be found."""
     return forall(thing.names, lambda name: z3.Not(w.there(name))) if thing.names else z3.BoolVal(False)
 
 
 def covers(w: World, j: int, path: str, inode: int) -> bool:
-    """sync and syncfs cover everything, fsync of a directory the names in it, other barriers their file."""
+    """sync and syncfs cover everything, fsync of a directory the names in it, and other barriers their file."""
     if w.operation(j).form.persistence is Persistence.EVERYTHING:
         return True
     meant = w.before(j)[w.operation(j).path]
@@ -147,17 +147,17 @@ def covers(w: World, j: int, path: str, inode: int) -> bool:
 
 
 def same_path(w: World, i: int, j: int) -> bool:
-    """Both name the same path."""
+    """Both operations name the same path."""
     return w.operation(i).path == w.operation(j).path
 
 
 def other_path(w: World, i: int, j: int) -> bool:
-    """They name different paths."""
+    """The operations name different paths."""
     return not same_path(w, i, j)
 
 
 def other_directory(w: World, i: int, j: int) -> bool:
-    """They name paths in different directories."""
+    """The operations name paths in different directories."""
     return dirname(w.operation(i).path) != dirname(w.operation(j).path)
 
 
@@ -183,7 +183,7 @@ def bystanders(w: World) -> Formula:
 
 
 def own_names(w: World, inode: int) -> list[str]:
-    """The names that can only be the inode's: no other one has them, and no directory above them is ever moved."""
+    """The names that can only be the inode's. No other inode has them, and no directory above them is ever moved."""
     trees = w.history.trees[w.first :]
 
     def is_own(name: str, meant: int) -> bool:
@@ -201,7 +201,7 @@ def own_names(w: World, inode: int) -> list[str]:
 
 
 def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
-    """Appends to files that nothing else changes, those that have not begun included, and the names of each file."""
+    """Appends to files that nothing else changes, even those that have not begun, with the names of each file."""
     workload, trees = w.history.workload, w.history.trees
     recorded = range(w.first, len(workload.operations))
     writers = [k for k in recorded if workload.operations[k].word in RESHAPING]
@@ -212,13 +212,13 @@ def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
 
 
 def shows(w: World, i: int, until: int) -> Formula:
-    """The bytes of a write are there, as far as `until`."""
+    """The bytes of a write are there, up to `until`."""
     source = w.code(w.source(i))
     return forall(w.places(start(w, i), until), lambda x: w.byte(w.operation(i).path, x) == source)
 
 
 def p2(w: World) -> Formula:
-    """If the file has grown, it has grown by no more than was appended, and all of that is what was appended."""
+    """If the file has grown, it has grown by no more than was appended, and the new bytes are those appended."""
 
     def says(pair: tuple[int, str]) -> Formula:
         i, path = pair
@@ -235,7 +235,7 @@ def p2(w: World) -> Formula:
 
 
 def p2_null(w: World) -> Formula:
-    """The same, where from some place on there may be zeros."""
+    """The same as `p2`, but from some place on there may be zeros."""
 
     def says(pair: tuple[int, str]) -> Formula:
         i, path = pair
@@ -256,7 +256,7 @@ def p2_null(w: World) -> Formula:
 
 
 def p3(w: World) -> Formula:
-    """For appends i before j to two files, if the first byte of j is there, all of i is."""
+    """For appends i before j to two files: if the first byte of j is there, all of i is there."""
     trees = w.history.trees
     appending = [i for i in lone_appends(w, WRITING) if all(w.operation(i).path in tree for tree in trees[i:])]
     pairs = [(i, j) for i in appending for j in appending if i < j and other_path(w, i, j)]
@@ -267,7 +267,7 @@ def p3(w: World) -> Formula:
 
 
 def p4(w: World) -> Formula:
-    """For a creation i before a flush j of the file, both returned, the name is there as long as nothing takes it."""
+    """If creation i and a later flush j of the file have returned, the name is there unless something takes it."""
     flushes = [j for (j,) in words("fsync", "fdatasync", "msync")(w) if w.returned(j)]
     promised = []
     for (i,) in words("creat")(w):
@@ -290,7 +290,7 @@ def p4(w: World) -> Formula:
 
 
 def p5(w: World) -> Formula:
-    """If the new name of rename i has no byte of the old file any more, it has all that was written to the new one."""
+    """If no byte of the old file is under the new name of rename i, all that was written to the new file is there."""
 
     def says(i: int) -> Formula:
         name = w.operation(i).to
@@ -308,7 +308,7 @@ def p5(w: World) -> Formula:
 
 
 def _replaces_data(w: World, i: int) -> bool:
-    """A new file with data gets the name of an old one with data, and neither is changed under that name."""
+    """A new file with data gets the name of an old file with data, and neither is changed under that name."""
     name = w.operation(i).to
     if name not in w.before(i):
         return False

@@ -1,7 +1,7 @@
-"""Three kinds of promises that many properties share: atomicity, order and durability of selected operations.
+"""Three kinds of properties: atomicity, order and durability of selected operations.
 
-All three go by what operations change (`changes.py`): an operation is *visible* if something that it changes does not
-show as before, and *whole* if everything that it changes shows as done.
+All three depend on what operations change (`changes.py`). An operation is *visible* if something that it changes does
+not show its old state. It is *whole* if everything that it changes shows its new state.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,12 +35,12 @@ class PropertyBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Atomic(PropertyBase):
-    """After a crash, `selected` operations have either changed nothing or all that they change."""
+    """After a crash, `selected` operations have changed either nothing or everything that they change."""
 
     selected: Selection
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where an operation is visible."""
+        """Relevant if an operation is visible."""
         relevant = False
         for group in _started(self.selected, history):
             seen = {change: change.shown(tree) for change in changes(history, *group)}
@@ -53,13 +53,13 @@ class Atomic(PropertyBase):
 
 
 EVERY_OPERATION = operations(*ALL)
-"""Whatever changes the tree."""
+"""All words that change the tree."""
 Relation = Callable[[Workload, Group, int], bool]
-"""Asked of an earlier group and a later operation."""
+"""A relation between an earlier group and a later operation."""
 
 
 def any_later(workload: Workload, first: Group, later: int) -> bool:
-    """No matter what the later operation is about."""
+    """Holds whatever the later operation concerns."""
     return True
 
 
@@ -74,7 +74,7 @@ def other_file(workload: Workload, first: Group, later: int) -> bool:
 
 
 def other_directory(workload: Workload, first: Group, later: int) -> bool:
-    """The later operation is about a name in another directory."""
+    """The later operation concerns a name in another directory."""
     parents = [workload.operations[index].path.rpartition("/")[0] for index in (first[-1], later)]
     return parents[0] != parents[1]
 
@@ -88,7 +88,7 @@ class Ordered(PropertyBase):
     relation: Relation = any_later
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where an operation is visible that others come before."""
+        """Relevant if an operation is visible and there are others before it."""
         relevant = False
         for group, index in self._pairs(history):
             promised = changes(history, *group)
@@ -114,15 +114,15 @@ class Ordered(PropertyBase):
 class Durable(PropertyBase):
     """Once an operation called one of `barriers` has returned, what it `covers` of `selected` operations is there.
 
-    Without barriers, operations are their own. What a file holds is not asked where all its names are missing: names
-    have rows of their own.
+    If there are no barriers, each operation is its own barrier. If all names of a file are missing, its contents are
+    not judged: names have rows of their own.
     """
 
     selected: Selection
     barriers: tuple[str, ...] = ()
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where a barrier had returned that covers a change."""
+        """Relevant if a barrier had returned that covers a change."""
         relevant = False
         for barrier, group in self._covered(history):
             covered = [c for c in changes(history, *group) if not self.barriers or covers(history, barrier, c)]
@@ -146,9 +146,9 @@ class Durable(PropertyBase):
 
 
 def covers(history: History, barrier: int, change: Change) -> bool:
-    """Whether the operation at `barrier` is about the file of `change`, everything, or the directory of a name.
+    """Whether the operation at `barrier` covers everything, the file of `change`, or the directory of its name.
 
-    What is in a file is no part of its directory, but how many names it has is.
+    A directory does not include what is in a file, but it includes how many names the file has.
     """
     operation = history.workload.operations[barrier]
     if operation.form.persistence is Persistence.EVERYTHING:

@@ -1,10 +1,10 @@
-"""The words in which the formulas of properties are written: a history, and a tree that is not known.
+"""The vocabulary for the formulas of properties: a history, and a tree that is not known.
 
-What the tree shows is z3 constants: `there("a")`, `byte("a", 4096)`, … . What the history says is known, so that
-quantifiers over operations, names and places in files are finite and are written out. Nothing of this is shared with
-the predicates of the properties: the tests hold the two against each other (tests/unit/properties/test_formulas.py).
+What the tree shows are z3 constants: `there("a")`, `byte("a", 4096)`, … . What the history says is known, so
+quantifiers over operations, names and places in files are finite and are written out. The predicates of the properties
+share nothing with this module: the tests compare the two (tests/unit/properties/test_formulas.py).
 
-z3 is needed for this module and for `formulas.py` only, and neither is imported by the rest.
+Only this module and `formulas.py` need z3, and no other module imports them.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ import z3
 from postcrash.model import Entry, History, Operation, Tree, runs
 
 Formula: TypeAlias = Any
-"""A z3.BoolRef; z3 has no types. A `Number` is a z3.ArithRef."""
+"""This is a z3.BoolRef, but z3 has no types. A `Number` is a z3.ArithRef."""
 Number: TypeAlias = Any
 KnownValue = int | str | bool | None
 
@@ -26,18 +26,18 @@ MISSING = "missing"
 
 
 def forall(things: Iterable[object], says: Callable[..., object]) -> Formula:
-    """`says` of each of `things`."""
+    """`says` holds for each of `things`."""
     return z3.And([z3.BoolVal(said) if isinstance(said, bool) else said for said in map(says, things)])
 
 
 def exists(things: Iterable[object], says: Callable[..., object]) -> Formula:
-    """`says` of one of `things`."""
+    """`says` holds for one of `things`."""
     return z3.Or([z3.BoolVal(said) if isinstance(said, bool) else said for said in map(says, things)])
 
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing that operations can change: what it was after each number of operations, and what the tree shows."""
+    """One thing that operations can change: its value after each number of operations, and what the tree shows."""
 
     path: str
     inode: int
@@ -45,15 +45,15 @@ class Thing:
     as_before: Formula
     as_after: Formula
     names: tuple[str, ...] = ()
-    """Of what a file holds: the names under which it may be found."""
+    """For a part of what a file holds: the names under which the file may be found."""
 
     def changers(self, first: int) -> frozenset[int]:
-        """The operations that change it; `values` begin before operation `first`."""
+        """The operations that change the thing. `values` begin before operation `first`."""
         return frozenset(first + place for place, (old, new) in enumerate(pairwise(self.values)) if old != new)
 
 
 class World:
-    """A history, and the tree that a crash left, of which nothing is known."""
+    """A history, and the tree that a crash left. Nothing is known of the tree."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -86,11 +86,11 @@ class World:
         return self._constant("size", path, None)
 
     def shows(self, aspect: str, path: str, detail: KnownValue = None) -> Number:
-        """The code of what the tree shows."""
+        """The code of what the tree shows of this aspect."""
         return self._constant(aspect, path, detail)
 
     def code(self, value: KnownValue) -> Number:
-        """A number for a value that is no number."""
+        """A number that stands for a value that is not a number."""
         return z3.IntVal(self._codes.setdefault(value, len(self._codes)))
 
     def _constant(self, aspect: str, path: str, detail: KnownValue) -> Number:
@@ -112,23 +112,23 @@ class World:
         return self.history.workload.operations[index]
 
     def before(self, index: int) -> Tree:
-        """The tree before it."""
+        """The tree before the operation."""
         return self.history.trees[index]
 
     def after(self, index: int) -> Tree:
-        """The tree after it."""
+        """The tree after the operation."""
         return self.history.trees[index + 1]
 
     def source(self, index: int) -> str:
-        """Where the bytes that it writes come from."""
+        """The source of the bytes that the operation writes."""
         return f"write:{self.operation(index).tag}"
 
     def returned(self, index: int) -> bool:
-        """Whether it had returned."""
+        """Whether the operation had returned."""
         return index < self.history.returned
 
     def places(self, start: int, end: int) -> list[int]:
-        """One byte for each stretch from `start` up to `end` in which no history of a file has an edge."""
+        """One byte in each stretch from `start` up to `end`; no file of the history has an edge within a stretch."""
         return sorted({start, *(edge for edge in self._edges if start < edge < end)}) if start < end else []
 
     def known_byte(self, tree: Tree, path: str, offset: int) -> KnownValue:
@@ -138,20 +138,20 @@ class World:
     # What operations change
 
     def of(self, *group: int) -> list[Thing]:
-        """The things that operations of `group` change and no other one does, and that end up otherwise."""
+        """The things that only operations of `group` change and that differ in the end from what they were."""
         things = [thing for thing in self._things if thing.values[0] != thing.values[-1]]
         return [thing for thing in things if thing.changers(self.first) and thing.changers(self.first) <= set(group)]
 
     def whole(self, *group: int) -> Formula:
-        """All that the operations change shows."""
+        """Everything that the operations change shows its new state."""
         return forall(self.of(*group), lambda thing: thing.as_after)
 
     def untouched(self, *group: int) -> Formula:
-        """Nothing that the operations change shows."""
+        """Nothing that the operations change shows its new state."""
         return forall(self.of(*group), lambda thing: thing.as_before)
 
     def visible(self, *group: int) -> Formula:
-        """Something that the operations change shows."""
+        """Something that the operations change shows its new state."""
         return z3.Not(self.untouched(*group))
 
     def _names(self) -> Iterable[Thing]:
@@ -184,7 +184,7 @@ class World:
             yield Thing(path, new.inode, tuple(entry.inode for entry in kept), shows_old, shows_new)
 
     def _has_data(self, path: str, entry: Entry) -> Formula:
-        """The name has a byte that was written to `entry`; None if none was."""
+        """Whether the name has a byte that was written to `entry`. None if no byte was written."""
         mine = [run for run in entry.segments if run.source.startswith("write:")]
         places = [(place, run.source) for run in mine for place in self.places(run.start, run.end)]
         found = exists(places, lambda pair: self._is(path, pair[1])(pair[0]))
@@ -218,7 +218,7 @@ class World:
                 yield from self._fields(last, names, own, states)
 
     def _byte(self, last: Entry, place: int, names: list[str], own: list[str], states: list[Entry | None]) -> Thing:
-        """One byte, known by where it comes from if that is a write, else by a name that is no other file's."""
+        """One byte. It is recognised by the write that it comes from, or by a name that is no other file's."""
         values = tuple(_seen(state, "byte", place) for state in states)
         as_before = self._own(own, "byte", place, values[0])
         as_after = z3.And(exists(own, self.there), self._own(own, "byte", place, values[-1]))
@@ -240,7 +240,7 @@ class World:
             yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names))
 
     def _own(self, own: list[str], aspect: str, detail: KnownValue, value: KnownValue) -> Formula:
-        """Under every name that is the file's own and is there, the tree shows `value`."""
+        """Under every existing name that is only this file's, the tree shows `value`."""
 
         def says(path: str) -> Formula:
             shown = self._constant(aspect, path, detail)
@@ -254,7 +254,7 @@ def _edges(entry: Entry | None) -> set[int]:
 
 
 def _seen(entry: Entry | None, aspect: str, detail: KnownValue) -> KnownValue:
-    """What an entry, if there is one, shows."""
+    """What an entry shows of this aspect. There may be no entry."""
     if aspect == "type":
         return MISSING if entry is None else entry.type
     if entry is None:

@@ -101,10 +101,10 @@ _WRITES = (
 
 @dataclass(frozen=True, slots=True)
 class PrefixAppend(PropertyBase):
-    """What an append leaves is a prefix of it. P2 says the same of what follows the old end."""
+    """An append leaves a prefix of its bytes. P2 says the same of the bytes behind the old end."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where a file is longer than before its append."""
+        """Relevant if a file is longer than before its append."""
         return SafeAppends().judge(history, tree)
 
 

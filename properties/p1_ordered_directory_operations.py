@@ -1,17 +1,19 @@
 """P1, ordered directory operations.
 
-A tree is explained by saying of each directory operation that it is not there, there as a whole, or (a rename) there
-by half: the new name without the old one gone, or the old name gone without the new one. P1 is broken if every
-explanation with the fewest halves has an operation that is visible after one that is not wholly there.
+An explanation of a tree says of each directory operation that it is not there, there as a whole, or half there. A
+rename is half there if the new name exists but the old one is not gone, or if the old name is gone but the new one is
+missing. P1 is broken if every explanation with the fewest halves has an operation that is visible after one that is not
+wholly there.
 
 An explanation says which file each name stands for. What is found under a name cannot be a file of another type or
-target, nor one to which none of the writes was made that it has bytes of; so a file that was removed is not taken for
-the new one of its name. Where that leaves no explanation, contents are mixed up, which is not what P1 is about, and
-names alone are explained. By rename(2) a rename between two links of one file does nothing, and is always there.
+target. It also cannot be a file if it has bytes of a write and none of its writes was made to this file. So a file that
+was removed is not mistaken for the new file of its name. If this leaves no explanation, contents are mixed up. P1 does
+not judge this, and then only names are explained. By rename(2), a rename between two links of one file does nothing,
+and so it is always there.
 
-So an effect that the tree cannot show, such as that of `creat A` once `unlink A` has its effect, is never held against
-the file system, and a rename that is half done breaks P1 only if something later is visible: by itself it breaks
-atomicity, which P1 does not promise.
+So P1 does not object to an effect that the tree cannot show, such as that of `creat A` once `unlink A` has its effect.
+A rename that is half done breaks P1 only if something later is visible. By itself it breaks atomicity, which P1 does
+not promise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +31,7 @@ from postcrash.properties.wording import operation_at
 Names = Mapping[str, int]
 """The inodes that names stand for, as numbered in the history's trees."""
 Fits = Callable[[str, int | None], bool]
-"""Whether what is found under a name can be this inode; None is nothing."""
+"""Whether what is found under a name can be this inode. None means that nothing is found."""
 
 _MOVING = (Naming.MOVE, Naming.SWAP)
 
@@ -56,7 +58,7 @@ class OrderedDirectoryOperations:
         return _FAMILY
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where an operation is visible that is not the first."""
+        """Relevant if an operation is visible that is not the first one."""
         indices = _directory_operations(history)
         if not indices:
             return IRRELEVANT
@@ -94,7 +96,7 @@ def _directory_operations(history: History) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A directory operation, with the inode that it makes, if it does."""
+    """A directory operation, with the inode that it makes, if it makes one."""
 
     operation: Operation
     made: int
@@ -115,7 +117,7 @@ def _names(tree: Tree) -> Names:
 
 @lru_cache(maxsize=256)
 def _files(workload: Workload) -> dict[int, tuple[Entry, frozenset[str]]]:
-    """One state of each inode, and where its bytes ever came from."""
+    """One state of each inode, and the sources of all bytes that it ever had."""
     found: dict[int, tuple[Entry, frozenset[str]]] = {}
     for tree in History(workload, 0, 0).trees:
         for entry in (*(tree[path] for path in tree.paths()), *tree.held.values()):
@@ -158,14 +160,14 @@ class _Explanation(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, bool, int]:
-        """What makes one explanation simpler than another: fewer halves, in order, fewer operations."""
+        """The cost of an explanation. The simpler one has fewer halves, is in order, and has fewer operations."""
         halves = sum(done not in (_Done.NOT, _Done.WHOLE) for done in self.choices)
         visible = sum(done is not _Done.NOT for done in self.choices)
         return halves, _disorder(self.choices) is not None, visible
 
 
 def _disorder(choices: Sequence[_Done]) -> tuple[int, int] | None:
-    """The first operation that is not wholly there and the first one visible after it."""
+    """The first operation that is not wholly there, and the first one that is visible after it."""
     missing = next((place for place, done in enumerate(choices) if done is not _Done.WHOLE), len(choices))
     later = (place for place in range(missing + 1, len(choices)) if choices[place] is not _Done.NOT)
     visible = next(later, None)
@@ -173,10 +175,10 @@ def _disorder(choices: Sequence[_Done]) -> tuple[int, int] | None:
 
 
 def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int], fits: Fits) -> _Explanation | None:
-    """The explanation of what is found of the least cost; None if there is none.
+    """The explanation with the least cost. None if there is none.
 
-    Of partial explanations that can go on in the same ways, only the simplest is kept; and a name that no later
-    operation touches must be as found. With each name used once hardly more than one is ever left.
+    Among partial explanations that can go on in the same ways, only the simplest is kept. A name that no later
+    operation touches must be as found. If each name is used once, there is hardly ever more than one left.
     """
     partial = [_Explanation(before, ())]
     for place, step in enumerate(steps):
@@ -196,7 +198,7 @@ def _simplest(steps: Sequence[_Step], before: Names, last_touch: dict[str, int],
 
 
 def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
-    """What the operation can leave of `names`; only what it could do there at all."""
+    """What the operation can leave of `names`, as far as it could take effect there at all."""
     yield _Done.NOT, names
     naming, path, to = step.operation.form.naming, step.operation.path, step.operation.to
     if naming is Naming.MAKE and path not in names and _parent(path) in names:
@@ -236,12 +238,12 @@ def _without(names: Names, root: str) -> dict[str, int]:
 
 
 def _moved(names: Names, root: str, to: str) -> dict[str, int]:
-    """`root` and what is in it, as it is called where `root` is called `to`."""
+    """`root` and everything in it, with `root` renamed to `to`."""
     return {to + name[len(root) :]: inode for name, inode in names.items() if _is_within(name, root)}
 
 
 def _last_touch(steps: Sequence[_Step], ever: frozenset[str]) -> dict[str, int]:
-    """Each name that an operation makes or removes, with the place of the last one that does."""
+    """Each name that an operation makes or removes, with the place of the last operation that does so."""
     last: dict[str, int] = {}
     for place, (operation, _) in enumerate(steps):
         for root in _touched(operation):

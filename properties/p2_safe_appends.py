@@ -1,7 +1,7 @@
 """P2, safe appends, and its null-bytes variation.
 
-Bytes are told apart by the write that they come from (docs/formats.md, "Bytes"); no write's byte is zero. Free
-space of the base image holds filler, so a block that was allocated and never written shows as stale, not as nulls.
+Bytes are told apart by the write that they come from (docs/formats.md, "Bytes"). No byte of a write is zero. Free space
+of the base image holds filler, so a block that was allocated and never written shows as stale, not as nulls.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
 
 _WORDS = words_where(lambda form: form.data and form.data is not Route.MAPPING)
-"""All that append by a write() call."""
+"""All words that append by a write() call."""
 
 
 class _Appends(ABC):
@@ -30,11 +30,11 @@ class _Appends(ABC):
     )
 
     def workloads(self) -> tuple[Workload, ...]:
-        """One append a file, of several sizes and alignments, with write-backs and commits in every order."""
+        """One append to each file, of several sizes and alignments, with write-backs and commits in every order."""
         return _FAMILY
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where a file is longer than before its append."""
+        """Relevant if a file is longer than before its append."""
         relevant = False
         for append in sole_appends(history, _WORDS):
             for name in append.names:
@@ -50,7 +50,7 @@ class _Appends(ABC):
 
     @abstractmethod
     def _is_fine(self, entry: Entry, append: Append) -> bool:
-        """Whether what follows the old end may be there; some of it is there, and not more than was appended."""
+        """Whether what follows the old end may be there. Some of it is there, and not more than was appended."""
 
 
 class SafeAppends(_Appends):
@@ -68,7 +68,7 @@ class SafeAppends(_Appends):
 
 
 class SafeAppendsOrNulls(_Appends):
-    """The null-bytes variation of P2: nulls may stand for the last of the appended bytes."""
+    """The null-bytes variation of P2: the last of the appended bytes may be nulls instead."""
 
     name = "P2-null"
     title = "safe appends or nulls"

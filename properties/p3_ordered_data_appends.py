@@ -1,7 +1,7 @@
 """P3, ordered data appends.
 
-The second append counts as found if its first byte is there in its place: the paper speaks of finding q1, q2, … and so
-of a prefix, and any prefix but the empty one has q1. The first append must then be there to its last byte.
+The second append counts as found if its first byte is in its place. The paper speaks of finding q1, q2, …, which is a
+prefix, and any prefix that is not empty has q1. Then every byte of the first append must be there.
 """
 
 from itertools import combinations
@@ -38,7 +38,7 @@ class OrderedDataAppends:
         return _FAMILY
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where the beginning of a second append is there."""
+        """Relevant if the beginning of a second append is there."""
         relevant = False
         for first, second in combinations(filter(lambda append: append.is_kept, sole_appends(history, _WORDS)), 2):
             if first.path == second.path or not _is_found(second, tree):

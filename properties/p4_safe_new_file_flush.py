@@ -33,7 +33,7 @@ class SafeNewFileFlush:
         return _FAMILY
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where the flush of a new file had returned."""
+        """Relevant if the flush of a new file had returned."""
         relevant = False
         for flush, path in _flushed_names(history):
             relevant = True
@@ -46,7 +46,7 @@ class SafeNewFileFlush:
 
 
 def _flushed_names(history: History) -> Iterator[tuple[int, str]]:
-    """Each returned flush of a file that the recorded operations made, with the name that they gave it first."""
+    """Each returned flush of a file that the recorded operations made, with the file's first name."""
     created = dict(_created_names(history))
     for index in range(len(history.workload.setup), history.returned):
         operation = history.workload.operations[index]
@@ -59,7 +59,7 @@ def _flushed_names(history: History) -> Iterator[tuple[int, str]]:
 
 
 def _found(history: History, flush: int, path: str, tree: Tree) -> Entry | None:
-    """The file's entry, in its directory under any name that this had: renaming it is not the file's promise."""
+    """The file's entry, under any name that its directory had: P4 promises nothing about the directory's name."""
     parent, _, name = path.rpartition("/")
     if not parent:
         return tree.get(path)

@@ -1,8 +1,8 @@
 """P5, safe rename.
 
-Whether the rename is visible is told from A: while any byte of A is one of old A's, it is not. A that is missing, empty
-or holds anything else shows the rename, for nothing else in the workload could have taken the old contents away.
-A missing A therefore breaks P5, with a message of its own: the name is durable and nothing but the rename touched it.
+A tells whether the rename is visible: it is not visible while any byte of A is one of old A's. The rename shows if A is
+missing, empty or holds anything else, because nothing else in the workload could have taken the old contents away. So a
+missing A breaks P5, with a message of its own: the name is durable, and only the rename touched it.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class SafeRename:
         return _FAMILY
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where the rename is visible."""
+        """Relevant if the rename is visible."""
         relevant = False
         for rename in _replacements(history):
             entry = tree.get(rename.path)
@@ -70,7 +70,7 @@ def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None)
 
 
 def _replacements(history: History) -> Iterator[_Replacement]:
-    """The started renames that replace a file with data by one that the recorded operations made and wrote to."""
+    """The started renames that replace a file with data by a file that recorded operations made and wrote to."""
     first = len(history.workload.setup)
     for index in range(first, history.started):
         operation = history.workload.operations[index]

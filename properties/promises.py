@@ -1,6 +1,6 @@
-"""What documents promise of crashes: the rules of `promises.toml`, and what they say of a verdict.
+"""What documents promise of crashes: the rules of `promises.toml`, and what they mean for a verdict.
 
-A verdict is evidence of what a file system does. Its standing says whether anybody promised it: docs/promises.md.
+A verdict is evidence of what a file system does. Its standing says whether a document promised this: docs/promises.md.
 """
 
 import fnmatch
@@ -23,13 +23,13 @@ def _rules(file: str) -> Mapping[str, Rule]:
 
 
 RULES = _rules("promises.toml")
-"""By their names, in the order in which they are asked."""
+"""The rules by their names, in the order in which they apply."""
 PRACTICE_RULES = _rules("practice.toml")
-"""The same for what no document promises, but developers hold each other to."""
+"""The rules for what no document promises, but developers expect of each other."""
 
 
 class Standing(Enum):
-    """What a decided verdict means beside what was promised."""
+    """What a decided verdict means together with the promise."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -39,7 +39,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A rule as results cite it."""
+    """A rule in the form in which results cite it."""
 
     rule: str
     statement: str
@@ -47,7 +47,7 @@ class Clause:
 
     @property
     def cited(self) -> str:
-        """For people: the statement and where it stands."""
+        """For people: the statement and its source."""
         return f"{self.statement.removesuffix('.')} ({self.source})"
 
 
@@ -59,7 +59,7 @@ class Statements:
     denial: Clause | None
 
     def standing(self, verdict: Verdict) -> Standing | None:
-        """That of a verdict on this; None if it is undecided."""
+        """The standing of a verdict. None if the verdict is undecided."""
         if verdict is Verdict.UNDECIDED:
             return None
         if self.promise:
@@ -68,9 +68,9 @@ class Statements:
 
 
 def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = RULES) -> Statements:
-    """What `rules` and the target's own say of the property or checker `judge`, on a drive of the device `model`.
+    """What `rules` and the target's own rules say of the property or checker `judge`, on a drive of the device `model`.
 
-    A denial takes back whatever other rules promise; of several, the first is cited.
+    A denial takes back whatever other rules promise. If several rules apply, the first is cited.
     """
     speaking = [
         (Clause(name, rule.statement, rule.source), rule)
@@ -83,14 +83,14 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
 
 
 def practice_of(target: Target, model: str, judge: str) -> Clause | None:
-    """The rule by which file systems such as `target` are held to what the checker `judge` says; None without one."""
+    """The rule by which the checker `judge` is expected of file systems such as `target`. None if there is none."""
     return said_of(target, model, judge, PRACTICE_RULES).promise
 
 
 def standing_text(about: Statements, verdict: Verdict) -> str:
-    """In words, with the rule, and its source where the promise matters: `kept: sync`, `broken: sync (sync(2), NOTES)`.
+    """In words, with the rule, and its source if it is broken: `kept: sync`, `broken: sync (sync(2), NOTES)`.
 
-    Without a rule `provided`, `not provided`; empty if it is undecided.
+    Without a rule it is `provided` or `not provided`. It is empty if the verdict is undecided.
     """
     standing, clause = about.standing(verdict), about.promise or about.denial
     if standing is None or clause is None:
@@ -100,12 +100,12 @@ def standing_text(about: Statements, verdict: Verdict) -> str:
 
 
 def verdict_on_promises(judged: Iterable[tuple[Verdict, Statements]]) -> Verdict:
-    """The worst verdict on what was promised; UNDECIDED if nothing was, as then nothing was asked."""
+    """The worst verdict on what was promised. UNDECIDED if nothing was, because then nothing was asked."""
     return worst([verdict for verdict, about in judged if about.promise] or [Verdict.UNDECIDED])
 
 
 def unknown_names(rules: Mapping[str, Rule], known: Iterable[str]) -> Iterator[str]:
-    """What is wrong with the names in `rules`, for each that is none of the `known` properties and checkers."""
+    """A message for each name in `rules` that is none of the `known` properties and checkers."""
     known = frozenset(known)
     for name, rule in rules.items():
         for pattern in (*rule.promises, *rule.denies):

@@ -1,4 +1,4 @@
-"""What a post-crash property is, and what judging one recovered tree against it gives."""
+"""Defines a post-crash property, and the result of judging one recovered tree against it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,8 +11,8 @@ class Judgement:
     """The answer for one recovered tree.
 
     holds     the property is not broken here
-    relevant  the property's premise was true here: a pass says something (the *sometimes* witness)
-    message   what was found, for a reader who has the workload; empty where the premise was not true
+    relevant  the property's premise was true here, so a pass says something (the *sometimes* witness)
+    message   what was found, for a reader who has the workload; empty if the premise was not true
     """
 
     holds: bool
@@ -21,14 +21,14 @@ class Judgement:
 
 
 IRRELEVANT = Judgement(holds=True, relevant=False, message="")
-"""The premise was not true."""
+"""The judgement when the premise was not true."""
 
 
 class Property(Protocol):
     """A promise about every tree that a crash can leave behind, with the workloads that put it to the test.
 
-    `judge` may be called for any workload, not only those of the family; where nothing of the workload falls under the
-    statement, the judgement is not relevant. It is a function of its arguments alone.
+    `judge` may be called for any workload, not only those of the family. If the statement concerns nothing in the
+    workload, the judgement is not relevant. It is a function of its arguments alone.
     """
 
     @property
@@ -38,7 +38,7 @@ class Property(Protocol):
 
     @property
     def title(self) -> str:
-        """A few words for a table's head."""
+        """A few words for the head of a table."""
         ...
 
     @property
@@ -53,11 +53,11 @@ class Property(Protocol):
 
     @property
     def exclusions(self) -> tuple[str, ...]:
-        """What the statement could be read to cover and is not judged, in prose."""
+        """What the statement could be read to cover but the property does not judge, in prose."""
         ...
 
     def workloads(self) -> tuple[Workload, ...]:
-        """The family: short workloads that break the property on file systems that do not have it; without tail."""
+        """The family: short workloads, without tail, that break the property on file systems that do not have it."""
         ...
 
     def judge(self, history: History, tree: Tree) -> Judgement:

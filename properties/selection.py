@@ -1,4 +1,4 @@
-"""Which recorded operations of a workload a property speaks about."""
+"""Selects the recorded operations of a workload to which a property applies."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,10 @@ Group = tuple[int, ...]
 """Operations that are taken as one, by their places in the workload's operations, in order."""
 Selection = Callable[[Workload], tuple[Group, ...]]
 Test = Callable[[Operation, Tree], bool]
-"""Asked of an operation and the tree before it."""
+"""A condition on an operation and the tree before it."""
 
 _UNNAMED = ("dwrite-osync",)
-"""What no property of `Atomic`, `Ordered` and `Durable` speaks about, though it writes."""
+"""Words to which no property of `Atomic`, `Ordered` and `Durable` applies, although they write."""
 
 DIRECTORY = words_where(lambda form: form.naming and form.naming is not Naming.SWAP)
 BUFFERED = words_where(lambda form: form.data is Route.CACHE)
@@ -23,9 +23,9 @@ ALL = words_where(lambda form: form.changes_tree and form.word not in _UNNAMED)
 
 
 def operations(*words: str, where: Test = lambda operation, tree: True) -> Selection:
-    """Each recorded operation called one of `words` for which `where` is true, by itself; none that acts on a handle.
+    """Each recorded operation with one of `words` for which `where` holds, as a group of its own.
 
-    What properties say of a file they say of its name.
+    Operations on a handle are left out, because what properties say of a file they say of its name.
     """
 
     def select(workload: Workload) -> tuple[Group, ...]:
@@ -42,7 +42,7 @@ def operations(*words: str, where: Test = lambda operation, tree: True) -> Selec
 
 
 def pairs(first: Selection, second: Selection) -> Selection:
-    """Each of `first` with the next of `second` on the same file, if there is one, taken as one."""
+    """Each of `first` together with the next of `second` on the same file, if there is one, taken as one."""
 
     def select(workload: Workload) -> tuple[Group, ...]:
         seconds = [index for (index,) in second(workload)]
@@ -64,7 +64,7 @@ def span(operation: Operation, tree: Tree) -> tuple[int, int]:
 
 
 def is_overwrite(operation: Operation, tree: Tree) -> bool:
-    """Whether all that is written lies within the file."""
+    """Whether all bytes that are written lie within the file."""
     return span(operation, tree)[1] <= tree[operation.path].size
 
 

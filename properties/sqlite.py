@@ -1,4 +1,4 @@
-"""What SQLite can be told about a file system: its five options of I/O, atomic writes in three sizes.
+"""What SQLite can be told about a file system: its five options of I/O, with atomic writes in three sizes.
 
 SQLITE_IOCAP_* of https://sqlite.org/c3ref/c_iocap_atomic.html and https://sqlite.org/atomiccommit.html; synchronous
 directory operations are as in HotDep'13, section 4.1.
@@ -25,10 +25,10 @@ _PUSHED = ("writeback a", "commit; writeback a", "fsync a")
 
 @dataclass(frozen=True, slots=True)
 class SafeAppend(PropertyBase):
-    """The size grows after the data, never before. P2 says the same of what follows the old end."""
+    """The size grows after the data, never before it. P2 says the same of the bytes behind the old end."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where a file is longer than before its append."""
+        """Relevant if a file is longer than before its append."""
         return SafeAppends().judge(history, tree)
 
 
@@ -37,7 +37,7 @@ class PowersafeOverwrite(PropertyBase):
     """A write changes no byte outside its range."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant where a byte of a write is there."""
+        """Relevant if a byte of a write is there."""
         relevant = False
         for path, start, end, source in _bystanders(history):
             entry = tree.get(path)
@@ -56,7 +56,7 @@ def _written_to(history: History, path: str) -> frozenset[str]:
 
 
 def _bystanders(history: History) -> Iterator[tuple[str, int, int, str]]:
-    """Stretches of files that are the same bytes of the same file in every tree, under a name that always is its."""
+    """Stretches of files that have the same bytes in every tree, under a name that only this file ever has."""
     trees = history.trees[len(history.workload.setup) : history.started + 1]
     for path, first in trees[0].items():
         entries = [tree.get(path) for tree in trees]
@@ -72,7 +72,7 @@ def _bystanders(history: History) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _aligned(unit_bytes: int) -> Test:
-    """One aligned unit and no more."""
+    """Exactly one aligned unit."""
     return lambda operation, tree: operation.length == unit_bytes and (operation.offset or 0) % unit_bytes == 0
 
 
@@ -166,4 +166,4 @@ SQLITE = (
         selected=operations(*DIRECTORY),
     ),
 )
-"""All that SQLite asks, in the order of HotDep'13's table 2."""
+"""All options that SQLite asks about, in the order of HotDep'13's table 2."""

@@ -1,4 +1,4 @@
-"""The words that messages share. Operations are numbered from 1, set-up included."""
+"""Words that messages share. Operations are numbered from 1, set-up included."""
 
 from postcrash.model import Entry, Workload, runs
 from postcrash.model.segments import merged, write_of
@@ -7,7 +7,7 @@ _RUNS_MAX = 4
 
 
 def operation_at(workload: Workload, index: int) -> str:
-    """For example `fsync A (operation 5)`; `index` counts `workload.operations` from 0."""
+    """For example `fsync A (operation 5)`. `index` counts `workload.operations` from 0."""
     return f"{workload.operations[index]} (operation {index + 1})"
 
 
