@@ -1,4 +1,4 @@
-"""Lost guests and their consoles: files of the store, which are called by their names wherever a loss is told of."""
+"""Lost guests and their consoles. Consoles are files of the store, and every report of a loss gives their names."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ class Casualty:
 
     what     in words: it hangs, or its kernel died
     console  the end of its console
-    stacks   what its kernel was doing, or why that is not known
+    stacks   what its kernel was doing, or why this is not known
     """
 
     what: str
@@ -25,19 +25,19 @@ class Casualty:
 
 
 def console_text(lost: Casualty) -> str:
-    """What is kept of a guest that was lost, as one text."""
+    """Everything that is kept of a lost guest, as one text."""
     parts = [lost.what, lost.console, lost.stacks]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def console_file(lost: Casualty) -> str:
-    """The name of its file, from the store's folder on: equal texts have one file."""
+    """The name of the console's file, relative to the store's folder. Equal texts have one file."""
     digest = hashlib.sha256(console_text(lost).encode(errors="replace")).hexdigest()
     return f"{CONSOLES}/c-{digest[:16]}.txt"
 
 
 def keep_console(store: Path, lost: Casualty) -> Path:
-    """Write its file in the store's folder `store`: whole or not at all. Raises OSError."""
+    """Write the console's file in the store's folder `store`, whole or not at all. Raises OSError."""
     place = store / console_file(lost)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)

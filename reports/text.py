@@ -1,10 +1,10 @@
-"""Text that came from a guest, made fit to be shown: it may hold anything."""
+"""Makes text that came from a guest fit to be shown, because it may hold anything."""
 
 from functools import lru_cache
 
 
 def visible(text: str) -> str:
-    """`text` with everything that does not print, but for line ends and tabs, as a backslash escape.
+    """`text` with everything that does not print, except line ends and tabs, as a backslash escape.
 
     So a kernel log cannot move a terminal's cursor, and a file name cannot turn the reading direction.
     """

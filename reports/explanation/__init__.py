@@ -1,1 +1,1 @@
-"""What a crash state lost, by request and by structure of the file system."""
+"""Explains what a crash state lost, by request and by structure of the file system."""

@@ -1,8 +1,8 @@
-"""What a written block is, in words: bytes of the workload, or a file system's structure with a magic number.
+"""Describes a written block in words: bytes of the workload, or a file system's structure with a magic number.
 
-A block is the workload's if every byte of it is zero or comes from one of the workload's writes, and eight aligned
-bytes of one write are among them. A structure is taken for one where its magic number stands in the right place and
-what follows is plausible; no checksum is computed. Copies of blocks in a journal read like the blocks themselves.
+A block is the workload's if every byte of it is zero or comes from one of the workload's writes, and if it has eight
+aligned bytes of one write. A structure is recognised if its magic number is in the right place and the bytes that
+follow are plausible. No checksum is computed. Copies of blocks in a journal read like the blocks themselves.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,12 +16,12 @@ from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.reports.explanation.block_structure import METADATA, continues, structure
 
 PARTS_MAX = 4
-"""More parts than this in one write are only counted."""
+"""If one write has more parts than this, the further parts are only counted."""
 INDEXED_SECTORS_MAX = 1 << 14
-"""Sectors of workload bytes (8 MiB) that are recognised; what a longer workload writes after that is not."""
+"""Sectors of workload bytes (8 MiB) that are recognised. Bytes that a longer workload writes later are not."""
 
 _PROBED_WORDS = (0, 21, 42, 63)
-"""Of each sector: enough that a write of a few hundred bytes contains one."""
+"""Words probed in each sector: enough that a write of a few hundred bytes contains one."""
 _ZEROS = -1
 
 
@@ -43,9 +43,9 @@ class _Write(NamedTuple):
 
 
 def describe(data: bytes, workload: Workload) -> str:
-    """What `data`, written by one request while `workload` ran, is: for example "`append a 4096` (bytes 0 to 4096)".
+    """Describe `data`, written by one request while `workload` ran, for example "`append a 4096` (bytes 0 to 4096)".
 
-    Offsets are those in the file; the end is not included. Raises `SimulationError` if the workload cannot succeed.
+    Offsets are offsets in the file. The end is not included. Raises `SimulationError` if the workload cannot succeed.
     """
     blocks = (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
     found = [_workload_runs(block, workload) or structure(block) for block in blocks]
@@ -94,12 +94,12 @@ def _joined(runs: Iterable[_Run]) -> list[_Run]:
     return joined
 
 
-# Bytes of the workload. At one file offset the bytes of all tags differ, so a byte at a known offset names its write;
-# and the differences between neighbouring bytes of one write depend on the offset only, so they give the offset.
+# Bytes of the workload. At one file offset the bytes of all tags differ, so a byte at a known offset names its write.
+# The differences between neighbouring bytes of one write depend only on the offset, so they give the offset.
 
 
 def _workload_runs(block: bytes, workload: Workload) -> list[_Run]:
-    """The runs that make up `block`; empty if there is anything else in it."""
+    """The runs that make up `block`. Empty if the block has anything else."""
     if not any(block):
         return [_Run(_ZEROS, 0, len(block))]
     offsets = _offsets(workload)
@@ -113,12 +113,12 @@ def _workload_runs(block: bytes, workload: Workload) -> list[_Run]:
 
 
 def _differences(word: bytes) -> bytes:
-    """Of neighbouring bytes, modulo 255; the same for all tags (`1 + (tag + hash) mod 255`)."""
+    """The differences of neighbouring bytes, modulo 255. They are equal for all tags (`1 + (tag + hash) mod 255`)."""
     return bytes((after - before) % 255 for before, after in pairwise(word))
 
 
 def _decoded(block: bytes, offset: int, workload: Workload) -> list[_Run]:
-    """`block` as what stands at `offset` of a file; empty if a byte is neither zero nor of a write to that place."""
+    """`block` decoded as bytes at `offset` of a file. Empty if a byte is neither zero nor of a write to that place."""
     sources: list[int | None] = [None if byte else _ZEROS for byte in block]
     for write in _writes(workload):
         start, end = max(write.start, offset), min(write.end, offset + len(block))
@@ -151,7 +151,7 @@ def _writes(workload: Workload) -> tuple[_Write, ...]:
 
 @lru_cache(maxsize=64)
 def _offsets(workload: Workload) -> dict[bytes, int]:
-    """File offset of a word by the differences of its bytes, for the probed words of all that is written."""
+    """The file offset of a word by the differences of its bytes, for the probed words of everything that is written."""
     sectors = {
         sector
         for write in _writes(workload)

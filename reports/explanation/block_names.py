@@ -1,9 +1,9 @@
-"""What the file system's own tools say of written blocks: which structure, of which file, of which transaction.
+"""Names written blocks with the file system's own tools: which structure, of which file, of which transaction.
 
-The tools read a copy of the disk, and nothing is mounted. They are asked twice: about the disk just before the crash,
-with nothing lost, where the journal, the log trees and the superblocks are those of the moment; and about the disk at
-the recording's end, where the files are that the writes were for. A block that was written again in between is only
-named where its place alone decides, as with an inode table.
+The tools read a copy of the disk, and nothing is mounted. They are asked twice. The first time the disk is as it was
+just before the crash, with nothing lost: the journal, the log trees and the superblocks are those of that moment. The
+second time it is the disk at the recording's end, with the files for which the writes were made. A block that was
+written again in between is only named if its place alone decides, as with an inode table.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,11 +17,11 @@ from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeErr
 from postcrash.reports.explanation.programs import MissingProgramError
 
 PARTS_MAX = 4
-"""More parts than this in one write are only counted."""
+"""If one write has more parts than this, the further parts are only counted."""
 
 
 class WriteNames(NamedTuple):
-    """Names of writes in the order of the question, empty where no tool can tell; and why nothing could be asked."""
+    """Names of writes in the order of the question, "" if no tool can tell, and why no tool could be asked."""
 
     names: tuple[str, ...]
     tool: str = ""
@@ -29,7 +29,7 @@ class WriteNames(NamedTuple):
 
 
 Namer = Callable[[DiskImage, Sequence[DiskWrite]], list[list[Part | None]]]
-"""Of each write its parts, None for blocks that the tools cannot tell of. Takes the disk to the recording's end."""
+"""Gives the parts of each write, with None for unknown blocks. Takes the disk to the recording's end."""
 
 _NAMERS: dict[str, tuple[str, Namer]] = {
     **dict.fromkeys(("ext2", "ext3", "ext4"), ("debugfs", names_ext.names)),
@@ -43,7 +43,7 @@ def block_names(
 ) -> WriteNames:
     """The names of `written`, of a recording on the file system `fstype` with the crash before event `crash`.
 
-    None, and no tool, for a file system that no tool is known for.
+    There are no names and no tool for a file system for which no tool is known.
     """
     if fstype not in _NAMERS:
         return WriteNames(("",) * len(written))

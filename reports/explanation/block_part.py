@@ -1,4 +1,4 @@
-"""What is asked of the file systems' tools, and what they answer."""
+"""The question to the file systems' tools, and their answer."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ class DiskWrite(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A run of a write's blocks: what it is, and for a file's data which bytes of the file."""
+    """A run of a write's blocks: what it is and, for a file's data, which bytes of the file."""
 
     label: str
     start: int | None = None

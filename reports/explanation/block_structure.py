@@ -7,8 +7,9 @@ METADATA = "metadata"
 
 _Probe = Callable[[bytes], str | None]
 
-# jbd2, fs/jbd2 and include/linux/jbd2.h, big-endian: every block but logged data starts with journal_header_t, which is
-# h_magic, h_blocktype, h_sequence. In the superblock s_sequence is at byte 24 and s_start, 0 for an empty log, at 28.
+# jbd2, fs/jbd2 and include/linux/jbd2.h, big-endian: every block except logged data starts with journal_header_t, which
+# is h_magic, h_blocktype, h_sequence. In the superblock s_sequence is at byte 24 and s_start, 0 for an empty log, at
+# 28.
 _JBD2_MAGIC = 0xC03B3998
 _JBD2_TYPES = {1: "descriptor", 2: "commit", 5: "revoke"}
 _JBD2_SUPERBLOCKS = (3, 4)
@@ -25,8 +26,9 @@ def _jbd2(block: bytes) -> str | None:
     return f"jbd2 {_JBD2_TYPES.get(kind, f'type {kind}')} block (transaction {sequence})"
 
 
-# ext2, ext3, ext4, fs/ext4/ext4.h, struct ext4_super_block: it starts at byte 1024 of the disk, copies of it at byte 0
-# of a block. s_magic is at byte 56; to be sure, s_log_block_size (at most 6) at 24 and s_rev_level (0 or 1) at 76.
+# ext2, ext3, ext4, fs/ext4/ext4.h, struct ext4_super_block: it starts at byte 1024 of the disk, and its copies start at
+# byte 0 of a block. s_magic is at byte 56. To be sure, s_log_block_size (at most 6) at 24 and s_rev_level (0 or 1) at
+# 76 are checked.
 _EXT_MAGIC = 0xEF53
 _EXT_PLACES = (0, 1024)
 
@@ -75,8 +77,8 @@ def _btrfs(block: bytes) -> str | None:
     return f"{_BTRFS_TREE} ({_BTRFS_OWNERS.get(owner, f'tree {owner}')}, generation {generation})"
 
 
-# xfs, fs/xfs/libxfs/xfs_format.h and xfs_log_format.h, big-endian: the superblock starts with XFS_SB_MAGIC, "XFSB"; a
-# log record with XLOG_HEADER_MAGIC_NUM and its cycle.
+# xfs, fs/xfs/libxfs/xfs_format.h and xfs_log_format.h, big-endian: the superblock starts with XFS_SB_MAGIC, "XFSB". A
+# log record starts with XLOG_HEADER_MAGIC_NUM and its cycle.
 _XFS_SUPERBLOCK_MAGIC = b"XFSB"
 _XFS_LOG_MAGIC = 0xFEEDBABE
 _XFS_LOG = "xfs log record"
@@ -93,10 +95,10 @@ _PROBES: tuple[_Probe, ...] = (_jbd2, _ext, _btrfs, _xfs)
 
 
 def structure(block: bytes) -> str:
-    """What `block` (at least one sector) is: a structure that is known, or `METADATA`."""
+    """What `block` (at least one sector) is: a known structure, or `METADATA`."""
     return next((name for probe in _PROBES if (name := probe(block))), METADATA)
 
 
 def continues(name: str) -> bool:
-    """Whether blocks without a name of their own that follow the structure `name` in one write belong to it."""
+    """Whether blocks without a name of their own belong to the structure `name` that they follow in one write."""
     return name.startswith((_BTRFS_TREE, _XFS_LOG))

@@ -1,4 +1,4 @@
-"""What was found after a crash beside what the workload's operations leave, path by path and in words."""
+"""Compares what was found after a crash with what the workload's operations leave, path by path and in words."""
 
 import errno
 import os
@@ -11,14 +11,14 @@ from postcrash.reports.store.explained import PathComparison
 
 PATHS_MAX = 60
 LINES_MAX = 10
-"""Lines about one path on one side."""
+"""How many lines one side may have about one path."""
 NAMES_MAX = 4
 MADE_BY_MKFS = frozenset({"lost+found"})
 """Names in the root directory that mke2fs(8) puts there."""
 
 
 def compare(history: History, found: Tree) -> tuple[tuple[PathComparison, ...], int]:
-    """All paths of either side, and how many had to be left out: those without a difference first.
+    """All paths of either side, and how many had to be left out. Paths without a difference are left out first.
 
     Raises `SimulationError` if the workload cannot succeed.
     """

@@ -15,13 +15,13 @@ _CHUNK_BYTES = 1 << 20
 
 
 class ImageTooLargeError(RuntimeError):
-    """The disk is larger than what is copied for an explanation."""
+    """The disk is too large to be copied for an explanation."""
 
 
 class DiskImage:
-    """A copy of the base image with the writes of a recording, all kept; removed at the end of the `with` statement.
+    """A copy of the base image with the writes of a recording, all kept. The end of the `with` statement removes it.
 
-    First it holds those submitted before the event `until`; `finish` adds the others.
+    First it has the writes submitted before the event `until`. `finish` adds the others.
     """
 
     def __init__(self, recording: Recording, base_path: str | PathLike[str], until: int) -> None:
@@ -72,13 +72,13 @@ class DiskImage:
 
 
 def _copy(source: int, target: int, size: int) -> None:
-    """Copy `size` bytes but for the free space: base images are filled with words that begin with `stale` there."""
+    """Copy `size` bytes except the free space. Base images are filled there with words that begin with `stale`."""
     os.ftruncate(target, size)
     end = 0
     while end < size:
         try:
             start = os.lseek(source, end, os.SEEK_DATA)
-        except OSError:  # nothing but a hole
+        except OSError:  # there is only a hole
             return
         end = os.lseek(source, start, os.SEEK_HOLE)
         for at in range(start, end, BLOCK_BYTES):

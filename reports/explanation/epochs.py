@@ -1,7 +1,7 @@
-"""The requests of a recording up to one crash, flush by flush, and what the crash made of each.
+"""The requests of a recording up to one crash, flush by flush, and what became of each in the crash.
 
-Taken are the writes after the set-up, and earlier ones that were still in flight at the crash. Where a crash keeps a
-part of a write, each run of its pieces stands for itself. Flushes with nothing before them make no epoch.
+The epochs have the writes after the set-up, and earlier writes that were still in flight at the crash. If a crash keeps
+a part of a write, each run of its pieces is listed by itself. Flushes with nothing before them end no epoch.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from postcrash.reports.store.explained import Epoch, ExplainedWrite, WriteStatus
 
 EPOCHS_MAX = 40
 STABLE_EPOCHS_MAX = 3
-"""Epochs shown before the first that has a write in flight."""
+"""How many epochs are shown before the first that has a write in flight."""
 EPOCH_WRITES_MAX = 24
 LOST_MAX = 200
 
@@ -28,7 +28,7 @@ _IMPORTANCE: tuple[WriteStatus, ...] = ("lost", "kept", "stable")
 class WritePart:
     """A request, a run of its pieces, or several of these one after the other on the disk.
 
-    `origins` says where each comes from: the event, how many of its sectors are skipped, how many are taken.
+    `origins` says where each part comes from: the event, how many of its sectors are skipped, and how many are taken.
     """
 
     origins: tuple[tuple[int, int, int], ...]
@@ -40,7 +40,7 @@ class WritePart:
     status: WriteStatus
 
     def data(self, recording: Recording) -> bytes:
-        """What was written; for a write only."""
+        """The bytes that were written. This is for writes only."""
         return b"".join(
             recording.data(event)[skipped * SECTOR_BYTES : (skipped + sectors) * SECTOR_BYTES]
             for event, skipped, sectors in self.origins
@@ -64,7 +64,7 @@ class Words:
 
 @dataclass(slots=True)
 class RawEpoch:
-    """An epoch before it is abbreviated and put into words."""
+    """An epoch before it is shortened and put into words."""
 
     parts: list[WritePart] = field(default_factory=list)
     ended: str = "crash"
@@ -76,7 +76,7 @@ class RawEpoch:
 
 
 def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -> list[RawEpoch]:
-    """The epochs up to the crash of `interval` that lost its pieces number `lost`."""
+    """The epochs up to a crash in `interval` that lost the pieces with the numbers `lost`."""
     events = recording.events()[: interval.before_event]
     completed = {event[1] for event in events if event[0] == "complete"}
     walk = _Walk(_fates(interval, lost), completed)
@@ -86,7 +86,7 @@ def raw_epochs(recording: Recording, interval: Interval, lost: frozenset[int]) -
 
 
 def _merged(parts: list[WritePart]) -> list[WritePart]:
-    """One part for writes that follow each other in time and on the disk and had the same fate."""
+    """One part for writes that follow each other in time and on the disk and met the same fate."""
     merged: list[WritePart] = []
     for part in parts:
         last = merged[-1] if merged else None
@@ -104,13 +104,13 @@ def _continues(last: WritePart, part: WritePart) -> bool:
 
 
 def shown_parts(raw: list[RawEpoch]) -> list[WritePart]:
-    """What `shown_epochs` and `shown_lost` show."""
+    """The parts that `shown_epochs` and `shown_lost` show."""
     in_epochs = [epoch.parts[i] for epoch in raw[_first_shown(raw) :] for i in _chosen(epoch)]
     return list(dict.fromkeys([*in_epochs, *_lost(raw)[:LOST_MAX]]))
 
 
 def shown_epochs(raw: list[RawEpoch], words: Words) -> tuple[tuple[Epoch, ...], int]:
-    """The last epochs, from a few before the first with a write in flight, and how many earlier ones are left out."""
+    """The last epochs, from shortly before the first with a write in flight, and how many earlier ones are left out."""
     first = _first_shown(raw)
     shown = list(enumerate(raw))[first:]
     return tuple(_shown_epoch(number + 1, epoch, words) for number, epoch in shown), first
@@ -137,7 +137,7 @@ def _chosen(epoch: RawEpoch) -> list[int]:
 
 
 def crash_event(interval: Interval, started: int, returned: int) -> int:
-    """The event of the recording before which a crash comes that finds so many operations started and returned.
+    """The event of the recording before which a crash comes with this many operations started and returned.
 
     Raises LookupError if the interval has no such instant.
     """
@@ -151,9 +151,9 @@ def crash_event(interval: Interval, started: int, returned: int) -> int:
 
 
 def unsent(recording: Recording, interval: Interval, workload: Workload, started: int) -> tuple[str, ...]:
-    """The recorded operations that write bytes of which none had been sent to the disk, as text with their numbers.
+    """The recorded operations whose bytes had not been sent to the disk at all, as text with their numbers.
 
-    Of those that had not been `started` nothing is said.
+    Operations that had not `started` are left out.
     """
     events = recording.events()
     sent: set[int] = set()
@@ -174,7 +174,7 @@ _Fate = tuple[int, int, WriteStatus]
 
 
 def _fates(interval: Interval, lost: frozenset[int]) -> dict[int, list[_Fate]]:
-    """Of each event in flight, its runs of pieces that were kept or lost: sector, sectors, status."""
+    """For each event in flight, the runs of its pieces that were kept or lost: sector, sectors, status."""
     pieces: dict[int, list[_Fate]] = defaultdict(list)
     for number, (event, sector, sectors) in enumerate(interval.pieces):
         pieces[event].append((sector, sectors, "lost" if number in lost else "kept"))

@@ -1,4 +1,4 @@
-"""The explanation of one finding: which writes the crash lost, when they were made, and what recovery made of it."""
+"""The explanation of one finding: which writes the crash lost, when they were made, and what recovery made of them."""
 
 from os import PathLike
 from typing import Protocol
@@ -33,7 +33,7 @@ from postcrash.reports.store.plain import Json
 
 EVIDENCE_LINES_MAX = 60
 CONSOLE = "console of the lost guest"
-"""Title of the evidence that says where a console is: in a file, as it is long."""
+"""Title of the evidence that says where a console is. The console is long, so it is in a file."""
 
 
 class ExplanationError(ValueError):
@@ -41,7 +41,7 @@ class ExplanationError(ValueError):
 
 
 class Crash(Protocol):
-    """What of a finding is explained; `Finding` says what each field is."""
+    """The part of a finding that is explained. `Finding` says what each field is."""
 
     @property
     def workload_name(self) -> str: ...
@@ -66,11 +66,11 @@ class Crash(Protocol):
 def explain(
     crash: Crash, recording: Recording, base_path: str | PathLike[str], fstype: str | None = None
 ) -> Explanation:
-    """The explanation of `crash`, of which `recording` was made on the base image in the file `base_path`.
+    """The explanation of `crash`. `recording` was made on the base image in the file `base_path`.
 
-    With `fstype` (ext4, say) that file system's tools are asked what the written blocks are.
-    Raises `ExplanationError`, `WorkloadError` and `SimulationError` where the parts do not belong together, and
-    `OSError` if the base image cannot be read.
+    If `fstype` (such as ext4) is given, that file system's tools are asked what the written blocks are. Raises
+    `ExplanationError`, `WorkloadError` and `SimulationError` if the parts do not belong together, and `OSError` if the
+    base image cannot be read.
     """
     workload = parse_workload(crash.workload_text, crash.workload_name)
     interval = _interval(crash, recording, base_path)
@@ -136,7 +136,7 @@ def _operations(workload: Workload, crash: Crash) -> tuple[ExplainedOperation, .
 
 
 def _observation(crash: Crash) -> tuple[Observation | None, str]:
-    """The observation, and why it shows no tree."""
+    """The observation, and why it has no tree."""
     if crash.observation is None:
         return None, f"the guest was lost: {crash.casualty.what if crash.casualty else 'nobody knows why'}"
     try:
@@ -161,7 +161,7 @@ def _evidence(crash: Crash, observation: Observation | None) -> tuple[Evidence, 
 
 
 def last_lines(text: str) -> str:
-    """As much of a long text's end as is shown."""
+    """The part of a long text's end that is shown."""
     lines = text.rstrip().splitlines()
     more = len(lines) - EVIDENCE_LINES_MAX
     return "\n".join([f"({more} earlier lines)", *lines[more:]] if more > 0 else lines)

@@ -1,4 +1,4 @@
-"""An explanation on the terminal."""
+"""Prints an explanation on the terminal."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ UNSENT = "never sent to the disk, its bytes were still in the kernel's memory"
 
 
 def render_text(explanation: Explanation, console: Console) -> None:
-    """Print `explanation`: the workload, the requests flush by flush, and what was found beside what was allowed."""
+    """Print `explanation`: the workload, the requests flush by flush, and what was found next to what was allowed."""
     _print_operations(explanation, console)
     _print_epochs(explanation, console)
     _print_lost(explanation, console)
@@ -35,7 +35,7 @@ def render_text(explanation: Explanation, console: Console) -> None:
 
 
 def place(write: ExplainedWrite) -> str:
-    """Where on the disk, for example `sectors 2048 to 2056`; the last one is not included."""
+    """The place on the disk, for example `sectors 2048 to 2056`. The last sector is not included."""
     return f"sectors {write.sector} to {write.sector + write.sectors}"
 
 
@@ -45,7 +45,7 @@ def when(write: ExplainedWrite) -> str:
 
 
 def names_note(explanation: Explanation) -> str:
-    """Who named the writes."""
+    """A sentence on what named the writes."""
     if explanation.unnamed:
         return f"Writes are named by their bytes and magic numbers alone: {explanation.unnamed}"
     return f"Structures and files are as told by {explanation.named_by}, the rest by its bytes and magic numbers."

@@ -1,4 +1,4 @@
-"""Blocks of btrfs, as `btrfs inspect-internal` tells of them."""
+"""Names blocks of btrfs with `btrfs inspect-internal`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from postcrash.reports.explanation.programs import output
 
 BTRFS_BLOCK_BYTES = 4096
 NODES_MAX = 2000
-"""Tree blocks that are looked up."""
+"""How many tree blocks are looked up."""
 _INSPECT = ("btrfs", "inspect-internal")
 _ROOT_INODE = 256
 
@@ -37,7 +37,7 @@ class _Stripe(NamedTuple):
 
 
 class _Extent(NamedTuple):
-    """Bytes of a file, where they are in the logical address space."""
+    """Bytes of a file, with their place in the logical address space."""
 
     logical: int
     length: int
@@ -81,7 +81,7 @@ def _steps(write: DiskWrite) -> range:
 
 
 def _unchanged(disk: DiskImage, blocks: Iterable[tuple[int, bytes]]) -> set[int]:
-    """Where the disk holds what was written there."""
+    """The places where the disk still holds what was written there."""
     return {start for start, data in blocks if disk.read(start, len(data)) == data}
 
 
@@ -120,7 +120,7 @@ def _nodes(disk: DiskImage, wanted: set[int | None]) -> dict[int | None, str]:
 
 
 def _files(disk: DiskImage) -> tuple[list[_Extent], dict[int, str]]:
-    """Where the data of files is, and the path of each inode."""
+    """The places of the files' data, and the path of each inode."""
     text = output(*_INSPECT, "dump-tree", "-t", "fs", disk.path)
     refs = {int(inode): (int(parent), name) for inode, parent, name in reversed(_NAME.findall(text))}
     extents = [

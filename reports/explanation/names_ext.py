@@ -1,4 +1,4 @@
-"""Blocks of ext2, ext3 and ext4, as dumpe2fs and debugfs tell of them."""
+"""Names blocks of ext2, ext3 and ext4 with dumpe2fs and debugfs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
 INODES_MAX = 1024
-"""Inodes that are looked up."""
+"""How many inodes are looked up."""
 _ROOT_INODE = 2
 _UNNAMED = ("lost+found", ".postcrash")
-"""No workload makes these."""
+"""Inodes that no workload makes."""
 
 _FIXED = re.compile(
     r"(Primary superblock|Backup superblock|Group descriptors?|Reserved GDT blocks|Block bitmap|Inode bitmap|"
@@ -41,7 +41,7 @@ class _Run(NamedTuple):
 
 @dataclass
 class _Inode:
-    """Where an inode's blocks are."""
+    """The places of an inode's blocks."""
 
     directory: bool = False
     runs: list[_Run] = field(default_factory=list)
@@ -163,7 +163,7 @@ def _owned(
 
 
 def _unchanged(disk: DiskImage, written: Iterable[DiskWrite], block_bytes: int) -> set[int]:
-    """Blocks that hold what was written there."""
+    """The blocks that still hold what was written there."""
     same = set()
     for write in written:
         for at in range(0, len(write.data), block_bytes):
@@ -174,7 +174,7 @@ def _unchanged(disk: DiskImage, written: Iterable[DiskWrite], block_bytes: int) 
 
 
 def _log(disk: DiskImage, journal: _Inode) -> dict[int | None, tuple[str, str, int]]:
-    """What each block of the journal is: its kind, its transaction, and of a copy the block that it is of."""
+    """What each block of the journal is: its kind, its transaction and, for a copy, the block that was copied."""
     if not journal.runs:
         return {}
     log: dict[int | None, tuple[str, str, int]] = {}
@@ -189,7 +189,7 @@ def _log(disk: DiskImage, journal: _Inode) -> dict[int | None, tuple[str, str, i
 
 
 def _owners(disk: DiskImage, blocks: Sequence[int]) -> dict[int, int]:
-    """The inode that has each block, of those that an inode has."""
+    """The inode of each block that belongs to an inode."""
     (text,) = _debugfs(disk, [f"icheck {' '.join(map(str, blocks))}"])
     return {int(block): int(inode) for block, inode in re.findall(r"^(\d+)\t(\d+)$", text, re.MULTILINE)}
 
@@ -216,7 +216,7 @@ def _inodes(disk: DiskImage, inodes: Iterable[int]) -> dict[int, _Inode]:
 
 
 def _debugfs(disk: DiskImage, commands: Sequence[str]) -> list[str]:
-    """What each command prints."""
+    """The output of each command."""
     printed = output("debugfs", "-f", "-", disk.path, stdin=commands)
     answers = re.split(r"^debugfs: .*\n", printed, flags=re.MULTILINE)[1:]
     return [*answers, *[""] * len(commands)][: len(commands)]

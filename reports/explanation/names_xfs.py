@@ -1,6 +1,7 @@
-"""Blocks of xfs, as xfs_db and xfs_logprint tell of them.
+"""Names blocks of xfs with xfs_db and xfs_logprint.
 
-Not of all: what xfs_db knows of files it gets from metadata in place, and while the log has newer metadata it refuses.
+It cannot name all of them: xfs_db reads about files from metadata in place, and refuses while the log has newer
+metadata.
 """
 
 import re
@@ -12,7 +13,7 @@ from postcrash.reports.explanation.disk_image import DiskImage
 from postcrash.reports.explanation.programs import output
 
 GROUPS_MAX = 64
-"""Allocation groups that are looked up."""
+"""How many allocation groups are looked up."""
 INODES_SHOWN_MAX = 6
 _HEADERS = {"sb": "superblock", "agf": "AGF", "agi": "AGI", "agfl": "AGFL"}
 _GEOMETRY = ("agblocks", "agcount", "blocksize", "agblklog", "logstart", "logblocks")
@@ -66,7 +67,7 @@ def _geometry(disk: DiskImage) -> dict[str, int]:
 
 
 def _headers(disk: DiskImage, groups: int) -> dict[int, str]:
-    """Sectors of the headers of allocation groups."""
+    """Sectors of the headers of allocation groups, with their names."""
     wanted = [(header, group) for group in range(min(groups, GROUPS_MAX)) for header in _HEADERS]
     commands = [word for header, group in wanted for word in ("-c", f"{header} {group}", "-c", "addr")]
     found = _ADDRESS.findall(output("xfs_db", "-r", *commands, disk.path))
@@ -77,7 +78,7 @@ def _headers(disk: DiskImage, groups: int) -> dict[int, str]:
 
 
 def _log(disk: DiskImage, log_start: int) -> tuple[list[tuple[range, str]], list[tuple[range, str]]]:
-    """Sectors of log records, and of clusters of inodes that they change; each with what is there."""
+    """Sectors of log records, and of clusters of inodes that these records change, each with what is there."""
     records, inodes = [], {}
     for cycle, block, length, operations in _RECORD.findall(output("xfs_logprint", disk.path)):
         changed = {int(inode, 16): (int(start), int(count)) for inode, start, count in _INODE.findall(operations)}

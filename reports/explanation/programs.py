@@ -1,4 +1,4 @@
-"""The file systems' own tools, run on an image that may hold anything: bounded in time, memory and output."""
+"""Runs the file systems' own tools on an image that may hold anything, with limits on time, memory and output."""
 
 import os
 import shutil
@@ -21,13 +21,13 @@ _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 class MissingProgramError(RuntimeError):
-    """A program is not installed; the text names its package."""
+    """A program is not installed. The text names its package."""
 
 
 def output(*command: str, stdin: Sequence[str] = ()) -> str:
-    """What the program prints on standard output, with `stdin` as its lines of input; cut where it is too much.
+    """What the program prints on standard output, with `stdin` as its lines of input. Long output is cut.
 
-    What it had printed when it failed or ran out of time counts too: it may have stumbled over one block of many.
+    Output before a failure or a timeout counts too, because the program may have failed at one block of many.
     Raises `MissingProgramError`.
     """
     program = shutil.which(command[0], path=_PATH)

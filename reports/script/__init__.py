@@ -1,1 +1,1 @@
-"""A finding as a mail with a shell script."""
+"""Writes a finding as a mail with a shell script."""

@@ -1,4 +1,4 @@
-"""A finding as a plain text for a mailing list: lines of at most 72 characters, but for commands and scripts."""
+"""A finding as plain text for a mailing list. Lines have at most 72 characters, except commands and scripts."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _STATUS = {"set-up": "", "returned": "", "in progress": "in progress at the powe
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What a mail says beside the finding and its explanation.
+    """What a mail says besides the finding and its explanation.
 
     statement  what the judge expects, in prose
     states     how many crash states show a violation of the judge, in words
@@ -53,7 +53,7 @@ def mail(finding: Finding, explanation: Explanation, target: Target, told: Mail)
 
 
 def _evidence(finding: Finding, explanation: Explanation) -> Iterator[str]:
-    """What the guest said. Who gets the mail has no store to look a console up in."""
+    """What the guest printed. The mail's readers have no store in which to look up a console."""
     for said in explanation.evidence:
         text = said.text
         if said.title == CONSOLE:

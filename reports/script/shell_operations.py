@@ -1,6 +1,6 @@
-"""The operations of a workload as shell commands: xfs_io, coreutils, setfattr, and perl where these have no word.
+"""The operations of a workload as shell commands: xfs_io, coreutils and setfattr, and perl where these do not do.
 
-Commands are run in the root directory of the file system. Each operation that writes has a byte of its own.
+Commands run in the root directory of the file system. Each operation that writes has a byte of its own.
 """
 
 import re
@@ -13,11 +13,11 @@ from postcrash.model.segments import ZERO, write_of
 from postcrash.model.simulate import DEVICES
 
 OTHER_FILE = ".other"
-"""A file beside the workload's, whose fsync commits the journal; the agent of a recording has one too."""
+"""A file besides the workload's. An fsync of it commits the journal. The agent of a recording has such a file too."""
 STALE_BYTE = 0xFF
-"""What is on the disk before mkfs."""
+"""The byte that fills the disk before mkfs."""
 PAGE_BYTES = 4096
-"""Where msync(2) may start."""
+"""msync(2) may start at multiples of this."""
 _FIRST_BYTE = 0x61
 _TAGS_MAX = STALE_BYTE - 1
 _FALLOCATE = {
@@ -31,18 +31,18 @@ _FALLOCATE = {
 }
 _PLAIN = re.compile(r"[A-Za-z1-9][A-Za-z0-9_.]*")
 _EXCHANGE = "perl -e 'exit(syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) != 0)'"
-"""renameat2 with RENAME_EXCHANGE, by its number on x86-64: mv --exchange came with coreutils 9.5."""
+"""renameat2 with RENAME_EXCHANGE, by its number on x86-64, because mv --exchange came only with coreutils 9.5."""
 
 _SOCKET = "perl -e 'exit(syscall(133, $ARGV[0], 0140644, 0) != 0)'"
-"""mknod by its number on x86-64: mknod(1) makes no sockets."""
+"""mknod by its number on x86-64, because mknod(1) makes no sockets."""
 _UNNAMED = (
     """perl -e '$| = 1; sysopen F, shift, 0x410002, 0644 or die $!; print "/proc/$$/fd/", fileno F, "\\n"; <STDIN>'"""
 )
-"""Opens a file with O_RDWR and O_TMPFILE of x86-64, says where it is, and holds it open."""
+"""Opens a file with O_RDWR and O_TMPFILE of x86-64, prints its path, and holds it open."""
 
 
 def _calls(*requests: int) -> str:
-    """A command that makes these ioctl calls on the other file, each with eight bytes that the next one gets."""
+    """A command that makes these ioctl calls on the other file. They pass on eight bytes, each to the next."""
     calls = " && ".join(f"ioctl(F, {request:#x}, $t)" for request in requests)
     return f'perl -e \'open F, "+<", "{OTHER_FILE}"; my $t = pack "Q", 0; {calls} or die $!\''
 
@@ -55,18 +55,18 @@ _CHECKPOINTS = {
     "f2fs": _calls(0xF507),
     "nilfs2": _calls(0x80086E8A),
 }
-"""EXT4_IOC_CHECKPOINT, F2FS_IOC_WRITE_CHECKPOINT, NILFS_IOCTL_SYNC; other file systems have no call of their own."""
+"""EXT4_IOC_CHECKPOINT, F2FS_IOC_WRITE_CHECKPOINT, NILFS_IOCTL_SYNC. Other file systems have no call of their own."""
 _FREEZE_OR_SYNC = ("xfs_io -x -c freeze -c thaw .", "sync -f .")
 
 
 class NoCommandError(ValueError):
-    """Something of a workload or a finding cannot be put into a script; the text says what and why."""
+    """Something in a workload or a finding cannot be put into a script. The text says what, and why."""
 
 
 def byte_of(source: str) -> int:
     """The byte that a script finds where a recording has bytes of `source` (model/segments.py).
 
-    Raises NoCommandError where that is not known.
+    Raises NoCommandError if this byte is not known.
     """
     write = write_of(source)
     if write is not None and write[0] < _TAGS_MAX:
@@ -79,19 +79,19 @@ def byte_of(source: str) -> int:
 
 
 def quoted(path: str) -> str:
-    """A path, quoted for the shell; never taken for an option. A handle is the path of the open descriptor."""
+    """A path, quoted for the shell so that it is never taken for an option. A handle is the open descriptor's path."""
     if path.startswith(HANDLE):
         return f"/proc/self/fd/${_variable(path.removeprefix(HANDLE))}"
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def _variable(path: str) -> str:
-    """The variable with the descriptor of what was opened as `path`."""
+    """The variable that has the descriptor of the file opened as `path`."""
     return "held_" + re.sub(r"[^A-Za-z0-9]", lambda other: f"_{ord(other[0]):x}_", path)
 
 
 def commands(operation: Operation, before: Tree, fstype: str) -> list[str]:
-    """Shell commands, one a line, that do `operation` where the tree is `before`. Raises NoCommandError."""
+    """Shell commands, one in a line, that do `operation` on the tree `before`. Raises NoCommandError."""
     return _COMMANDS[operation.word](operation, before, fstype)
 
 
@@ -153,7 +153,7 @@ def _mknod(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
 
 
 def _tmpfile(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
-    """No redirection has O_TMPFILE: perl opens the file, and the shell what perl has open."""
+    """No redirection has O_TMPFILE, so perl opens the file, and the shell opens what perl has open."""
     folder = operation.path.rpartition("/")[0] or "."
     return [
         f"coproc {_UNNAMED} {quoted(folder)}",
@@ -190,13 +190,13 @@ def _commit(_operation: Operation, _before: Tree, fstype: str) -> list[str]:
 
 
 def _checkpoint(_operation: Operation, _before: Tree, fstype: str) -> list[str]:
-    """The first of the agent's ways that works (harness/guests/agent/src/checkpoint.rs)."""
+    """Use the first of the agent's ways that works (harness/guests/agent/src/checkpoint.rs)."""
     own = [_CHECKPOINTS[fstype]] if fstype in _CHECKPOINTS else []
     return [" || ".join((*own, *_FREEZE_OR_SYNC))]
 
 
 def _one(make: Callable[[Operation], str]) -> "_Command":
-    """Of an operation for which only its own arguments matter."""
+    """The command of an operation that depends only on its own arguments."""
     return lambda operation, _before, _fstype: [make(operation)]
 
 

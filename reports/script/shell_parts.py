@@ -1,4 +1,4 @@
-"""The parts of a reproducer that are the same in every script; shell_script.py says how they go together."""
+"""The parts of a reproducer that are the same in every script. shell_script.py says how they are put together."""
 
 HOLDS = r"""# Whether a file holds exactly these runs of bytes, each LENGTH:OCTAL.
 holds() {

@@ -1,7 +1,7 @@
-"""A finding as a shell script: make the file system, run the operations, cut the power, recover, look.
+"""A finding as a shell script that makes the file system, runs the operations, cuts the power, recovers and looks.
 
-The power cut is made with device mapper: dm-flakey drops what is written after it, dm-log-writes logs every write so
-that the disk at some instant can be put together again, without some of them if need be.
+The power cut is made with device mapper. dm-flakey drops later writes. dm-log-writes logs every write, so that the disk
+at some instant can be put together again, if necessary without some of the writes.
 """
 
 import shlex
@@ -16,12 +16,12 @@ from postcrash.reports.text import visible
 from postcrash.targets import Target
 
 LOG_MIB = 512
-"""A log of dm-log-writes has room for what mkfs writes, too."""
+"""A log of dm-log-writes also needs room for the writes of mkfs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlakeyCut:
-    """The power fails once `operations` operations (set-up included) have returned; all that was sent is kept."""
+    """The power fails once `operations` operations (set-up included) have returned. All that was sent is kept."""
 
     operations: int
 
@@ -35,9 +35,9 @@ class FlakeyCut:
 class LogCut:
     """The power fails during the last of `operations` operations, or after it.
 
-    flushes    so many flushes of that operation are done; writes up to the next one are there, or for -1 those up to
-               its start
-    lost       of the writes since the last flush, those that are lost
+    flushes    how many flushes of that operation are done; the writes up to the next flush are there, or for -1 those
+               up to the operation's start
+    lost       writes since the last flush that are lost
     is_inside  the operation is in progress
     """
 
@@ -58,12 +58,12 @@ Cut = FlakeyCut | LogCut
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What shows the violation.
+    """The sign of the violation.
 
-    kind      `tree`: all of `tests` are true in the root directory; `mount`: it fails; `fsck`: it objects; `boot`: all
+    kind      `tree`: all of `tests` succeed in the root directory; `mount`: it fails; `fsck`: it objects; `boot`: all
               of `tests` are true of the `status` of the repair before the mount
     tests     commands of the shell
-    claims    the same in words, with what was expected; lines of a comment
+    claims    the same in words, with what was expected, as lines of a comment
     repaired  recovery is the target's repair, then the mount
     """
 
@@ -74,7 +74,7 @@ class Symptom:
 
 
 def script(title: str, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut) -> str:
-    """The script, for bash; `trees` are those of `simulate`. Raises NoCommandError."""
+    """The script, for bash. `trees` are those of `simulate`. Raises NoCommandError."""
     if target.helper:
         raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
     if target.aged_mib is not None:
@@ -132,7 +132,7 @@ def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut)
 
 
 def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
-    """Parts of a script are shells of their own. Raises NoCommandError where one needs a handle of the part before."""
+    """Raise NoCommandError if a part needs a handle of the part before: each part is a shell of its own."""
     opened = set[str]()
     for operation in operations:
         if operation.form.opens:

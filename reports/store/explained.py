@@ -1,4 +1,4 @@
-"""What an explanation is made of: plain data, drawn by `explanation_text` and by the HTML page."""
+"""The content of an explanation as plain data. `explanation_text` and the HTML page show it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ WriteStatus = Literal["stable", "kept", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class ExplainedOperation:
-    """One operation of the workload; `number` counts from 1, set-up included."""
+    """One operation of the workload. `number` counts from 1, set-up included."""
 
     number: int
     text: str
@@ -20,15 +20,15 @@ class ExplainedOperation:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWrite:
-    """A write, discard or write-zeroes, or a run of its pieces where the crash kept only a part of it.
+    """A write, discard or write-zeroes, or a run of its pieces if the crash kept only a part of it.
 
     what      what was written, in words: the workload's bytes, or a structure known by its magic number
     name      what the file system's own tools call it; empty if they cannot tell or were not asked
     sector    where on the disk, in units of 512 B
     sectors   how many
     flags     `FUA`, `PREFLUSH`, both, or empty
-    during    number of the operation that was in progress when it was submitted; 0: none was
-    status    stable: no crash could lose it; kept, lost: it was in flight, and this crash kept or lost it
+    during    number of the operation in progress when it was submitted; 0 if there was none
+    status    stable: no crash could lose it; kept or lost: it was in flight, and this crash kept or lost it
     """
 
     what: str
@@ -41,7 +41,7 @@ class ExplainedWrite:
 
     @property
     def words(self) -> str:
-        """Its name, and the workload's bytes in it; without a name, what was written."""
+        """Its name, and the workload's bytes in it. If it has no name, what was written."""
         if not self.name:
             return self.what
         return f"{self.name}: {self.what}" if "`" in self.what else self.name
@@ -53,7 +53,7 @@ class Epoch:
 
     number   counts from 1
     ended    what ended it: `flush`, `flush, under way at the crash` or `crash`
-    writes   in submission order; of a long epoch only some, but lost ones first of all
+    writes   in submission order; a long epoch has only some, with lost writes preferred
     omitted  how many more there were
     """
 
@@ -65,10 +65,10 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class PathComparison:
-    """One path: what was found, and what all operations that had returned leave there.
+    """One path: what was found there, and what all operations that had returned leave there.
 
-    in_progress  what is there once the operation in progress is done, if that is something else; else empty
-    differs      what was found is neither
+    in_progress  what is there once the operation in progress is done, if this differs; else empty
+    differs      what was found is neither of the two
     """
 
     path: str
@@ -119,5 +119,5 @@ class Explanation:
 
     @staticmethod
     def from_json(value: object) -> "Explanation":
-        """What `to_json` gave. Raises `PlainError`."""
+        """The explanation from which `to_json` made `value`. Raises `PlainError`."""
         return from_plain(Explanation, value, "explanation")

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON values and back, strictly: what is read has exactly the fields and types that it should.
+"""Turns frozen dataclasses into JSON values and back. Reading is strict: fields and types must match exactly.
 
 Supported fields: int, str, bool, literals, enumerations (as the member's name in lower case), tuples, dicts (any JSON
 object), dataclasses, and any of these or None.
@@ -16,14 +16,14 @@ _SHOWN_CHARACTERS_MAX = 80
 
 
 class PlainError(ValueError):
-    """A JSON value is not what was written; the text names the place and the offending value."""
+    """A JSON value is not as it was written. The text names the place and the offending value."""
 
     def __init__(self, place: str, expected: str, found: object) -> None:
         super().__init__(f"{place}: expected {expected}, found {shown(found)}")
 
 
 def shown(value: object) -> str:
-    """`value` for an error message, cut where it is long."""
+    """`value` for an error message. Long values are cut."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS_MAX else text[:_SHOWN_CHARACTERS_MAX] + "…"
 
@@ -40,7 +40,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: object, place: str) -> T:
-    """The dataclass `kind` that `to_plain` made `value` of. Raises `PlainError`."""
+    """The dataclass `kind` from which `to_plain` made `value`. Raises `PlainError`."""
     return cast(T, _read(kind, value, place))
 
 

@@ -1,7 +1,7 @@
 """What the harness hands to the reports: the cells of a table, findings, and their ids.
 
-Ids are short and versioned by what they are made of: the same finding on the same target and kernel has
-the same id in every run.
+Ids are short and depend only on what they identify: the same finding on the same target and kernel has the same id in
+every run.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
 _STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 _DECIMAL = re.compile(r"[0-9]{1,4000}")
-"""Python reads at most 4,300 digits."""
+"""Python reads numbers of at most 4,300 digits."""
 _NUMBER_MAX = 2**32 - 1
 
 
@@ -34,11 +34,11 @@ class Cell:
     states      crash states that the verdict covers, exactly
     recoveries  recoveries run for them
     outcomes    different observations among them, summed over workloads
-    workloads   workloads that were recorded; 0 where the target has not what each of them needs
-    relevant    of these, the ones in which the property's premise was true somewhere: the *sometimes* witness
+    workloads   workloads that were recorded; 0 if the target lacks something that each of them needs
+    relevant    how many of these had a true premise somewhere: the *sometimes* witness
     witness     id of the finding that shows a violation
     reason      why it is undecided, what bounds it, or empty
-    said        what documents say of it: not part of the evidence
+    said        what documents say of it; this is not part of the evidence
     """
 
     target: str
@@ -56,14 +56,14 @@ class Cell:
     said: Statements
 
     def to_json(self) -> Json:
-        """As decoded JSON; `states` is decimal text, as it outgrows what JSON readers take."""
+        """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""
         plain = to_plain(self)
         del plain["said"]
         return {**plain, "states": str(self.states), **standing_json(self.said, self.verdict)}
 
     @staticmethod
     def from_json(value: object) -> "Cell":
-        """What `to_json` gave. Raises `PlainError`."""
+        """The cell from which `to_json` made `value`. Raises `PlainError`."""
         if not isinstance(value, dict):
             raise PlainError("cell", "an object", value)
         states = value.get("states")
@@ -79,15 +79,15 @@ class Cell:
 
 
 def standing_json(said: Statements, verdict: Verdict) -> Json:
-    """As decoded JSON: the rule that promises, the one that gives the promise up, and what the verdict means then."""
+    """As decoded JSON: the rule that promises, the rule that denies, and what the verdict means then."""
     return {**to_plain(said), "standing": to_plain(said.standing(verdict))}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A crash state that breaks something, or a workload that ends the guest, with all that is needed to make it again.
+    """A crash state that breaks something, or a workload that ends the guest, with everything needed to make it again.
 
-    checker        name of the property or checker that says so
+    checker        name of the property or checker that objects
     workload_text  the workload that was recorded, in the `.ops` language
     recording      id of the recording, base: id of the base image, state: id of the crash state
     interval       the crash interval, and choices: (component, version) of the state; versions of 0 are not named
@@ -95,10 +95,10 @@ class Finding:
     started        operations (set-up included) that had been started, and returned: those that had returned
     observation    the agent's report, decoded JSON; None if every guest was lost
     casualty       how the guests were lost; None if they were not
-    recover        the command that the agent got, decoded JSON; empty where the guests were lost while they ran the
-                   workload: then `recording` ends there, and there is no crash state, so that `state` is empty too
-    guest          digest of the guest, which tells its kernel from another one of that name; empty if not known
-    minimal        id of the finding with the smallest workload that breaks the same judge, if it has been looked for
+    recover        the command that the agent got, decoded JSON; empty if the guests were lost while they ran the
+                   workload: then `recording` ends there, and there is no crash state, so `state` is empty too
+    guest          digest of the guest, which tells its kernel from another of that name; empty if not known
+    minimal        id of the finding with the smallest workload that breaks the same judge, if it was searched for
     """
 
     id: str
@@ -142,7 +142,7 @@ class Finding:
 
     @staticmethod
     def from_json(value: object) -> "Finding":
-        """What `to_json` gave. Raises `PlainError`."""
+        """The finding from which `to_json` made `value`. Raises `PlainError`."""
         return from_plain(Finding, value, "finding")
 
 
@@ -150,7 +150,7 @@ Simplicity = tuple[int, int, int, int, tuple[int, ...]]
 
 
 class CrashState(Protocol):
-    """What of a crash state says how simple it is; `Finding` says what each field is."""
+    """The fields of a crash state that tell how simple it is. `Finding` says what each field is."""
 
     @property
     def lost(self) -> tuple[int, ...]: ...
@@ -163,19 +163,19 @@ class CrashState(Protocol):
 
 
 def simplicity(state: CrashState) -> Simplicity:
-    """The smaller, the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
+    """The smaller is the simpler: fewest lost pieces, fewest torn writes, fewest operations started, lowest interval.
 
-    At last the lost pieces themselves, so that no two contents of one recording's crash intervals compare equal.
+    The lost pieces come last, so that no two contents of one recording's crash intervals compare equal.
     """
     return len(state.lost), state.torn, state.started, state.interval, state.lost
 
 
 class IdError(ValueError):
-    """A text is not the id that it should be; the message shows it."""
+    """A text is not the id that it should be. The message shows the text."""
 
 
 def finding_id(parts: Iterable[str]) -> str:
-    """The id of the finding that `parts` tell from all others: `f-` and 16 hexadecimal digits of their SHA-256."""
+    """The id of the finding with these distinguishing `parts`: `f-` and 16 hexadecimal digits of their SHA-256."""
     lengths = "".join(f"{len(part)}:{part}" for part in parts)
     return "f-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -209,7 +209,7 @@ def _matching(text: str, form: re.Pattern[str], expected: str) -> str:
 def state_id(recording: str, interval: int, choices: Sequence[tuple[int, int]]) -> str:
     """The id of a crash state: recording, interval, and `component.version` for each version that is not 0.
 
-    So `r-0123456789abcdef/3/0.1,4.2`, or `r-0123456789abcdef/3/-` for the state that keeps all that it can.
+    Examples are `r-0123456789abcdef/3/0.1,4.2`, and `r-0123456789abcdef/3/-` for the state that keeps all that it can.
     """
     deviations = sorted((component, version) for component, version in choices if version)
     shown_choices = ",".join(f"{component}.{version}" for component, version in deviations)

@@ -1,8 +1,8 @@
 """The result store: a folder with a SQLite file, `verdicts.db`, and the recordings of its runs with their base images.
 
-The file is made beside its place and renamed into it; every result is committed in one transaction, and a recording is
-moved in only when it is whole. So whatever interrupts us, what is in the store is complete. Several processes may use
-one store, and the threads of one process.
+The file is made under another name and then renamed. Every result is committed in one transaction, and a recording is
+moved in only when it is whole. So whatever is in the store is complete, even after an interruption. Several processes
+may use one store, and so may the threads of one process.
 """
 
 import errno
@@ -56,7 +56,7 @@ _scratch_numbers = itertools.count(1)
 
 
 class StoreError(RuntimeError):
-    """The store cannot be used, or does not have what was asked for; the text names the file."""
+    """The store cannot be used, or lacks what was asked for. The text names the file."""
 
 
 class NotInStoreError(StoreError):
@@ -64,7 +64,7 @@ class NotInStoreError(StoreError):
 
 
 class Store:
-    """The results in one folder. Every method raises `StoreError` for what is wrong with the folder or its files."""
+    """The results in one folder. Every method raises `StoreError` if the folder or its files are not in order."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Open the store in `folder`, or make an empty one there."""
@@ -80,7 +80,7 @@ class Store:
         self._connection = self._open()
 
     def close(self) -> None:
-        """Let go of the files. What was put is there already."""
+        """Close the files. Everything that was put is in them already."""
         self._connection.close()
 
     def get_run(self, key: str) -> Json | None:
@@ -96,19 +96,19 @@ class Store:
     def put_run(self, key: str, run_json: Json, findings: Iterable[Finding] = ()) -> None:
         """Keep the finished exploration of one workload on one target, with its findings: all of it or nothing.
 
-        `key` is a digest of all that the result depends on.
+        `key` is a digest of everything on which the result depends.
         """
         self.put_runs({key: run_json}, findings)
 
     def put_runs(self, runs: Mapping[str, Json], findings: Iterable[Finding] = ()) -> None:
-        """Keep several finished explorations by their keys, as `put_run` does one."""
+        """Keep several finished explorations by their keys, each as `put_run` does."""
         rows = [(key, json.dumps(run)) for key, run in runs.items()]
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
             connection.executemany(_PUT_FINDING, map(_finding_row, findings))
 
     def put_finding(self, finding: Finding) -> None:
-        """Keep a finding; one with the same id is replaced."""
+        """Keep a finding. A finding with the same id is replaced."""
         with self._transaction() as connection:
             connection.execute(_PUT_FINDING, _finding_row(finding))
 
@@ -127,7 +127,7 @@ class Store:
         return tuple(map(self._finding, self._rows("SELECT value FROM finding ORDER BY number")))
 
     def put_cells(self, cells: Iterable[Cell]) -> None:
-        """Keep cells; those for the same target, property, kernel and device model are replaced."""
+        """Keep cells. Cells of the same target, property, kernel and device model are replaced."""
         with self._transaction() as connection:
             connection.executemany(_PUT_CELL, map(_cell_row, cells))
 
@@ -137,11 +137,11 @@ class Store:
         return tuple(self._checked(Cell.from_json, self._object(row, "cell")) for row in rows)
 
     def scratch(self) -> Path:
-        """A path for a new recording, for `adopt_recording` or for the caller to remove. Nothing is there yet."""
+        """A path for a new recording, which `adopt_recording` or the caller removes. No file exists there yet."""
         return self._recordings / f"{_SCRATCH}{os.getpid()}-{next(_scratch_numbers)}.pcr"
 
     def adopt_recording(self, path: str | os.PathLike[str], id: str) -> Path:
-        """Move the whole recording at `path` into the store, and give back its place.
+        """Move the whole recording at `path` into the store, and return its new path.
 
         If the store has it already, the one at `path` is removed: recordings with one id are the same.
         """
@@ -154,7 +154,7 @@ class Store:
         return place
 
     def recording_path(self, id: str) -> Path:
-        """Where the recording with this id is."""
+        """The path of the recording with this id."""
         place = self._recording_place(id)
         if not place.is_file():
             raise NotInStoreError(f"{place}: there is no recording {id}")
@@ -166,7 +166,7 @@ class Store:
             keep_console(self.folder, lost)
 
     def keep_base(self, path: str | os.PathLike[str], id: str) -> None:
-        """Keep the base image at `path`, which never changes: as a second name of the file where that is possible."""
+        """Keep the base image at `path`, which never changes. If possible, it becomes a second name of the file."""
         place = self._base_place(id)
         with _explained(place):
             if place.exists():
@@ -180,7 +180,7 @@ class Store:
                 _copy(Path(path), place)
 
     def base_path(self, id: str) -> Path:
-        """Where the base image with this id is."""
+        """The path of the base image with this id."""
         place = self._base_place(id)
         if not place.is_file():
             raise NotInStoreError(f"{place}: there is no base image {id}")
@@ -276,7 +276,7 @@ class Store:
 
 @contextmanager
 def _explained(place: Path) -> Iterator[None]:
-    """Turn what the system and SQLite raise into one clear error about `place`."""
+    """Turn the errors of the system and of SQLite into one clear error about `place`."""
     try:
         yield
     except OSError as error:
@@ -313,7 +313,7 @@ def _cell_row(cell: Cell) -> tuple[str, ...]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Alone among the processes that make a store in `folder`."""
+    """Exclude other processes that make a store in `folder`."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -331,7 +331,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _move(source: Path, place: Path) -> None:
-    """Move a file, also from another file system; whole or not at all."""
+    """Move a file, even from another file system, whole or not at all."""
     try:
         source.rename(place)
     except OSError as error:
@@ -356,7 +356,7 @@ def _copy(source: Path, place: Path) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what processes that are gone left behind."""
+    """Remove what processes left behind that have ended."""
     for path in folder.glob(f"{_SCRATCH}*"):
         owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
         if not (owner.isdecimal() and Path("/proc", owner).exists()):

@@ -25,10 +25,10 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class CorpusObjection:
-    """What one judge says is wrong, with the finding that shows it, what that breaks, and the page that tells of it.
+    """What one judge objects to, with the finding that shows it, what this breaks, and the page that describes it.
 
-    `is_expected`: a document promises, or practice expects, that it is not so. `page` is empty where what was found is
-    not known.
+    `is_expected`: a document promises, or practice expects, that this does not happen. `page` is empty if what was
+    found is not known.
     """
 
     judge: str
@@ -41,11 +41,11 @@ class CorpusObjection:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload on one target and kernel, on all disks on which it was run.
+    """One workload on one target and kernel, on all the disks on which it was run.
 
     absent      why it could not be run there, if the file system or the kernel lacks something; else empty
     reason      why it is undecided; else empty
-    objections  of those who say VIOLATED
+    objections  of the judges that say VIOLATED
     """
 
     workload: str
@@ -65,7 +65,7 @@ class Result:
 
 @dataclass(frozen=True)
 class CorpusColumn:
-    """The results on the kernels that the user called `name`; `kernels` are their own names."""
+    """The results on the kernels that the user called `name`. `kernels` are the kernels' own names."""
 
     name: str
     kernels: tuple[str, ...]
@@ -78,7 +78,7 @@ class CorpusColumn:
 
     @property
     def total(self) -> str:
-        """What all its verdicts cover together."""
+        """What all verdicts of the column cover together."""
         run = [result for result in self.results if not result.absent]
         counts = f"{counted(sum(r.states for r in run))} crash states covered with"
         recoveries = grouped(sum(result.recoveries for result in run))
@@ -87,7 +87,7 @@ class CorpusColumn:
 
 @dataclass(frozen=True)
 class CorpusTable:
-    """Columns of the same workloads and targets. `command` is what made them, `level` what was expected."""
+    """Columns of the same workloads and targets. `command` made them, and `level` is what was expected."""
 
     columns: tuple[CorpusColumn, ...]
     workloads: tuple[str, ...]
@@ -105,12 +105,12 @@ class CorpusTable:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all runs; UNDECIDED if there were none."""
+        """The worst verdict of all runs. UNDECIDED if there were none."""
         runs = [result for column in self.columns for result in column.results if not result.absent]
         return worst([result.verdict for result in runs] or [Verdict.UNDECIDED])
 
     def place(self, workload: str, target: str) -> tuple[Result, ...]:
-        """The results of one cell, in the order of the columns; empty where the workload is of another file system."""
+        """The results of one cell, in the order of the columns. Empty if the workload is for another file system."""
         found = (column.by_place.get((workload, target)) for column in self.columns)
         return tuple(result for result in found if result is not None)
 
@@ -125,9 +125,9 @@ class CorpusTable:
 
     @property
     def objections(self) -> tuple[tuple[str, ...], ...]:
-        """Workload, target, judge, what is wrong, what that breaks, and `6.1 f-12ab…, 7.2 f-98fe…` or a link; in order.
+        """Rows in order: workload, target, judge, message, what it breaks, and `6.1 f-12ab…, 7.2 f-98fe…` or a link.
 
-        Where the message differs between kernels, there is a row for each message. The link is in Markdown.
+        If the message differs between kernels, there is a row for each message. The link is in Markdown.
         """
         found: dict[tuple[str, str, str, str, str, str], list[str]] = {}
         for workload in self.workloads:
@@ -141,7 +141,7 @@ class CorpusTable:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """One line for each target, kernels and reason why something is undecided or not there, with the workloads."""
+        """Lines with targets, kernels and workloads, one for each reason why something is undecided or not there."""
         kernels: dict[tuple[str, str, str, str], list[str]] = {}
         for column in self.columns:
             for result in column.results:
@@ -157,7 +157,7 @@ class CorpusTable:
         )
 
     def to_json(self) -> Json:
-        """As decoded JSON; numbers of crash states are decimal text."""
+        """As decoded JSON. Numbers of crash states are decimal text."""
         return {
             "command": self.command,
             "date": self.date.isoformat(),
@@ -176,7 +176,7 @@ def _to_json(result: Result) -> Json:
 
 
 def print_corpus(table: CorpusTable, console: Console) -> None:
-    """Print the table, below it each objection, what is open, and what it rests on."""
+    """Print the table and below it each objection, what is undecided, and what the table rests on."""
     console.print(table.title, style="italic", markup=False, highlight=False)
     grid = Table(box=box.SIMPLE_HEAD)
     grid.add_column("", no_wrap=True)
@@ -192,7 +192,7 @@ def print_corpus(table: CorpusTable, console: Console) -> None:
 
 
 def corpus_markdown(table: CorpusTable) -> str:
-    """The table in Markdown, with how it was made."""
+    """The table in Markdown, with the command that made it."""
     header = ("workload", *table.targets)
     rows = ((workload, *(table.mark(workload, target) for target in table.targets)) for workload in table.workloads)
     lines = [
@@ -217,6 +217,6 @@ def corpus_markdown(table: CorpusTable) -> str:
 
 
 def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, links: bool = False) -> list[str]:
-    """With `links`, the last cell of each row is Markdown already."""
+    """If `links` is set, the last cell of each row is Markdown already."""
     body = [f"{markdown_row(row[:-1])} {row[-1]} |" if links else markdown_row(row) for row in rows]
     return [markdown_row(header), "|" + " --- |" * len(header), *body, ""]

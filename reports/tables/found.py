@@ -1,4 +1,4 @@
-"""A finding in a few lines, as a hunt tells of it while it goes on."""
+"""A finding in a few lines, as a hunt prints it while it goes on."""
 
 from postcrash.model import parse_workload
 from postcrash.reports.store.records import Finding
@@ -6,7 +6,7 @@ from postcrash.reports.text import visible
 
 
 def found_text(finding: Finding) -> str:
-    """The checker with what it says, the workload in one line, and how to read on."""
+    """The checker with its message, the workload in one line, and the command that explains the finding."""
     workload = parse_workload(finding.workload_text, finding.workload_name).without_tail()
     text = f"{finding.checker}: {finding.message}\n{'; '.join(workload.to_text().splitlines())}"
     return f"found {visible(text)}\nexplained: postcrash explain {finding.id}\n"

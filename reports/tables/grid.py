@@ -10,19 +10,19 @@ from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
 
 DIFFERS_MARK = "†"
-"""On a verdict that is not the published one."""
+"""Marks a verdict that is not the published one."""
 
 NOT_THERE = "–"
-"""In place of a verdict."""
+"""Stands in place of a verdict."""
 
 UNPROMISED_MARK = "°"
-"""On a verdict about what nobody promised."""
+"""Marks a verdict about something that nobody promised."""
 UNPROMISED_LEGEND = (
     f"{UNPROMISED_MARK} not promised: ✓ kept, ✗ broken, ✓{UNPROMISED_MARK} provided, ✗{UNPROMISED_MARK} not provided"
 )
 
 NAMES_CHARACTERS_MAX = 60
-"""Of names of properties side by side."""
+"""How many characters the names of properties may take side by side."""
 
 CERTIFICATE_HEADINGS = ("crash states", "recoveries", "outcomes", "workloads", "premise seen in")
 
@@ -53,7 +53,7 @@ class Grid:
         return tuple(dict.fromkeys([*known, *given]))
 
     def cell(self, target: str, prop: str) -> Cell | None:
-        """The cell at this place; of several, the last. None if the question was not put."""
+        """The cell at this place; the last one if there are several. None if the question was not asked."""
         return next((c for c in reversed(self.cells) if (c.target, c.property) == (target, prop)), None)
 
     @property
@@ -63,7 +63,7 @@ class Grid:
 
     @property
     def is_tall(self) -> bool:
-        """Whether properties stand in rows and targets in columns, as their names take too much room side by side."""
+        """Whether properties are in rows and targets in columns, because their names are too long side by side."""
         return sum(map(len, self.properties)) > NAMES_CHARACTERS_MAX
 
     @property
@@ -78,7 +78,7 @@ class Grid:
 
     @property
     def noted(self) -> tuple[Cell, ...]:
-        """The cells about which `note` has something to say, row by row."""
+        """The cells for which there is a `note`, row by row."""
         return tuple(cell for cell in self.in_order if note(cell))
 
 
@@ -92,7 +92,7 @@ def grids(cells: Sequence[Cell]) -> tuple[Grid, ...]:
 
 
 def group(prop: str) -> str:
-    """The group of a property; empty if it is not known."""
+    """The group of a property. Empty if it is not known."""
     return next((name for name, known in GROUPS.items() if prop in {each.name for each in known}), "")
 
 
@@ -103,38 +103,38 @@ def titles(properties: Sequence[str]) -> list[str]:
 
 
 def otherwise_published(cell: Cell) -> Verdict | None:
-    """The published verdict, if it is the other one; an undecided cell contradicts nothing."""
+    """The published verdict, if it is the opposite one. An undecided cell contradicts nothing."""
     said = published(cell.target, cell.property)
     return said if said is not None and cell.verdict is not Verdict.UNDECIDED and said is not cell.verdict else None
 
 
 def symbol(cell: Cell) -> str:
-    """That of the verdict, or NOT_THERE where the target could run no workload."""
+    """The symbol of the verdict, or NOT_THERE if the target could run no workload."""
     return cell.verdict.symbol if cell.workloads else NOT_THERE
 
 
 def standing_mark(cell: Cell) -> str:
-    """UNPROMISED_MARK on a verdict about what nobody promised; else empty."""
+    """UNPROMISED_MARK on a verdict about something that nobody promised; else empty."""
     return UNPROMISED_MARK if cell.said.standing(cell.verdict) in (Standing.PROVIDED, Standing.NOT_PROVIDED) else ""
 
 
 def marked(cell: Cell) -> str:
-    """The cell's symbol, marked where nobody promised it."""
+    """The cell's symbol, with a mark if nobody promised it."""
     return symbol(cell) + standing_mark(cell)
 
 
 def mark(cell: Cell) -> str:
-    """The cell's symbol, marked where nobody promised it, and where others published another."""
+    """The cell's symbol, with a mark if nobody promised it, and a mark if others published the opposite verdict."""
     return marked(cell) + (DIFFERS_MARK if otherwise_published(cell) is not None else "")
 
 
 def standing(cell: Cell) -> str:
-    """What the cell's verdict means beside what was promised, in words."""
+    """What the cell's verdict means together with the promise, in words."""
     return standing_text(cell.said, cell.verdict)
 
 
 def note(cell: Cell) -> str:
-    """What must be said about the cell below the table: witness, reason, broken promise; empty if there is nothing."""
+    """What must be said about the cell below the table: witness, reason, broken promise. Empty if there is nothing."""
     premise = "its premise was never seen" if cell.verdict is Verdict.HOLDS and not cell.relevant else ""
     parts = [part for part in (cell.witness, cell.reason, premise) if part]
     return ": ".join(parts) + (f"; {standing(cell)}" if cell.said.standing(cell.verdict) is Standing.BROKEN else "")
@@ -154,7 +154,7 @@ def _published_note(cell: Cell, said: Verdict) -> str:
 
 
 def published_heading() -> str:
-    """What the mark means."""
+    """The meaning of the mark."""
     return f"{DIFFERS_MARK} differs from {SOURCE}"
 
 
@@ -171,7 +171,7 @@ def certificate(cell: Cell) -> str:
 
 
 def totals(grid: Grid) -> str:
-    """The certificates of all cells together. What is judged for two properties counts twice."""
+    """The certificates of all cells together. A recovery that is judged for two properties counts twice."""
     cells = grid.in_order
     states, recoveries, workloads = (
         grouped(sum(number)) for number in zip(*((c.states, c.recoveries, c.workloads) for c in cells), strict=True)
@@ -183,5 +183,5 @@ def totals(grid: Grid) -> str:
 
 
 def grouped(number: int) -> str:
-    """With commas between groups of three digits."""
+    """The number with commas between groups of three digits."""
     return f"{number:,}"

@@ -13,7 +13,7 @@ from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_LEGEND, grids, grouped, standing_mark, symbol
 
 CHANGED_MARK = "*"
-"""On a cell that holds on one kernel and is violated on another."""
+"""Marks a cell that holds on one kernel and is violated on another."""
 LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there, {CHANGED_MARK} differs between kernels; "
     f"{UNPROMISED_LEGEND}"
@@ -23,9 +23,9 @@ _EXACT_DIGITS_MAX = 15
 
 @dataclass(frozen=True)
 class Column:
-    """The cells of the kernel that the user called `name`, and what was done for them: no workload counts twice.
+    """The cells of the kernel that the user called `name`, and what was done for them. No workload counts twice.
 
-    Where that names several kernels, a cell says which of them it is from.
+    If this name stands for several kernels, a cell says which of them it is from.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Column:
 
     @property
     def total(self) -> str:
-        """What all its verdicts cover together."""
+        """What all verdicts of the column cover together."""
         return (
             f"{self.name} ({self.kernels or 'no target'}): {grouped(self.workloads)} workloads, "
             f"{counted(self.states)} crash states covered with {grouped(self.recoveries)} recoveries"
@@ -83,7 +83,7 @@ class MatrixPlace:
 
     @property
     def standing_mark(self) -> str:
-        """That of the verdicts: documents promise the same for all kernels."""
+        """The mark of the verdicts. Documents promise the same for all kernels."""
         return next(filter(None, (standing_mark(cell) for _, cell in self.cells)), "")
 
     @property
@@ -105,7 +105,7 @@ class MatrixPlace:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Columns that answer the same questions on one device model. `command` is what made them."""
+    """Columns that answer the same questions on one device model. `command` made them."""
 
     columns: tuple[Column, ...]
     model: str
@@ -157,7 +157,7 @@ class Matrix:
 
     @property
     def witnesses(self) -> tuple[tuple[str, str, str, str], ...]:
-        """Target, property, what is wrong, and `6.1 f-12ab…, 7.2 f-98fe…`; row by row."""
+        """Rows of target, property, what is wrong, and `6.1 f-12ab…, 7.2 f-98fe…`."""
         found: dict[tuple[str, str, str], list[str]] = {}
         for name, cell in (named for _, places in self.rows for place in places for named in place.cells):
             if cell.witness is not None:
@@ -195,7 +195,7 @@ class Matrix:
 
 
 def counted(number: int) -> str:
-    """With commas; a large one as a power of ten."""
+    """The number with commas, or as a power of ten if it is large."""
     return grouped(number) if number < 10**_EXACT_DIGITS_MAX else f"about 10^{math.log10(number):.0f}"
 
 

@@ -1,6 +1,6 @@
-"""The HTML page: the property table and every witness, in one file that needs no other.
+"""The HTML page: the property table and every witness, in one file that needs no other file.
 
-Everything is escaped: kernel logs, file names and consoles come from guests and may hold anything.
+Everything is escaped, because kernel logs, file names and consoles come from guests and may hold anything.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def render(cells: Sequence[Cell], findings: Sequence[Finding], title: str = TITLE, matrix: Matrix | None = None) -> str:
     """The page for `cells`, which may be those of `matrix`, with a section for each of `findings`.
 
-    A ✗ cell links to its witness if it is there.
+    A ✗ cell links to its witness if the witness is on the page.
     """
     return _template().render(
         title=title,
@@ -75,7 +75,7 @@ def _template() -> Template:
 
 
 def code(text: str) -> Markup:
-    """`text`, escaped, with what stands between backticks as code."""
+    """`text`, escaped, with text between backticks marked as code."""
     parts = [escape(visible(part)) for part in text.split("`")]
     if len(parts) % 2 == 0:
         return escape(visible(text))
@@ -85,5 +85,5 @@ def code(text: str) -> Markup:
 
 
 def _finalize(value: object) -> object:
-    """What an expression of the template gives, before it is escaped."""
+    """The value of an expression of the template, before it is escaped."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

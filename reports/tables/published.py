@@ -1,4 +1,4 @@
-"""What others have published, to be shown beside our own verdicts. Never used to come to one.
+"""What others have published, to be shown next to our own verdicts. It never decides a verdict.
 
 HotDep'13, Table 1: T. S. Pillai, V. Chidambaram, J.-Y. Hwang, A. C. Arpaci-Dusseau, R. H. Arpaci-Dusseau, "Towards
 Efficient, Portable Application-Level Consistency", HotDep 2013. Measured on Linux 3.2. A blank cell of the paper is a
@@ -6,8 +6,8 @@ reproducible counterexample (here VIOLATED); a tick means that the authors found
 column for the null-bytes variation of P2.
 
 OSDI'14, Table 1: T. S. Pillai et al., "All File Systems Are Not Created Equal: On the Complexity of Crafting
-Crash-Consistent Applications", OSDI 2014. There a cross is a reproducible counterexample, a blank says that none was
-found. What a copy of `append → any` on btrfs, xfs and xfs-wsync says is not certain, and is left out.
+Crash-Consistent Applications", OSDI 2014. There a cross is a reproducible counterexample, and a blank means that none
+was found. It is not certain what it says of `append → any` on btrfs, xfs and xfs-wsync, so these entries are left out.
 """
 
 from postcrash.model import Verdict
@@ -114,7 +114,7 @@ _WHY_OSDI14 = (
 
 
 def published(target: str, prop: str) -> Verdict | None:
-    """The published verdict on `prop` of `target`; None if there is none, or none that is legible."""
+    """The published verdict on `prop` of `target`. None if there is none, or if it is not legible."""
     symbols = dict(zip(_PROPERTIES, _HOTDEP13.get(target, ""), strict=False))
     symbols.update(
         {name: dict(zip(_OSDI14_TARGETS, row, strict=True)).get(target, "") for name, row in _OSDI14.items()}
@@ -124,11 +124,11 @@ def published(target: str, prop: str) -> Verdict | None:
 
 
 def published_for(prop: str) -> str:
-    """Which kernel or paper a published verdict on `prop` is from."""
+    """The kernel or paper of a published verdict on `prop`."""
     return "OSDI'14" if prop in _OSDI14 else KERNEL
 
 
 def why_otherwise(target: str, prop: str) -> str:
-    """Why a current kernel differs on `prop` of `target` from what was published; empty if we do not know."""
+    """Why a current kernel differs on `prop` of `target` from what was published. Empty if we do not know."""
     reasons = (why for rows, targets, why in _WHY_OSDI14 if prop in rows and target in targets)
     return _WHY.get((target, prop)) or next(reasons, "")

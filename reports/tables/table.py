@@ -1,4 +1,4 @@
-"""The property table, and that for several kernels, on the terminal, as Markdown and as JSON."""
+"""The property table, for one kernel and for several, on the terminal, as Markdown and as JSON."""
 
 import re
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ from postcrash.reports.text import visible
 
 LEGEND = f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there; {UNPROMISED_LEGEND}"
 WIDTH_MAX = 1000
-"""Columns of the terminal that a table may ask for."""
+"""The width up to which a table may widen the terminal."""
 NOT_ASKED = "·"
-"""In place of a cell that there is not."""
+"""Stands in place of a missing cell."""
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
@@ -51,7 +51,7 @@ def to_json(cells: Sequence[Cell]) -> Json:
 
 
 def print_table(cells: Sequence[Cell], console: Console) -> None:
-    """Print a table for each kernel and device model, and below it what it rests on."""
+    """Print a table for each kernel and device model, and below it what the table rests on."""
     for grid in grids(cells):
         console.print(Text(visible(grid.title), style="italic"), soft_wrap=True)
         _print_whole(_rich_table(grid), console)
@@ -61,7 +61,7 @@ def print_table(cells: Sequence[Cell], console: Console) -> None:
 
 
 def _print_whole(table: Table, console: Console) -> None:
-    """Print with no cell cut off, wider than the terminal if it must be."""
+    """Print with no cell cut off, wider than the terminal if necessary."""
     width = console.width
     needed = Measurement.get(console, console.options.update(max_width=WIDTH_MAX), table).maximum
     console.width = max(width, needed)
@@ -70,12 +70,12 @@ def _print_whole(table: Table, console: Console) -> None:
 
 
 def to_markdown(cells: Sequence[Cell]) -> str:
-    """The tables and their footnotes in Markdown, with tables as GitHub reads them."""
+    """The tables and their footnotes in GitHub's Markdown."""
     return "\n".join(_markdown(grid) for grid in grids(cells))
 
 
 def print_matrix(matrix: Matrix, console: Console) -> None:
-    """Print the table for several kernels, and below it where they differ, what is open, and what it rests on."""
+    """Print the table for several kernels and below it where they differ, what is undecided, and what it rests on."""
     console.print(Text(visible(matrix.title), style="italic"), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
@@ -89,7 +89,7 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
 
 
 def matrix_markdown(matrix: Matrix) -> str:
-    """The table for several kernels in Markdown, with how it was made."""
+    """The table for several kernels in Markdown, with the command that made it."""
     header = ["", *matrix.properties]
     changes = [f"- {escaped(place.change)}" for place in matrix.changes]
     witnesses = [markdown_row(row) for row in matrix.witnesses]
@@ -131,7 +131,7 @@ def _rich_place(place: MatrixPlace) -> Text:
 
 
 def _style(cell: Cell) -> str:
-    """The verdict's colour; what nobody promised is not bold."""
+    """The verdict's colour. A verdict on what nobody promised is not bold."""
     return f"{'not bold' if standing_mark(cell) else 'bold'} {_COLOURS[cell.verdict]}"
 
 
@@ -150,7 +150,7 @@ def _rich_table(grid: Grid) -> Table:
 
 
 def _tall_table(grid: Grid) -> Table:
-    """Properties down, a rule between groups; targets across, their names broken at hyphens."""
+    """Properties are in rows, with a rule between groups; targets are in columns, with names broken at hyphens."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for target in grid.targets:
@@ -176,7 +176,7 @@ def _rich_cell(cell: Cell | None) -> Text:
 
 
 def _footnotes(grid: Grid) -> list[str]:
-    """What stands below a table on the terminal."""
+    """The lines below a table on the terminal."""
     lines = [LEGEND if grid.is_tall else f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
     notes = published_notes(grid)
     lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
