@@ -1,7 +1,7 @@
 """Options and checks of the whole test suite: `--require-vm`, `--full`, and the guard against a stale Rust build.
 
-Tests under tests/vm run real guests. Where the machine cannot, they skip; with `--require-vm` they fail. A test that
-calls `pytest.skip` itself is treated alike: nothing is reported as passed that did not run.
+Tests under tests/vm run real guests. If the machine cannot run guests, these tests skip; with `--require-vm` they fail.
+A test that calls `pytest.skip` itself is treated in the same way: a test that did not run is never reported as passed.
 """
 
 import os
@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.register_profile("untimed", deadline=None)  # a test must not fail because the machine is busy
 settings.load_profile("untimed")
 
-# A shell starts what runs in the background with SIGINT ignored, and programs that tests start would inherit that: then
-# Ctrl-C could not be tested.
+# A shell starts background jobs with SIGINT ignored, and programs that tests start would inherit this. Then Ctrl-C
+# could not be tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     options = session.config.option
-    if hasattr(session.config, "workerinput"):  # pytest-xdist: the process that started the workers has looked
+    if hasattr(session.config, "workerinput"):  # pytest-xdist: the process that started the workers has checked
         return
     needs_build = bool(options.numprocesses) or any(not item.path.is_relative_to(STYLE_TESTS) for item in session.items)
     if not needs_build or options.allow_stale or options.collectonly:
@@ -46,7 +46,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def why_no_guest() -> str | None:
-    """What keeps a guest from running on this machine, if anything does."""
+    """Why no guest can run on this machine. None if one can."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     missing = [command for command in GUEST_COMMANDS if shutil.which(command, path=path) is None]
     return f"not installed: {', '.join(missing)}: run  make setup" if missing else None

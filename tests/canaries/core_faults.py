@@ -1,4 +1,4 @@
-"""The faults that are planted in a copy of crashgen/core, file by file: what stands in the source, and what instead."""
+"""The faults that are planted in a copy of crashgen/core, file by file: the source text, and what replaces it."""
 
 from .cursor_faults import CURSOR_FAULTS
 from .fault import Fault

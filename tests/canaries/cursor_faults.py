@@ -1,4 +1,4 @@
-"""The faults that are planted in cursor.rs of a copy of crashgen/core: what is stable, which instants are judged."""
+"""The faults that are planted in cursor.rs of a copy of crashgen/core. They concern what is stable and the instants."""
 
 from .fault import Fault
 

@@ -1,4 +1,4 @@
-"""The files that the style tests look at."""
+"""The files that the style tests check."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ BUILT = {".git", ".setup", ".venv", ".tox", "target", "build", "dist", "__pycach
 
 
 def git_files() -> list[Path] | None:
-    """What git tracks or would track; None where git is missing or this is no repository."""
+    """The files that git tracks or would track. None if git is missing or this is not a repository."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         return None
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -1,4 +1,4 @@
-"""No two modules of a crate use each other, however indirectly. (For Python, import-linter looks: pyproject.toml.)"""
+"""No two modules of a crate use each other, even indirectly. (import-linter checks this for Python: pyproject.toml.)"""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _TESTS = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{.*", re.MULTILINE | re.DOTALL
 
 
 def code_of(text: str) -> str:
-    """Without tests, which may use anything, and comments."""
+    """The code without comments and without tests, which may use anything."""
     return _COMMENT.sub("", _TESTS.sub("", text))
 
 
@@ -50,7 +50,7 @@ def paths(tree: str) -> Iterator[Module]:
 
 
 def used(name: Module, text: str, known: dict[Module, str]) -> set[Module]:
-    """The modules of the crate that one of them uses; what a folder says of its own modules is no use."""
+    """The modules of the crate that one of them uses. A folder that declares its own modules does not use them."""
     named = [path for match in _USE.finditer(text) for path in paths(match[1])]
     named += [("crate", *match[1].split("::")[1:]) for match in _NAMED.finditer(text)]
     found = set()
@@ -64,7 +64,7 @@ def used(name: Module, text: str, known: dict[Module, str]) -> set[Module]:
 
 
 def circle(uses: dict[Module, set[Module]]) -> list[Module]:
-    """The modules of a circle, if there is one."""
+    """The modules of a circle. Empty if there is none."""
     try:
         TopologicalSorter(uses).prepare()
     except CycleError as error:

@@ -1,20 +1,20 @@
-"""What no file of the project may hold. The forbidden words are put together here, so that this file passes too."""
+"""No file of the project may have these contents. The forbidden words are put together here, so this file passes."""
 
 import re
 from pathlib import Path
 
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b")
 
-# A path that exists on one machine only.
+# This path exists on one machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.~}-])/(work|root|opt|Users|home)/[\w.-]+")
 
-# Where packages come from is the business of the machine's own configuration.
+# The machine's own configuration decides where packages come from.
 REGISTRY_HOST = re.compile(
     r"\b(pypi|pythonhosted|crates|npmjs|rubygems)\.(org|io)\b|\b\w+\.golang\.org\b|\bdeb\.debian\.org\b"
     r"|\b[\w-]*(artifactory|nexus|mirror)[\w-]*\.[\w-]+\.\w+"
 )
 
-# The one source that Cargo.lock may name: cargo's word for the public registry, whatever mirror serves it.
+# This is the only source that Cargo.lock may name: cargo's word for the public registry, whatever mirror serves it.
 CARGO_SOURCE = "registry+https://github.com/rust-lang/crates" + ".io-index"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 
-# A line that opens a Rust function, as rustfmt writes it; its closing brace stands at the same indentation.
+# This matches a line that opens a Rust function, as rustfmt writes it. The closing brace has the same indentation.
 RUST_FUNCTION = re.compile(
     r'^(?P<indent> *)(pub(\([^)]*\))? )?((const|async|unsafe|extern( "[^"]*")?) )*fn (?P<name>\w+)', re.MULTILINE
 )
@@ -23,7 +23,7 @@ def python_functions(source: str) -> Iterator[tuple[str, int]]:
 
 
 def rust_functions(source: str) -> Iterator[tuple[str, int]]:
-    """Each function's name and its length in lines; a function without a body of its own lines counts as one."""
+    """Each function's name and its length in lines. A function whose body has no lines of its own counts as one."""
     lines = source.splitlines()
     for match in RUST_FUNCTION.finditer(source):
         first = source.count("\n", 0, match.start())

@@ -1,4 +1,4 @@
-"""tools/setup: what it says and returns where it cannot install what is missing."""
+"""tools/setup: its message and its exit code if it cannot install what is missing."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ COMMANDS = ["bash", "cut", "dirname", "env", "flock", "mkdir", "sed", "sort"]
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with a folder of commands in which there is no apt-get."""
+    """A checkout with a folder of commands that has no apt-get."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     shutil.copy(ROOT / "Cargo.toml", tmp_path)
     (tmp_path / "bin").mkdir()

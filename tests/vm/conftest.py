@@ -22,11 +22,11 @@ from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 SUITE = "bookworm"
 SERIES = "6.1."
-"""Debian's user-mode Linux of that suite is of the same series."""
+"""Debian's user-mode Linux of this suite is of the same series."""
 
 
 def overwriting() -> WorkloadBuilder:
-    """A file of three blocks whose first is written again; the test goes on from there."""
+    """A file of three blocks whose first block is written again. The test continues from there."""
     return WorkloadBuilder().creat("A").write("A", 0, 12288).begin().write("A", 0, 4096)
 
 
@@ -62,7 +62,7 @@ def machine(settings: MachineSettings) -> Iterator[Machine]:
 
 @pytest.fixture(scope="session")
 def image() -> Kernel:
-    """Debian's kernel image, fetched where it is not there."""
+    """Debian's kernel image. It is fetched if it is missing."""
     stock = Stock(cache_folder())
     found = [kernel for kernel in stock.images() if kernel.version.startswith(SERIES)]
     if not found:
@@ -79,19 +79,19 @@ def qemu_settings(image: Kernel) -> MachineSettings:
 
 @pytest.fixture(scope="session")
 def qemu_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where blklogwrites logs in the guest `qemu`."""
+    """The file to which blklogwrites logs in the guest `qemu`."""
     return tmp_path_factory.mktemp("qemu") / "log"
 
 
 @pytest.fixture(scope="session")
 def qemu(qemu_settings: MachineSettings, qemu_log: Path) -> Iterator[Machine]:
-    """One QEMU guest for all tests that do not harm it, on which every recorder can watch."""
+    """One QEMU guest for all tests that do not harm it. Every recorder can watch it."""
     with Machine(with_all_recorders(qemu_settings, qemu_log), 0) as booted:
         yield booted
 
 
 def with_all_recorders(settings: MachineSettings, log: Path) -> MachineSettings:
-    """For guests of QEMU, whose blklogwrites logs to `log`."""
+    """Settings for guests of QEMU, whose blklogwrites logs to `log`."""
     assert isinstance(settings.engine, Qemu)
     log.touch()
     return replace(settings, log_disk=True, engine=replace(settings.engine, blklogwrites=log))
@@ -129,12 +129,12 @@ def intervals_of(events: list[ExplorationEvent]) -> list[IntervalReport]:
 
 
 def executions(interval: IntervalReport) -> int:
-    """How many were run or remembered."""
+    """How many executions were run or remembered."""
     return interval.recoveries + interval.remembered
 
 
 def judged(interval: IntervalReport) -> int:
-    """Executions but the first run, which shows what nobody waits for; blocks are held where there are over 4."""
+    """Executions except the first run, which shows what nobody waits for. Blocks are held if there are over 4."""
     return executions(interval) - (1 if interval.components > 4 and interval.recoveries else 0)
 
 

@@ -1,7 +1,7 @@
 """Kernels with a planted bug: Debian's user-mode Linux with the code of one function overwritten.
 
-The kernel itself says where its functions are (/proc/kallsyms), and as it is a program with fixed addresses, that tells
-where in the file their code is.
+The kernel itself tells where its functions are (/proc/kallsyms). It is a program with fixed addresses, so this gives
+the place of their code in the file.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ LOOP_FOREVER = bytes.fromhex("ebfe")
 """jmp to itself."""
 
 _LIST_FUNCTIONS = "grep -E ' [tT] (ext4|jbd2|btrfs|xfs|xlog|f2fs)_' /proc/kallsyms\n"
-"""Those of file systems only: a console is not read without end."""
+"""Only functions of file systems, because the guest's console cannot be read without limit."""
 _LOADED = 1
 """Type of an ELF program header: a part of the file that is loaded."""
 
@@ -48,14 +48,14 @@ def _symbols() -> str:
 
 
 def address(function: str) -> int:
-    """Where the kernel has this function."""
+    """The address of this function in the kernel."""
     found = re.findall(rf"^([0-9a-f]+) [tT] {re.escape(function)}\b", _symbols(), re.MULTILINE)
     assert len(found) == 1, f"{function} is there {len(found)} times"
     return int(found[0], 16)
 
 
 def _offset(elf: bytes, address: int) -> int:
-    """Where in the file of a 64-bit program the byte at `address` is."""
+    """The place in the file of a 64-bit program of the byte at `address`."""
     (headers,) = struct.unpack_from("<Q", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 54)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Aged base images: nearly full of what nobody sees, and none of it looks like a workload's bytes."""
+"""Aged base images are nearly full of files that nobody sees, and nothing in them looks like a workload's bytes."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The agent does what the language says: with nothing lost, the tree is the simulated one."""
+"""The agent does what the language says: if nothing is lost, the tree is the simulated one."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ UNNAMED = (
 
 
 def shape(entry: Entry, target: str) -> tuple[object, ...]:
-    """What file systems agree on; vfat has no permissions."""
+    """The parts of an entry on which file systems agree. vfat has no permissions."""
     links = entry.nlink if entry.type == "file" else None
     mode = entry.mode if entry.type == "file" and target != "vfat" else None
     return (entry.type, mode, links, entry.size, entry.segments, entry.xattrs,
@@ -87,7 +87,7 @@ LACKS = {
     "reiserfs": ("fallocate", "exchange", "dwrite-osync", *XATTRS),
     "vfat": ("fallocate", "link", "symlink", *XATTRS),
 }
-"""Operations that each target does not have."""
+"""The operations that each target lacks."""
 
 
 @pytest.mark.parametrize("target", LACKS)

@@ -1,4 +1,4 @@
-"""The kernel's own trace of a run and the crash disk's recording of it tell of the same requests."""
+"""The kernel's own trace of a run has the same requests as the crash disk's recording of the run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ from postcrash.targets import base_image, target_named
 from .test_recorders_agree import is_commit
 
 SECTORS = 8
-"""Of a block, the largest request that the test disk takes."""
+"""The sectors of a block, which is the largest request that the test disk takes."""
 WORKLOAD = (
     WorkloadBuilder()
     .creat("A")

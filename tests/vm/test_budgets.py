@@ -1,4 +1,4 @@
-"""Spaces that are too large: what a budget covers is what its certificate says, on real file systems."""
+"""Spaces that are too large: a budget covers what its certificate says, on real file systems."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def contents(interval: Interval) -> dict[tuple[int, ...], int]:
 
 
 def agreeing(executions: Sequence[Execution], content: tuple[int, ...]) -> list[int]:
-    """Outcomes of the executions that stand for a content."""
+    """The outcomes of the executions that stand for a content."""
     return [outcome for choices, outcome in executions if all(content[c] == version for c, version in choices)]
 
 
@@ -49,7 +49,7 @@ def outcome_of(report: IntervalReport, number: int) -> str:
 
 
 def check_against(report: IntervalReport, brute: IntervalReport, interval: Interval) -> None:
-    """Every claim of a report, tried on every content of the interval."""
+    """Check every claim of a report against every content of the interval."""
     covered, open_deviations = 0, []
     for content, weight in contents(interval).items():
         outcomes = agreeing(report.executions, content)
@@ -90,7 +90,7 @@ def chain(record: Record) -> RecordedWorkload:
 
 
 def at_the_end(machine: Machine, recorded: RecordedWorkload, **options: Any) -> IntervalReport:
-    """The report of the last crash interval, which has everything in flight, explored alone."""
+    """The report of the last crash interval, explored alone. In this interval everything is in flight."""
     source = recorded.source
     last = intervals(Recording(source.recording), source.base, source.model)[-1].index
     (report,) = intervals_of(explored(machine, recorded, intervals=[last], **options))
@@ -105,7 +105,7 @@ def missing_first(report: IntervalReport) -> list[dict[str, Any]]:
 
 
 def test_a_violation_far_from_the_last_decision_is_found_at_once(machine: Machine, record: Record) -> None:
-    """The first of six journal commits is lost, nothing else is. Depth first, 5,000 recoveries do not get there."""
+    """The first of six journal commits is lost, and nothing else. Depth first, 5,000 recoveries do not reach this."""
     recorded = chain(record)
     report = at_the_end(machine, recorded, budget=Budget(12, 300))
     assert report.left_out == "the recoveries of the budget are spent"
@@ -134,7 +134,7 @@ LIMITED = ("check", str(EXAMPLE), "--target", "ext4-current", "--model", "lying"
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
-    """`check` of the replace-by-rename example where flushes do nothing, with a small budget."""
+    """`check` of the replace-by-rename example on a drive that ignores flushes, with a small budget."""
     folder = tmp_path_factory.mktemp("limited")
     result = postcrash(folder, *LIMITED, "--json", "-")
     report = json.loads(result.stdout)

@@ -16,7 +16,7 @@ FSYNCED = WorkloadBuilder().creat("A").begin().write("A", 0, 8192).fsync("A").cr
 
 
 def messages(machine: Machine, recorded: RecordedWorkload, checker: Checker) -> list[str]:
-    """What the checker objects to in the crash states of a recording."""
+    """The checker's objections to the crash states of a recording."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
         for history, outcome in product(instants_of(interval, recorded.workload), interval.outcomes):

@@ -18,7 +18,7 @@ from .conftest import Record
 from .test_cli import ROOT, postcrash
 
 ALONE = tuple(checker.name for checker in CHECKERS if checker.name != "boots")
-"""Those who judge a recovery by mounting alone."""
+"""The checkers that judge a recovery by mounting alone."""
 GENERAL = tuple(argument for name in ALONE for argument in ("--judge", name))
 EXAMPLE = str(ROOT / "examples/create-fsync.ops")
 
@@ -38,9 +38,9 @@ UNSAFE = {
     "minix",
     "vfat",
 }
-"""No journal, no flushes, or no wait for data: what a crash leaves may need fsck, not mount, or show stale bytes."""
+"""These have no journal, no flushes or no wait for data: after a crash they may need fsck, fail or show stale bytes."""
 CHECKSUMMED_LOG = "nilfs2"
-"""A recovery reads all that was in flight: there are as many to run as crash states."""
+"""A recovery reads everything that was in flight, so there are as many recoveries to run as crash states."""
 
 
 @pytest.mark.parametrize("target", sorted(HERE - UNSAFE - {CHECKSUMMED_LOG}))

@@ -16,33 +16,33 @@ from .conftest import Record
 LOGGED = "creat a\nappend a 4096\nfsync a\ncommit\n"
 JBD2_SUPERBLOCK = struct.pack(">II", 0xC03B3998, 4)
 F2FS_CHECKPOINTS = range(512 * 8, 3 * 512 * 8)
-"""Sectors of the two segments with checkpoint packs: they follow the segment of the superblock."""
+"""Sectors of the two segments with checkpoint packs, which follow the segment of the superblock."""
 
 
 def is_ag_header(_sector: int, data: bytes) -> bool:
-    """An allocation group's free space or inodes, in place: in xfs' log they have a header of the log before them."""
+    """The header of an allocation group's free space or inodes, in place. In xfs' log the log's header precedes it."""
     return data[:4] in (b"XAGF", b"XAGI")
 
 
 def is_checkpoint_pack(sector: int, _data: bytes) -> bool:
-    """Of f2fs."""
+    """A checkpoint pack of f2fs."""
     return sector in F2FS_CHECKPOINTS
 
 
 def is_empty_journal(_sector: int, data: bytes) -> bool:
-    """jbd2's superblock, which says that the log starts nowhere (s_start)."""
+    """jbd2's superblock with an s_start that says that the log is empty."""
     return data.startswith(JBD2_SUPERBLOCK) and data[28:32] == bytes(4)
 
 
 ELSEWHERE = {"exfat", "ntfs3"}
-"""File systems that Debian's user-mode Linux does not have."""
+"""File systems that Debian's user-mode Linux lacks."""
 BROUGHT = {
     "xfs": is_ag_header,
     "f2fs": is_checkpoint_pack,
     "ext4-journal": is_empty_journal,
     "ext3-ordered": is_empty_journal,
 }
-"""What a checkpoint writes of which a commit and an fsync write nothing."""
+"""For each target, a write that a checkpoint makes, and that no commit and no fsync makes."""
 
 
 @pytest.mark.parametrize(("target", "brings"), BROUGHT.items())

@@ -1,4 +1,4 @@
-"""The command line as a user has it, from a workload file to a finding that replays."""
+"""The command line as a user sees it, from a workload file to a finding that can be replayed."""
 
 import json
 import os

@@ -44,8 +44,8 @@ WORKLOADS = [
     .link("B", "C")
     .build("holes")
     .with_tail(),
-    # ext2 maps what lies behind its twelfth block by the numbers in another block, which may be lost, and never looks
-    # whether they are on the disk
+    # ext2 finds the blocks of a file after the twelfth by numbers in another block. This block may be lost, and ext2
+    # never checks whether the numbers are on the disk.
     WorkloadBuilder().creat("A").begin().write("A", 48 << 10, 4096).build("indirect").with_tail(),
 ]
 
@@ -64,7 +64,7 @@ def expanded(observation: dict[str, Any]) -> Iterator[str]:
 
 
 def settled(observation: dict[str, Any], chosen: dict[int, int]) -> dict[str, Any]:
-    """The observation with one version of each choice, adjacent segments of one source joined."""
+    """The observation with one version of each choice. Adjacent segments of one source are joined."""
     tree = []
     for entry in observation["tree"]:
         segments: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""A folder of workloads on several kernels and targets: what breaks a kernel is found, and only there."""
+"""A folder of workloads on several kernels and targets: what breaks one kernel is found there, and only there."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Crashes within recovery: exhaustive, and a recovery that is not idempotent is found."""
+"""Crashes within recovery: all of them are found, and a recovery that is not idempotent is found."""
 
 import json
 from collections import Counter
@@ -45,7 +45,7 @@ BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
 EXT4 = target_named("ext4-current")
 HASTY_EXT4 = replace(EXT4, name="ext4-hasty", recover_options=f"{EXT4.recover_options},barrier=0")
-"""Flushes in the run, but not while it recovers: the journal may be empty before its blocks are in place."""
+"""It flushes in the run, but not while it recovers: the journal may be empty before its blocks are in place."""
 
 
 def within(events: list[ExplorationEvent]) -> list[IntervalReport]:
@@ -81,7 +81,7 @@ def test_the_lazy_walk_agrees_with_brute_force(machine: Machine, record: Record,
 
 
 def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, record: Record, tmp_path: Path) -> None:
-    """The disk is written to a file and recovered, and that run is explored as any other is."""
+    """The disk is written to a file and recovered, and this recovery is explored like any other run."""
     recorded = record("ext4-journal", REPLACE)
     reports = within(explored(machine, recorded, depth=2, brute_force=True, intervals=[0, 1]))
     by_state: dict[str, list[IntervalReport]] = {}

@@ -1,4 +1,4 @@
-"""The default recording is true to what the file system asked for, and does not depend on the host's scheduling."""
+"""The default recording has what the file system asked for, and does not depend on the host's scheduling."""
 
 import os
 from collections import Counter
@@ -31,7 +31,7 @@ Bio = tuple[str, int, int, bool]
 
 
 class WatchedMachine(Machine):
-    """One on which dm-log-writes logs every run to a file of the test's, whoever records."""
+    """A machine on which dm-log-writes logs every run to a file of the test, whatever recorder records."""
 
     log: Path
 
@@ -55,9 +55,9 @@ def bio(request: Request) -> Bio:
 
 
 def asked_for(log: Path, disk_sectors: int) -> tuple[Counter[Bio], Counter[Bio]]:
-    """What dm-log-writes saw behind the set-up, each bio that is no flush: up to the end, and with unmounting.
+    """What dm-log-writes saw behind the set-up, each bio except flushes: up to the end, and with unmounting.
 
-    It logs a write when a flush covers it, so what was asked for in the end may stand behind the end.
+    It logs a write when a flush covers it, so requests before the end may be logged behind the end.
     """
     marks = {text: place for place, text in scan_dm_log_writes(log, disk_sectors)["marks"]}
     trace = dm_log_writes.trace(log, disk_sectors)
@@ -70,7 +70,7 @@ def asked_for(log: Path, disk_sectors: int) -> tuple[Counter[Bio], Counter[Bio]]
 def test_a_recording_has_each_bio_as_the_file_system_made_it(
     watched: WatchedMachine, tmp_path: Path, name: str
 ) -> None:
-    """Its sectors and its FUA flag; a flush that stands for a FUA write is none of the file system's."""
+    """It has the bio's sectors and its FUA flag. A flush that stands for a FUA write is not counted."""
     builder = WorkloadBuilder().creat("old").begin()
     for number in range(FILES):
         builder.creat(f"file-{number}").append(f"file-{number}", 20000)
@@ -96,10 +96,10 @@ def test_a_recording_has_each_bio_as_the_file_system_made_it(
 def test_what_a_flush_covers_does_not_depend_on_the_host(
     settings: MachineSettings, tmp_path: Path, target_name: str
 ) -> None:
-    """The same requests are under way at the same time, whichever process the host prefers: crash disk or guest.
+    """The same requests are under way together, whichever process the host prefers: crash disk or guest.
 
     The last sync writes back and flushes at once. A disk that completes what it finds in the ring sometimes finds the
-    writes first, and so lets the flush cover them.
+    writes first, and then the flush covers them.
     """
     builder = WorkloadBuilder().creat("A").append("A", 4096).begin()
     builder.creat("B").write("B", 0, 65536).rename("B", "A").creat("C").fsync("C")
@@ -116,7 +116,7 @@ def test_what_a_flush_covers_does_not_depend_on_the_host(
 
 
 def lower_priority(machine: Machine, slow: str) -> None:
-    """Let the host prefer the other one."""
+    """Let the host prefer the other process."""
     disk = machine._process.pid
     guests = Path(f"/proc/{disk}/task/{disk}/children").read_text().split()
     for pid in {"nobody": [], "crash disk": [disk], "guest": map(int, guests)}[slow]:
@@ -124,7 +124,7 @@ def lower_priority(machine: Machine, slow: str) -> None:
 
 
 def together(path: Path) -> Iterator[tuple[Any, ...]]:
-    """Behind the set-up: requests that were submitted with no completion between them, in no order; and the marks."""
+    """The requests behind the set-up: those with no completion between them together, in no order; and the marks."""
     events = [event[:4] if event[0] == "write" else event for event in Recording(path).events()]
     for kind, group in groupby(events[events.index(("durable",)) :], lambda event: KINDS.get(event[0], "mark")):
         if kind == "request":

@@ -34,7 +34,7 @@ def test_an_fsync_that_does_nothing_is_a_change_that_can_be_minimized_and_run_ag
 
 
 def test_mount_options_are_compared(tmp_path: Path) -> None:
-    """ext4 without auto_da_alloc replaces a file by an empty one."""
+    """Without auto_da_alloc, ext4 replaces a file by an empty one."""
     asked = ("check", str(EXAMPLE), "--target", "ext4-original", "--expect", "target:ext4-current", "--json", "-")
     messages = [finding["message"] for finding in report(postcrash(tmp_path, *asked), ExitCode.VIOLATED)["findings"]]
     assert any("of 0 bytes" in message for message in messages)

@@ -1,4 +1,4 @@
-"""QEMU and user-mode Linux find the same outcomes, and a QEMU guest that is lost is noticed like any other."""
+"""QEMU and user-mode Linux find the same outcomes. A QEMU guest that is lost is noticed like any other."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from .test_lost_guests import guest_of
 
 BUDGET = Budget(120, 300)
 RECOVERIES_MAX = 60
-"""Reads that nobody waits for decide nothing: where a guest is not seen asleep, ext4's journal costs 200 to 1,500."""
+"""Reads that nobody waits for decide nothing. If no sleep were seen, ext4's journal would cost 200 to 1,500."""
 
 WORKLOADS = [
     WorkloadBuilder()

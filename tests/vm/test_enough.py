@@ -1,4 +1,4 @@
-"""A workload that is violated need not be explored to the end; any other one is."""
+"""A violated workload need not be explored to the end, but every other workload must be."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ ENOUGH = 12
 
 @pytest.fixture
 def both(machine: Machine, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Examination, Examination]:
-    """The workload on the target: explored until there was enough, and all of it."""
+    """Two examinations of the workload on the target: one until there was enough, and one to the end."""
     target = target_named(request.param)
     plan = Plan(
         target=target,

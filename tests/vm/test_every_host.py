@@ -1,4 +1,4 @@
-"""User-mode Linux runs on a host whose XSAVE area is larger than it knows: here one that a preloaded library feigns.
+"""User-mode Linux runs on a host whose XSAVE area is larger than it expects. A preloaded library feigns this here.
 
 tests/unit/harness/test_xstate.py tries the library against ptrace itself.
 """
@@ -25,7 +25,7 @@ from .test_cli import ROOT, postcrash
 
 @pytest.fixture(scope="module")
 def large_area() -> Path:
-    """The library that feigns an area of 11,008 bytes, as with AMX; built where it is not."""
+    """The library that feigns an area of 11,008 bytes, as with AMX. It is built if it is missing."""
     command = f'source "{ROOT}/tools/lib.sh" && require_cargo && cargo build --release --quiet "$@"'
     example = ["--offline", "--package", "postcrash-xstate", "--example", "large_area"]
     subprocess.run(["bash", "-c", command, "bash", *example], check=True, timeout=600)
@@ -34,7 +34,7 @@ def large_area() -> Path:
 
 @pytest.fixture
 def amx(monkeypatch: pytest.MonkeyPatch, large_area: Path) -> None:
-    """Processes that are started now see a large area."""
+    """Processes that start from now on see a large area."""
     monkeypatch.setenv("LD_PRELOAD", str(large_area))
 
 
@@ -59,7 +59,7 @@ def table(folder: Path) -> list[tuple[str, ...]]:
 
 @pytest.mark.usefixtures("amx")
 def test_without_the_library_init_is_killed(settings: MachineSettings) -> None:
-    """So that the tests below mean something. `put_fp_registers` fails with EFAULT (14)."""
+    """If init were not killed, the tests below would mean nothing. `put_fp_registers` fails with EFAULT (14)."""
     with pytest.raises(InfrastructureError) as failed, Machine(MachineSettings(settings.kernel, settings.root, Bare())):
         pass
     assert "fatal_sigsegv" in failed.value.evidence and "Attempted to kill init" in failed.value.evidence
@@ -81,7 +81,7 @@ def test_scripts_of_reports_run() -> None:
 
 
 def test_a_guest_that_does_not_boot_is_one_line_and_a_file(tmp_path: Path) -> None:
-    """Its console is not for the terminal."""
+    """The console is not printed on the terminal."""
     kernel = tmp_path / "linux"
     kernel.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo 6.98.0\necho the first line; echo the last line\n')
     kernel.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A kernel that keeps every document's promise, and not what developers expect, is found by a hunt; others are not."""
+"""A hunt finds a kernel that keeps every document's promise but not developers' expectations, and no other kernel."""
 
 from pathlib import Path
 

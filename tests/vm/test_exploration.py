@@ -49,7 +49,7 @@ def outcomes(interval: IntervalReport) -> dict[str, int]:
 
 BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
-"""Tree blocks of 4 KiB, one copy: epochs small enough for brute force."""
+"""Tree blocks have 4 KiB and one copy, so that epochs are small enough for brute force."""
 
 
 @pytest.mark.parametrize(

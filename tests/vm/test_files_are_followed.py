@@ -1,7 +1,7 @@
-"""What was synced and lost is found whatever a later operation calls the file, also once that operation has returned.
+"""A file that was synced and lost is found, whatever a later operation calls it, even once this has returned.
 
-`settled` are the crash intervals in which the later operation had returned already: there its name is no excuse, and
-neither is that it had only just started.
+`settled` are the crash intervals in which the later operation had already returned. There its name is no excuse, and
+neither is an operation that had only just started.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> list[str]:
-    """What durability says of instants at which at least so many operations had returned."""
+    """The objections of durability at instants at which at least this many operations had returned."""
     found = []
     for interval in intervals_of(explored(machine, recorded)):
         late = [history for history in instants_of(interval, recorded.workload) if history.returned >= returned]
@@ -45,7 +45,7 @@ def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> l
 
 
 def workload_of(setup: str, operations: str, later: str) -> tuple[Workload, int]:
-    """The workload, and how many operations there are with the later one."""
+    """The workload, and how many operations it has up to the later one."""
     lines = [*setup.split("; "), "---", *operations.split("; "), *([later] if later else [])]
     workload = parse_workload("\n".join(lines), "followed")
     return workload.with_tail(), len(workload.operations)

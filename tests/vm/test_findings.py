@@ -1,4 +1,4 @@
-"""Every page of docs/findings shows what it says on this kernel."""
+"""Every page of docs/findings can be reproduced on this kernel."""
 
 import json
 import re
@@ -18,7 +18,7 @@ VERSIONS = ("5.10", "6.1", "6.12", "7.2")
 
 
 def row_of(text: str) -> list[str]:
-    """Target, judge, and a sign for each version of the kernel."""
+    """The target, the judge, and a sign for each version of the kernel."""
     header, row = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)[0::2]
     assert header.split(" | ") == ["target", "judge", *VERSIONS]
     return row.split(" | ")

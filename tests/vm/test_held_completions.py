@@ -1,4 +1,4 @@
-"""A disk that takes its time shows waits that are missing."""
+"""A disk that holds completions shows where a wait is missing."""
 
 import json
 from pathlib import Path

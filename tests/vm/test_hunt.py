@@ -1,4 +1,4 @@
-"""Hunts with real kernels: nothing on honest drives, what is planted on others, grouped and made small."""
+"""Hunts with real kernels find nothing on honest drives, and find planted bugs, group them and reduce them."""
 
 import json
 import signal
@@ -52,7 +52,7 @@ CREATIONS = replace(NAMES, name="creations", templates=NAMES.templates[:1])
 
 
 def report(result: subprocess.CompletedProcess[str], code: int) -> dict[str, Any]:
-    """What a hunt says with `--json -`."""
+    """The JSON that a hunt prints with `--json -`."""
     assert result.returncode == code, result.stderr or result.stdout
     found: dict[str, Any] = json.loads(result.stdout)
     return found
@@ -117,7 +117,7 @@ Hunt = Callable[..., HuntResult]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Where hunts leave what they find."""
+    """The store in which hunts keep their findings."""
     return Store(tmp_path / "store")
 
 
@@ -139,7 +139,7 @@ def plan() -> Plan:
 
 @pytest.fixture
 def hunted(store: Store, settings: MachineSettings) -> Hunt:
-    """Hunts through the workloads of one operation, by default of `NAMES`."""
+    """Hunts through the workloads of one operation, by default of those in `NAMES`."""
 
     def run(plan: Plan, grammar: Grammar = NAMES) -> HuntResult:
         with TerminalProgress(None) as progress:
@@ -160,7 +160,7 @@ Smallest = Callable[[HuntResult, Plan], set[str]]
 
 @pytest.fixture
 def smallest(store: Store, settings: MachineSettings) -> Smallest:
-    """The workloads of a hunt's groups, each minimized, with nothing left open."""
+    """The workloads of a hunt's groups, each minimized. None may be left unfinished."""
 
     def run(found: HuntResult, plan: Plan) -> set[str]:
         def least(finding: Finding) -> MinimalFinding:
@@ -179,7 +179,7 @@ def smallest(store: Store, settings: MachineSettings) -> Smallest:
 def test_a_mount_option_that_takes_flushes_away_is_found(
     hunted: Hunt, plan: Plan, smallest: Smallest, tmp_path: Path
 ) -> None:
-    """With `nobarrier` ext4 sends no flush, so that what fsync and sync promised is lost."""
+    """With `nobarrier` ext4 sends no flush, so promises of fsync and sync are broken."""
     file = tmp_path / "without-flushes.toml"
     file.write_text('name = "without-flushes"\nlike = "ext4-current"\ntitle = "no flushes"\noptions = "nobarrier"\n')
     target = load_target(file)
@@ -190,7 +190,7 @@ def test_a_mount_option_that_takes_flushes_away_is_found(
 def test_a_drive_that_drops_one_flush_is_found(
     hunted: Hunt, plan: Plan, smallest: Smallest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last flush before `fsync .` returns; the recording is as if the drive had not been asked."""
+    """The last flush before `fsync .` returns is dropped, as if the drive had not been asked for it."""
     honest = Machine.record
 
     def record(machine: Machine, base: Path, mount: dict[str, Any], workload: Workload, out: Path, *more: Any) -> None:
@@ -222,7 +222,7 @@ def drop_flush(file: Path, operation: int) -> None:
 def test_an_fsync_that_does_nothing_is_found_and_made_small(
     hunted: Hunt, plan: Plan, smallest: Smallest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the workload says `fsync .`, which promises names, the guest is told to msync an empty file."""
+    """If the workload says `fsync .`, which promises names, the guest is told to msync an empty file instead."""
     honest = Machine.record
 
     def record(machine: Machine, base: Path, mount: object, workload: Workload, *more: object) -> None:
@@ -269,7 +269,7 @@ def test_a_file_that_was_durable_shows_an_fsync_that_does_nothing(tmp_path: Path
 
 
 def test_a_random_hunt_finds_what_takes_three_operations_and_goes_on(tmp_path: Path) -> None:
-    """A write needs the file that was made, and an fsync that does nothing."""
+    """These are a write, the file that it needs, and an fsync that does nothing."""
     kernel = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS)
     arguments = ("hunt", "--random", "--target", "ext4-current", "--kernel", str(kernel.path), "--no-minimize")
     limited = (*arguments, "--budget", "200", "--json", "-", "--workload-limit")

@@ -1,7 +1,7 @@
-"""Every instant is judged: what is left out is left out for a reason that brute force confirms, on real kernels.
+"""Every instant is judged. Brute force, on real kernels, confirms the reason for each instant that is left out.
 
 Brute force knows no intervals. It cuts the recording off after each event, as if the power had failed there, and
-recovers every content that the disk can have at that very instant.
+recovers every content that the disk can have at exactly this instant.
 """
 
 import json
@@ -23,15 +23,15 @@ from .mutant_kernel import RETURN_SUCCESS, mutant
 from .test_cli import postcrash
 
 CONTENTS_MAX = 2**7
-"""Of one instant, for brute force."""
+"""The limit for one instant, for brute force."""
 BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
 
 WHOLE_MIN = 8
-"""Of so many states of the operations every instant must be small enough for brute force."""
+"""At least this many states of the operations must have only instants that are small enough for brute force."""
 
 Operations = tuple[int, int]
-"""How many operations had been started, and how many had returned."""
+"""How many operations had started, and how many had returned."""
 
 
 def in_flight_across_operations() -> Workload:
@@ -42,7 +42,7 @@ def in_flight_across_operations() -> Workload:
 
 
 def cut_short(recorded: RecordedWorkload, folder: Path) -> Iterator[tuple[int, Operations, RecordedWorkload]]:
-    """The recording up to each of its events, from the set-up on: that event, and what the operations had come to."""
+    """The recording up to each of its events, from the set-up on: the event, how far the operations were, this part."""
     whole = Recording(recorded.source.recording)
     events = [
         (*event[:3], whole.data(number), *event[4:]) if event[0] == "write" else event
@@ -63,13 +63,13 @@ def shown(interval: IntervalReport) -> dict[str, int]:
 
 @dataclass
 class ShownOutcomes:
-    """Outcomes by what the operations had come to; with their crash states, by the event that a crash comes before."""
+    """Outcomes by how far the operations were. With numbers of crash states, they are by the event after the crash."""
 
     outcomes: dict[Operations, set[str]] = field(default_factory=lambda: defaultdict(set))
     counts: dict[int, list[list[tuple[str, int]]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, operations: Operations, event: int, interval: IntervalReport) -> None:
-        """Count in what an interval shows at an instant."""
+        """Add what an interval shows at an instant."""
         self.outcomes[operations] |= set(shown(interval))
         self.counts[event] = sorted([*self.counts[event], sorted(shown(interval).items())])
 
@@ -85,7 +85,7 @@ def by_exploring(machine: Machine, recorded: RecordedWorkload) -> ShownOutcomes:
 
 
 def by_brute_force(machine: Machine, recorded: RecordedWorkload, folder: Path) -> tuple[ShownOutcomes, set[Operations]]:
-    """What a crash at each single instant can leave; where there are too many contents, the operations are named."""
+    """What a crash at each single instant can leave, and the states of the operations with too many contents."""
     found, too_many = ShownOutcomes(), set()
     for end, operations, cut in cut_short(recorded, folder):
         known = intervals(Recording(cut.source.recording), cut.source.base, cut.source.model)
@@ -125,7 +125,7 @@ LATER = ["", "unlink a\n", "rename a b\n", "creat c\nwrite c 0 4096\nrename c a\
 
 
 def verdict_on_durability(folder: Path, operations: str, *arguments: str) -> str:
-    """What `check` says of the durability of a workload. Results are kept in `folder`."""
+    """The verdict of `check` on the durability of a workload. Results are kept in `folder`."""
     folder.mkdir(exist_ok=True)
     (folder / "later.ops").write_text(EARLIER + operations)
     result = postcrash(folder, "check", "later.ops", "--judge", "durability", "--json", "-", *arguments)
@@ -148,7 +148,7 @@ def test_no_later_operation_excuses_an_fsync_that_does_nothing(tmp_path: Path, l
 
 @pytest.mark.parametrize("recorder", ["crash-disk", "dm-log-writes"])
 def test_what_the_kernel_does_after_an_fsync_has_returned_is_too_late(tmp_path: Path, recorder: str) -> None:
-    """This fsync has the journal committed, and does not wait for it."""
+    """This fsync starts the journal's commit but does not wait for it."""
     kernel = mutant(tmp_path, "jbd2_log_wait_commit", RETURN_SUCCESS)
     asked = ("creat b\nfsync .\n", "--target", "ext4-current", "--recorder", recorder)
     assert verdict_on_durability(tmp_path / "mutant", *asked, "--kernel", str(kernel.path)) == "violated"

@@ -1,4 +1,4 @@
-"""What the kernel does not say of a crash state, because it said too much of others, is not taken for silence."""
+"""A kernel may drop a message on a crash state because it printed too many on others. This is no silence."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WORKLOAD = WorkloadBuilder().begin().creat("a").write("a", 0, 12_288).fsync("a")
 HISTORY = History(WORKLOAD, 0, 0)
 KERNEL_LOG, FSCK = judges_named(["kernel-log", "fsck"])
 ALLOWED = ["ext2", "ext3-journal", "f2fs", "nilfs2", "vfat", "xfs"]
-"""Targets of which the kernel says something after many crashes, or at every mount, that is no finding."""
+"""Targets for which the kernel prints something after many crashes, or at every mount, that is no finding."""
 
 
 def verdict(judge: Judge, wire: object) -> Verdict:
@@ -24,12 +24,12 @@ def verdict(judge: Judge, wire: object) -> Verdict:
 
 @pytest.fixture
 def lying(record: Record) -> RecordedWorkload:
-    """btrfs on a drive that ignores flushes: many crash states do not mount, and it says so, 100 times in 5 s."""
+    """btrfs on a drive that ignores flushes. Many crash states do not mount, and btrfs says so, 100 times in 5 s."""
     return record("btrfs", WORKLOAD, "lying")
 
 
 def refused(machine: Machine, recorded: RecordedWorkload) -> tuple[int, list[Outcome]]:
-    """The outcomes that do not mount, of hundreds of crash states that one guest recovers within seconds."""
+    """The outcomes that do not mount, from hundreds of crash states that one guest recovers within seconds."""
     events = explored(machine, recorded, memo=False, recheck_share=0.1, budget=Budget(400, 60))
     *_, interval = intervals_of(events)
     assert interval.rechecks > 10
@@ -66,7 +66,7 @@ def test_fsck_says_nothing_of_a_state_that_does_not_mount(machine: Machine, lyin
 @pytest.mark.parametrize("target", ALLOWED)
 def test_what_it_says_of_honest_crashes_uses_up_no_limit(machine: Machine, record: Record, target: str) -> None:
     recorded = record(target, WORKLOAD)
-    machine.execute(recorded.source, 0, [], recorded.recover())  # waits for what other tests have used up
+    machine.execute(recorded.source, 0, [], recorded.recover())  # waits until used-up limits are free
     events = explored(machine, recorded, memo=False, budget=Budget(150, 60))
     shown = [each.observation for interval in intervals_of(events) for each in interval.outcomes]
     assert shown

@@ -44,20 +44,20 @@ WHOLE = {
     "ordered-overwrites": {"f=0+8192", "f=1+4096,2+4096"},
     "overwrites-in-two-files": {"f=0+4096 g=1+4096", "f=2+4096 g=3+4096"},
 }
-"""Where each file changes as a whole."""
+"""Workloads that change files, each file as a whole."""
 
 ANSWERS = {
     "btrfs": WHOLE,
     "xfs": {
         **WHOLE,
-        # The rename is there before the data: delayed allocation, and nothing that waits for it
+        # The rename is there before the data: allocation is delayed, and nothing waits for it
         "replace": {"f=", "f=0+5000", "f=1+6000"},
         "ordered-overwrites": IN_ANY_ORDER,
         "overwrites-in-two-files": IN_ANY_ORDER_IN_TWO,
     },
     "ext4-current": {
         **WHOLE,
-        # The size grows with the block that is written back, before the bytes in it are written over
+        # The size grows with the block that is written back, before the bytes in the block are overwritten
         "append-chrome": {"f=0+2509", "f=0+2509,zero+1587", "f=0+2509,1+13,2+1574", "f=0+2509,1+13,2+2500"},
         "prefix-append": {"f=0+2000", "f=0+2000,zero+2096", "f=0+2000,1+2096", "f=0+2000,1+9000"},
         "ordered-overwrites": IN_ANY_ORDER,
@@ -73,7 +73,7 @@ HELD = {
 """Files that are held open while their names change."""
 
 IN_PLACE = {
-    # The bytes may be there before the change of the name: blocks are written over where they are
+    # The bytes may be there before the change of the name, because blocks are overwritten in place
     "orphan": {"f=0+4096", "f=1+4096", ""},
     "moved": {"f=0+4096", "f=1+4096", "g=1+4096"},
     "again": {"f=0+4096", "f=", "f=2+9"},
@@ -96,18 +96,18 @@ FIXED = (
     "creat foo; append foo 16384; fsync foo; fallocate foo keep-size 16384 4096; fsync foo",
     "creat foo; append foo 16384; fsync foo; fallocate foo zero-range-keep-size 16384 4096; fsync foo",
 )
-"""Found by bounded-exhaustive testing on btrfs and f2fs of Linux 4.16 (OSDI'18), and mended since."""
+"""Bugs that bounded-exhaustive testing found on btrfs and f2fs of Linux 4.16 (OSDI'18), and that were fixed since."""
 
 PROMISED: dict[str, tuple[str, str, set[str], set[str]]] = {
-    # OSDI'18 has a wrong size here, on Linux 4.16. Mended in f2fs since: the size stays 16 KiB
+    # OSDI'18 has a wrong size here, on Linux 4.16. f2fs has fixed this since: the size stays 16 KiB
     "f2fs-zero-range": (
         "f2fs",
         "creat a; append a 16384; fsync a; fallocate a zero-range-keep-size 16384 4096; fsync a",
         {"a=0+16384"},
         set(),
     ),
-    # OSDI'18 has the file in the old directory. The same still on Linux 6.1: fsync(2) promises no names. What was
-    # mended is fsync_mode=strict, which f2fs has since then
+    # OSDI'18 has the file in the old directory. Linux 6.1 still does this, because fsync(2) promises no names. The fix
+    # is fsync_mode=strict, which f2fs has had since then
     "f2fs-renamed-directory": (
         "f2fs",
         "mkdir A; sync; rename A B; creat B/a; fsync B/a",
@@ -127,19 +127,19 @@ PROMISED: dict[str, tuple[str, str, set[str], set[str]]] = {
         {"a=0+8192", "a=1+4096,0+4096"},
         {"durability"},
     ),
-    # fsync of the new directory logs the new name, and does not take the old one away
+    # fsync of the new directory logs the new name, and does not remove the old one
     "btrfs-renamed-file": (
         "btrfs",
         "mkdir D; creat D/a; mkdir E; ---; rename D/a E/b; fsync E",
         {"D D/a= E E/b=", "D E E/b="},
         set(),
     ),
-    # fsync writes the inode, which says where the attributes are, and not their block
+    # fsync writes the inode, which says where the attributes' block is, but does not write this block
     "ext2-attributes": ("ext2", "creat a; ---; setxattr a user.x v; fsync a", {"a="}, {"durability", "mounts"}),
 }
 """By target: what may be there once the last operation has returned, and which judges object to some of it.
 
-Cases that bounded-exhaustive testing found on f2fs (OSDI'18), and what our hunts found.
+These are cases that bounded-exhaustive testing found on f2fs (OSDI'18), and cases that our hunts found.
 """
 
 JUDGES = ("mounts", "durability", "never-written", "foreign-bytes", "link-counts")
@@ -155,7 +155,7 @@ def shown(entry: Entry) -> str:
 
 
 def trees_after(tree: Tree) -> set[str]:
-    """What a tree looks like, for each way to settle its choices."""
+    """The forms of a tree, one for each way to settle its choices."""
 
     def question() -> str:
         return " ".join(shown(entry) for entry in tree.values() if entry.path != ".")
@@ -183,7 +183,7 @@ def everything_left(machine: Machine, record: Record, target: str, operations: s
 
 
 def objections(histories: list[History], shown: IntervalReport) -> set[str]:
-    """Which judges object to what a crash interval shows, with what had been promised at any of these instants."""
+    """The judges that object to what a crash interval shows, given what had been promised at any of these instants."""
     observations = [Observation.from_wire(outcome.observation) for outcome in shown.outcomes]
     cases = product([CheckerJudge(checker_named(name)) for name in JUDGES], histories, observations)
     return {judge.name for judge, history, seen in cases if judge.opinion(history, seen).verdict is Verdict.VIOLATED}
@@ -209,5 +209,5 @@ def test_bugs_that_were_fixed(machine: Machine, record: Record, operations: str)
     intervals = intervals_of(explored(machine, record("btrfs", workload)))
     at = [instants_of(interval, workload) for interval in intervals]
     assert not [found for each in zip(at, intervals, strict=True) if (found := objections(*each))]
-    # The promises are put to the test: a drive that still shows what it was at the start would be found
+    # The promises are put to the test: a drive that still shows its content from the start would be found
     assert "durability" in objections(at[-1], intervals[0])

@@ -1,4 +1,4 @@
-"""A guest that dies or hangs is noticed, kept as evidence and replaced; no state is dropped."""
+"""A guest that dies or hangs is noticed, kept as evidence and replaced. No crash state is left out."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ WORKLOAD = WorkloadBuilder().begin().creat("A").write("A", 0, 12288).fsync("A").
 
 
 def guest_of(machine: Machine) -> int:
-    """Process id of a machine's guest, which was started after its watcher."""
+    """Process id of a machine's guest. The guest was started after its watcher."""
     disk = machine._process.pid
     children = Path(f"/proc/{disk}/task/{disk}/children").read_text().split()
     return int(children[-1])
@@ -37,7 +37,7 @@ def fragile(settings: MachineSettings) -> Iterator[Machine]:
 
 
 def explore(machine: Machine, recorded: RecordedWorkload) -> Iterator[ExplorationEvent]:
-    """Brute force, for hundreds of recoveries."""
+    """Explore by brute force, which takes hundreds of recoveries."""
     return machine.explore(recorded.source, recorded.recover(), Budget(400), recheck_share=0.0, brute_force=True)
 
 
@@ -87,13 +87,13 @@ def test_closing_a_machine_ends_a_request_in_progress(fragile: Machine, record: 
 
 
 def explore_for_ever(machine: Machine, recorded: RecordedWorkload) -> None:
-    """Until something breaks."""
+    """Explore until something breaks."""
     while True:
         list(machine.explore(recorded.source, recorded.recover(), Budget()))
 
 
 def running(pid: int) -> bool:
-    """Whether any process of the group `pid` runs; one that waits to be reaped does not."""
+    """Whether any process of the group `pid` runs. A process that waits to be reaped does not count."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, group = stat.read_text().rpartition(") ")[2].split()[:3]

@@ -1,4 +1,4 @@
-"""Workloads over which guests are lost: a finding where it is the kernel, a note where it was once only."""
+"""Workloads over which guests are lost: a finding if the kernel is the cause, a note if it happened only once."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def looping_in(function: str, folder: Path) -> MachineSettings:
-    """Guests whose kernel never comes out of `function`."""
+    """Settings for guests whose kernel never returns from `function`."""
     kernel = mutant(folder, function, LOOP_FOREVER)
     return MachineSettings(kernel.path, guest_root(kernel, cache_folder()), command_timeout_s=TIMEOUT_S)
 
@@ -94,7 +94,7 @@ def test_a_kernel_whose_fsync_never_returns_is_a_finding(store: Store, tmp_path:
 
 
 def test_a_hunt_goes_on_after_workloads_that_hang(tmp_path: Path, store: Store) -> None:
-    """The bug is in link(2): fsync, with which every workload ends, would leave nothing to go on with."""
+    """The bug is in link(2). With a bug in fsync, with which every workload ends, no workload would be left."""
     selection, plan = Selection(WorkloadSpace(NAMES, 1)), plan_for(VICTIM)
     with TerminalProgress(None) as progress:
         hunted = hunt(selection, plan, Crew(looping_in("ext4_link", tmp_path), 1), store, progress)
@@ -126,7 +126,7 @@ def test_a_guest_that_is_lost_once_is_a_note(settings: MachineSettings, store: S
 
 
 class Mortal(Machine):
-    """A machine whose crash disk is killed as often as `deaths` says, when it is to record."""
+    """A machine whose crash disk is killed when it is about to record, as often as `deaths` says."""
 
     deaths = 0
 
@@ -173,7 +173,7 @@ def work(machine: Machine, phase: str, folder: Path) -> None:
 
 
 def wait_for_guest(machine: Machine) -> int:
-    """The machine's guest once it is there; until then, its crash disk has a watcher only."""
+    """The machine's guest, once it exists. Until then, the crash disk has only a watcher."""
     disk = machine._process.pid
     deadline = time.monotonic() + 30
     while len(Path(f"/proc/{disk}/task/{disk}/children").read_text().split()) < 2:

@@ -1,4 +1,4 @@
-"""Recoveries that are remembered instead of run: the same outcomes with the same crash states, on real file systems."""
+"""Recoveries that are remembered instead of run give the same outcomes and crash states, on real file systems."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ def outcomes(interval: IntervalReport) -> Counter[str]:
 
 
 def run(interval: IntervalReport) -> int:
-    """Executions of an interval, run or remembered, that are counted in outcomes."""
+    """How many executions of an interval, run or remembered, are counted in outcomes."""
     assert len(interval.executions) == sum(outcome.executions for outcome in interval.outcomes)
     return len(interval.executions)
 

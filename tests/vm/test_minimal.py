@@ -1,4 +1,4 @@
-"""Counterexamples are minimal: no smaller workload breaks the judge, no crash state that breaks it loses less."""
+"""Counterexamples are minimal: no smaller workload breaks the judge, and no crash state that breaks it loses less."""
 
 import json
 from collections.abc import Callable
@@ -86,7 +86,7 @@ def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: 
 
 
 def no_operation_is_needless(workload: Workload, breaks: Callable[[Workload], bool]) -> bool:
-    """Whether the workload breaks, and no longer does once any one operation is left out."""
+    """Whether the workload breaks the judge, but does not once any one operation is left out."""
     operations = workload.operations
     shorter = [possible(workload, [*operations[:i], None, *operations[i + 1 :]]) for i in range(len(operations))]
     return breaks(workload) and not any(breaks(candidate) for candidate in shorter if candidate is not None)

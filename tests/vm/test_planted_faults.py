@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
 OVERWRITE = (
     overwriting()
-    .fdatasync("A")  # an interval that differs from the next one in plain data only
+    .fdatasync("A")  # this interval differs from the next one in plain data only
     .write("A", 8192, 4096)
     .fsync("A")
     .creat("B")
@@ -102,7 +102,7 @@ FAULTS = [
 
 @dataclass(frozen=True)
 class Copy:
-    """A workspace of its own with a copy of the crash disk and the crates that it needs."""
+    """A workspace of its own, with a copy of the crash disk and of the crates that it needs."""
 
     folder: Path
 
@@ -132,7 +132,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
 
 
 def outcomes(machine: Machine, recorded: RecordedWorkload, brute_force: bool) -> list[Counter[str]]:
-    """Crash states by observation, for each crash interval, every file read by the kernel."""
+    """Crash states by observation, for each crash interval. The kernel reads every file."""
     events = machine.explore(recorded.source, recorded.recover(), Budget(20_000, 300), brute_force=brute_force)
     return [
         Counter({json.dumps(o.observation, sort_keys=True): o.states for o in interval.outcomes})
@@ -141,7 +141,7 @@ def outcomes(machine: Machine, recorded: RecordedWorkload, brute_force: bool) ->
 
 
 def objection(program: Path, settings: MachineSettings, recorded: RecordedWorkload, truth: list[Counter[str]]) -> str:
-    """What speaks against a crash disk; empty if nothing does."""
+    """An objection to a crash disk. Empty if there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postcrash.harness.guests.machine.find_binary", lambda _: program)
         try:

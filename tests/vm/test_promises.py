@@ -1,4 +1,4 @@
-"""Verdicts of real file systems beside what was promised, and exit codes for broken promises only."""
+"""Verdicts of real file systems next to the promises. Exit codes report only broken promises."""
 
 import json
 from pathlib import Path

@@ -76,7 +76,7 @@ class WatchedRun:
     asked: Trace | None
 
     def pairs(self) -> Iterator[tuple[Trace, Trace]]:
-        """What is compared: each recorder at the disk, and what is above it. QEMU's log has no marks."""
+        """The pairs to compare: each recorder at the disk, and the one above it. QEMU's log has no marks."""
         for disk in self.below:
             yield disk, self.above if disk.marks else whole_run(self.above, compare(self.below[0], self.above))
 
@@ -131,7 +131,7 @@ def run(watched: WatchedGuest, target_name: str, workload: Workload, folder: Pat
 
 
 def is_refused(watched: WatchedGuest, target_name: str, workload: Workload, folder: Path) -> bool:
-    """Whether the kernel lacks the file system, or that an operation of the workload; then the run says so."""
+    """Whether the kernel lacks the file system, or the file system lacks an operation. Then the run says so."""
     target = target_named(target_name)
     if not has_file_system(watched.kernel, target.fstype):
         with pytest.raises(InfrastructureError, match="No such device"):
@@ -160,7 +160,7 @@ def test_recorders_agree(watched: WatchedGuest, tmp_path: Path, target: str, wor
 def test_recordings_and_recoveries_take_turns(watched: WatchedGuest, tmp_path: Path, journaled: str) -> None:
     """A recording is made on a mapping of the test disk, and crash states are recovered on the disk itself.
 
-    To Linux 5.10, btrfs is then one file system on two devices, of which one is older than what it knows.
+    Up to Linux 5.10, btrfs is then one file system on two devices, and one of them is older than btrfs remembers.
     """
     target = target_named(journaled)
     base = base_image(target, cache_folder() / "bases").path
@@ -204,13 +204,13 @@ def is_commit(request: Request) -> bool:
 
 
 def is_behind_a_flush(requests: Sequence[Request], number: int) -> bool:
-    """Whether a flush stands before it, and between them nothing but the copy of btrfs' superblock."""
+    """Whether a flush stands before the request, with at most the copy of btrfs' superblock between them."""
     before = (request for request in reversed(requests[:number]) if request.sector != BTRFS_COPY_SECTOR)
     return next(before).kind == "flush"
 
 
 def faults(trace: Trace, *, data: bool, fua: bool) -> Iterator[tuple[str, Trace]]:
-    """The trace without one of its requests, with other data, with another flag; one fault each."""
+    """The trace with one fault: without one of its requests, with other data, or with another flag."""
     for number, request in enumerate(trace.requests):
         before, behind = trace.requests[:number], trace.requests[number + 1 :]
         place = f"{trace.recorder}: {request.kind} {number} at {request.sector}"
@@ -224,7 +224,7 @@ def faults(trace: Trace, *, data: bool, fua: bool) -> Iterator[tuple[str, Trace]
 
 
 def test_each_planted_difference_is_found(watched: WatchedGuest, tmp_path: Path, target: str) -> None:
-    """All but those of `undecidable`. QEMU's log never tells FUA, and leaves out the flush that would."""
+    """All faults are found except those of `undecidable`. QEMU's log has neither FUA nor the flush that would tell."""
     if is_refused(watched, target, SMALL, tmp_path):
         return
     seen = run(watched, target, SMALL, tmp_path)
@@ -246,11 +246,11 @@ def test_each_planted_difference_is_found(watched: WatchedGuest, tmp_path: Path,
 def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
     """Faults that a comparison cannot notice; the last operation returned at `end` of the trace above.
 
-    Where the disk lacks the last plain writes of all, or earlier ones to the same sectors, the log does not tell that
-    they were not made while unmounting; and a write that the log lacks may be an equal one that was. A write that was
-    completed together with a FUA write may have FUA too, as both may share the flush. For QEMU's log, a
-    flush may be there or not if it is the first behind a FUA write, or if nothing was certainly written since the one
-    before or up to the one behind.
+    If the disk lacks the very last plain writes, or earlier ones to the same sectors, the log does not tell that they
+    were not made while unmounting. A write that the log lacks may be an equal one that was made then. A write that was
+    completed together with a FUA write may have FUA too, because both may share the flush. In QEMU's log, a flush may
+    or may not be there if it is the first behind a FUA write, or if nothing was certainly written since the flush
+    before it or up to the flush behind it.
     """
     if disk.marks:
         writes = [request for request in above.requests if request.kind == "write" and not request.fua]
@@ -272,7 +272,7 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
 
 
 def sharing_a_flush(disk: Trace, above: Trace) -> Iterator[str]:
-    """Writes that may as well have FUA: the first flush behind them is that of a FUA write."""
+    """Writes that may have FUA too, because the first flush behind them is that of a FUA write."""
     flushes = [request for request in disk.requests if request.kind == "flush"]
     placed = [each for each in compare(disk, above).placed if each.request.kind == "write"]
     of_fua = {each.completed for each in placed if each.request.fua}
@@ -305,12 +305,12 @@ def same_to(disk: Trace, request: Request) -> tuple[object, ...]:
 
 
 def sectors(request: Request) -> frozenset[int]:
-    """All that it writes."""
+    """All sectors that the request writes."""
     return frozenset(range(request.sector, request.sector + request.sectors))
 
 
 def dropped(trace: Trace, request: Request) -> str:
-    """The name of that fault."""
+    """The name of the fault that drops this request."""
     return f"{trace.recorder}: {request.kind} {trace.requests.index(request)} at {request.sector} dropped"
 
 

@@ -1,4 +1,4 @@
-"""Recovery as distributions do it, fsck -a and then the mount: a repair that does harm is found, and only that."""
+"""Recovery as distributions do it, fsck -a and then the mount. A repair that does harm is found, and only that."""
 
 import json
 import shutil
@@ -40,7 +40,7 @@ PLANTED = {
     "killed": "kill -9 $$",
     "reboots": "/sbin/e2fsck -p $1; exit 3",
 }
-"""Scripts of the shell in place of e2fsck; the disk is their argument."""
+"""Shell scripts that take e2fsck's place. The disk is their argument."""
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_the_lazy_walk_agrees_with_brute_force(
 
 @pytest.mark.parametrize("target", ["f2fs", "vfat", "minix", "reiserfs", "jfs"])
 def test_other_file_systems_are_repaired_too(machine: Machine, tmp_path: Path, target: str) -> None:
-    """What they promise is for hunts; here every state is repaired, mounted and judged."""
+    """Hunts check the promises of these. Here every state is repaired, mounted and judged."""
     result = examined(machine, tmp_path, target_named(target), WORKLOADS[0], "repair", ("boots", "never-written"))
     assert result.rulings["boots"].relevant
     assert result.covered == result.states
@@ -137,7 +137,7 @@ def test_a_planted_repair_is_found(
 
 
 def test_a_finding_of_a_repair_is_minimized_and_shown_again(tmp_path: Path) -> None:
-    """e2fsck throws away the journal where a fast commit is older than the last commit: docs/findings/."""
+    """e2fsck throws the journal away if a fast commit is older than the last commit: docs/findings/."""
     (tmp_path / "w.ops").write_text("creat A\ncreat B\nappend A 4096\nfsync A\n")
     asked = ("--target", "ext4-fast-commit", "--recovery", "both", "--judge", "durability", "--judge", "mounts")
     result = postcrash(tmp_path, "check", "w.ops", *asked, "--minimize", "--json", "-")

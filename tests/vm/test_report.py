@@ -1,4 +1,4 @@
-"""Scripts in guests: they do what the simulation says, show what was found, and show nothing where there is nothing."""
+"""Scripts in guests do what the simulation says. They show what was found, and nothing if nothing is wrong."""
 
 import re
 import subprocess

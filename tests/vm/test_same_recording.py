@@ -1,4 +1,4 @@
-"""A workload gives the same recording each time, but for which requests the crash disk finds in its ring together."""
+"""A workload gives the same recording each time. Only which requests the crash disk finds together may differ."""
 
 import struct
 from collections import Counter
@@ -15,7 +15,7 @@ from .conftest import Record, RecordedWorkload
 
 RUNS = 15
 DIFFERENT_MAX = {"btrfs": 7}
-"""So many runs may differ where that is known: one in eight does (docs/exploration.md, "A recording made again")."""
+"""How many runs may differ on targets known for it: one in eight (docs/exploration.md, "A recording made again")."""
 EPOCH_S = 1_500_000_000
 INODE_BYTES = 256
 BLOCK_SECTORS = 8
@@ -24,7 +24,7 @@ UNSTEADY = {
     "xfs": ("p2-100-5000-fsync-other", "p2-2509-two-files-fsync-second", "p3-blocks-commit-between-fsync-b"),
     "ext4-current": ("p5-8192-writeback-second-page-before", "p5-4096-fsync-other"),
 }
-"""Workloads that gave several recordings when the clock and the scheduler were the host's: 2 to 5 of 20 differed."""
+"""Workloads that gave several recordings while clock and scheduler were the host's: 2 to 5 of 20 differed."""
 
 
 def family(name: str) -> Workload:
@@ -32,7 +32,7 @@ def family(name: str) -> Workload:
 
 
 def certificate(recorded: RecordedWorkload, folder: Path) -> list[tuple[int, int, int]]:
-    """The states of each crash interval, if the disk takes each block on its own and is done with it at once."""
+    """The states of each crash interval, if the disk takes each block on its own and completes it at once."""
     recording = Recording(recorded.source.recording)
     events: list[tuple[Any, ...]] = []
     for number, event in enumerate(recording.events()):
@@ -63,5 +63,5 @@ def test_operations_come_in_one_tick_of_the_clock_unless_they_sleep(record: Reco
     blocks = b"".join(recording.data(n) for n, event in enumerate(recording.events()) if event[0] == "write")
     inodes = [blocks[start : start + INODE_BYTES] for start in range(0, len(blocks), INODE_BYTES)]
     times = {struct.unpack_from("<II", inode, 12) for inode in inodes if struct.unpack_from("<HHI", inode)[2] == 1000}
-    # ctime is that of the new attribute, mtime that of the append.
+    # ctime is that of the new attribute, and mtime is that of the append.
     assert (EPOCH_S + 2, EPOCH_S) in times

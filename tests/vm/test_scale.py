@@ -1,4 +1,4 @@
-"""What a long recording costs, on real guests: see bench/scale.py, which makes them."""
+"""The cost of a long recording on real guests. bench/scale.py makes the recordings."""
 
 import json
 import subprocess
@@ -12,12 +12,12 @@ BENCH = Path(__file__).resolve().parents[2] / "bench" / "scale.py"
 WRITES = (2_000, 40_000)
 WRITE_BYTES = 512
 RESIDENT_PER_RECORDED_BYTE = 4
-"""Each byte of the recording and the byte of the base image that it goes over, and what is known of the write."""
+"""This covers each byte of the recording, the byte of the base image below it, and what is known of the write."""
 
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Of a recording with the smaller number of writes, and of one with the larger."""
+    """Figures of a recording with the smaller number of writes, and of one with the larger."""
     return [measured(writes, tmp_path_factory.mktemp("scale") / "figures.json") for writes in WRITES]
 
 

@@ -1,4 +1,4 @@
-"""What a program did, by its trace, goes through `check` as it is."""
+"""The workload made from a program's trace goes through `check` without changes."""
 
 import json
 import subprocess

@@ -17,12 +17,12 @@ WORKLOAD = "creat a\n---\nappend a 4096\nfsync a\n"
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stock kernel, but for an fsync of ext4 that does nothing."""
+    """The stock kernel, except that fsync of ext4 does nothing."""
     return mutant(tmp_path_factory.mktemp("kernel"), "ext4_sync_file", RETURN_SUCCESS).path
 
 
 def checked(folder: Path, kernel: Path) -> tuple[int, dict[str, Any]]:
-    """The exit code of `check` with that kernel, and what it says."""
+    """The exit code and the output of `check` with that kernel."""
     (folder / "append.ops").write_text(WORKLOAD)
     arguments = ("--target", "ext4-current", "--judge", "durability", "--kernel", str(kernel), "--json", "-")
     ran = postcrash(folder, "check", "append.ops", *arguments)
@@ -38,7 +38,7 @@ def test_the_second_build_gets_a_verdict_of_its_own(tmp_path: Path, broken: Path
 
 
 def test_findings_of_two_builds_stand_beside_each_other(tmp_path: Path, broken: Path) -> None:
-    """The same bug in two programs: one byte of the second, which nothing runs, differs."""
+    """Two programs have the same bug: the second differs in one byte that is never run."""
     other = tmp_path / "other"
     other.write_bytes(broken.read_bytes() + b"\0")
     other.chmod(0o755)

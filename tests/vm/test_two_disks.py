@@ -1,4 +1,4 @@
-"""A hunt looks at each workload on a disk that completes writes at once and on one that holds them back."""
+"""A hunt runs each workload on a disk that completes writes at once and on one that holds completions."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from .test_hunt import report
 HUNT = ("hunt", "--no-minimize", "--json", "-", "--target", "ext4-current")
 FEW = ("--workload-limit", "12", "--seed", "5")
 REPLACEMENTS = ("--grammar", "full", "--setup", "synced", "--shard", "1/40")
-"""One of these replaces a synced file by a new one that it does not fsync."""
+"""One of these workloads replaces a synced file by a new file that it does not fsync."""
 
 
 def test_a_missing_wait_for_data_is_found_by_the_disk_that_takes_its_time(tmp_path: Path) -> None:
-    """A rename over another file sends the new data, and nothing waits for it (docs/held-completions.md)."""
+    """A rename over another file sends the new data, but nothing waits for it (docs/held-completions.md)."""
     report(postcrash(tmp_path, *HUNT, *REPLACEMENTS, "--one-disk"), ExitCode.HOLDS)
     both = report(postcrash(tmp_path, *HUNT, *REPLACEMENTS), ExitCode.VIOLATED)
     assert both["held"] == [None, 1]
@@ -31,7 +31,7 @@ def test_a_commit_that_nobody_waits_for_is_found_on_either_disk(tmp_path: Path) 
 
 
 def test_each_disk_has_its_own_crash_states(tmp_path: Path) -> None:
-    """What a hunt on one disk has put into the store does for that disk only."""
+    """What a hunt on one disk has put into the store counts for this disk only."""
     both, at_once, held = (
         report(postcrash(tmp_path, *HUNT, *FEW, *more), ExitCode.HOLDS)
         for more in ((), ("--one-disk",), ("--held", "1"))

@@ -1,4 +1,4 @@
-"""A checker that says on what of a history it depends is not asked again for another: so it must be true."""
+"""A checker says on which part of a history it depends, and is not asked again for another. So this must be true."""
 
 from collections import defaultdict
 
@@ -22,7 +22,7 @@ def answer(checker: Checker, history: History, observation: Observation) -> Answ
 
 
 def answers(checker: Checker, workload: Workload) -> list[set[Answer]]:
-    """Of each tree, at instants that the checker says are alike: all that it answers."""
+    """For each tree, all answers at instants that the checker treats alike."""
     count = len(workload.operations)
     instants = [(started, returned) for returned in range(count + 1) for started in (returned, returned + 1)]
     found: dict[tuple[int, ...], set[Answer]] = defaultdict(set)

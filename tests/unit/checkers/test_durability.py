@@ -13,7 +13,7 @@ LONG = "creat a; append a 8192"
 
 
 def entry_of(word: str) -> Entry:
-    """`a`, `D/`, `l->target`, `a=w0:10+zero:5`, `a=w0>4096:10` moved, each with attributes as `@user.x:61`."""
+    """`a`, `D/`, `l->target`, `a=w0:10+zero:5`, `a=w0>4096:10` moved, each with attributes as in `@user.x:61`."""
     word, *attributes = word.split("@")
     xattrs = tuple((name, value) for name, _, value in (text.partition(":") for text in attributes))
     path, _, content = word.partition("=")
@@ -33,7 +33,7 @@ def entry_of(word: str) -> Entry:
 
 
 def check(setup: str, operations: str, tree: str, started: int | None = None, returned: int | None = None) -> str:
-    """What is found, empty if nothing. `started` and `returned` leave out the set-up; by default all had returned."""
+    """What is found, "" if nothing. `started` and `returned` do not count the set-up; by default all had returned."""
     (workload,) = family(("litmus", setup, operations))
     count = len(workload.operations)
     first = len(workload.setup)
@@ -52,7 +52,7 @@ FINE = [
     ("", "creat a; append a 10", ""),
     ("", "creat a; append a 10; writeback a; commit; checkpoint", ""),
     ("", "creat a; append a 10", "a=stale:10"),
-    # fsync of a file promises contents, not its name.
+    # fsync of a file promises its contents, not its name.
     ("", f"{FOUR_K}; fsync a", ""),
     ("", f"{FOUR_K}; fsync a", "a=w0:4096"),
     # The directory's fsync promises names, not contents.
@@ -74,18 +74,18 @@ FINE = [
     ("", f"{FOUR_K}; sync; truncate a 0; append a 4096", "a=w0:100"),
     ("", f"{FOUR_K}; sync; fallocate a punch-hole 0 4096", "a=zero:4096"),
     ("", f"{FOUR_K}; sync; rename a b", "b=w0:4096"),
-    # What is moved, extent by extent, may be at its old place, at its new one, or with a hole in between.
+    # Bytes that are moved, extent by extent, may be at the old place or at the new one, or a hole may be in between.
     (LONG, "fallocate a insert-range 0 4096", "a=w0:4096+zero:4096+w0:4096"),
     (LONG, "fallocate a insert-range 0 4096", "a=zero:4096+w0>4096:8192"),
     (LONG, "fallocate a collapse-range 0 4096", "a=w0-4096:4096+zero:4096"),
     (LONG, "creat b; reflink a 0 b 0 4096", "a=w0:8192 b"),
-    # A file without a name may be lost, whatever was flushed.
+    # A file without a name may be lost, even if it was flushed.
     ("", "tmpfile t; append @t 100; fsync @t; link @t a", ""),
     ("", "tmpfile t; append @t 100; fsync @t; link @t a", "a=w0:100"),
     ("", "tmpfile t; link @t a; append @t 100; sync; append a 5", "a=w0:100"),
     ("", "sync; creat a; append a 100", "a=w0:5"),
     ("", f"{FOUR_K}; sync; rename a b", "a=w0:4096 b=w0:4096"),
-    # A hole that is being filled may show what its blocks held before, all of the block
+    # A hole that is being filled may show what its blocks held before, in all of the block
     ("", "creat a; truncate a 8192; sync; write a 0 100", "a=stale:4096+zero:4096"),
     # A replaced file: the name is promised, the new contents are not.
     (FOUR_K, "creat b; append b 10; rename b a", "a"),
@@ -114,7 +114,7 @@ FINE = [
     ("creat a; setxattr a user.x y", "setxattr a user.x z", "a@user.x:79"),
     ("creat a; setxattr a user.x y", "setxattr a user.x z", "a@user.x:7a@security.selinux:00"),
     ("creat a; setxattr a user.x y", "removexattr a user.x", "a"),
-    # What the file system brings along
+    # Entries that the file system itself makes
     ("creat a", "sync", "a lost+found/"),
 ]
 
@@ -146,7 +146,7 @@ BROKEN = [
         "D/",
         "fsync . (operation 4) had returned, but D/a is missing",
     ),
-    # A directory whose own name need not be there, but is
+    # A directory that is there although nothing promises its own name
     ("", "mkdir D; creat D/a; fsync D", "D/", "fsync D (operation 3) had returned, but D/a is missing"),
     (
         "",
@@ -167,7 +167,7 @@ BROKEN = [
         "D/ D/a E/",
         "fsync D (operation 5) had returned after rename D/a E/a (operation 4), but D/a is there",
     ),
-    # What no later operation touches must be as it was.
+    # Bytes that no later operation touches must be as they were.
     (
         "",
         f"{FOUR_K}; sync; append a 100",
@@ -209,7 +209,7 @@ BROKEN = [
         "fsync b (operation 5) had returned, but b is 4096 bytes long; of its bytes, 0 to 4096 are zero; it promised "
         "bytes 0 to 4096 that are those of append a 8192, 4096 bytes before their place",
     ),
-    # Bytes that had been moved when they were made durable, and then were overwritten.
+    # Bytes that had been moved when they were made durable, and were overwritten later.
     (
         "creat a; append a 8192; creat b",
         "reflink a 4096 b 0 4096; fsync b; write b 0 4096",
@@ -224,7 +224,7 @@ BROKEN = [
         "fsync @t (operation 3) had returned, but a is 0 bytes long; it promised 100",
     ),
     ("", "mknod c char; fsync .", "", "fsync . (operation 2) had returned, but c is missing"),
-    # A replaced name must not be missing, and what is renamed has its old name or its new one.
+    # A replaced name must not be missing, and a renamed file has its old name or its new one.
     (
         "",
         f"{FOUR_K}; sync; rename a b",
@@ -239,7 +239,7 @@ BROKEN = [
         "a=w0:10 b",
         "fsync a (operation 4) had returned, but b is 0 bytes long; it promised 10",
     ),
-    # What msync and O_SYNC do promise
+    # Promises of msync and O_SYNC
     (
         "creat a; append a 8192",
         "write a 0 4096; mmapwrite a 4096 4096; msync a",
@@ -287,7 +287,7 @@ BROKEN = [
         "fsync D (operation 3) had returned, but attribute user.x of D is missing; it promised b'y'",
     ),
     ("", "symlink t l; sync", "l->u", "sync (operation 2) had returned, but l points to 'u'; it promised 't'"),
-    # Bugs that CrashMonkey found in btrfs: a name lost though its directory was fsynced
+    # Bugs that CrashMonkey found in btrfs: a name is lost although its directory was fsynced
     (
         "",
         "mkdir A; creat A/bar; sync; mkdir B; creat B/bar; rename B/bar A/bar; creat A/foo; fsync A/foo; fsync A",
@@ -300,7 +300,7 @@ BROKEN = [
         "a=w0:20480",
         "fsync a (operation 3) had returned, but a is 20480 bytes long; it promised 16384",
     ),
-    # A name that stood for a file before, and stands for a directory now: what the directory had is still owed.
+    # A name that stood for a file and stands for a directory now: the entries of the directory are still promised.
     ("creat a; mkdir D; creat D/b", "exchange D a", "D a/", "the set-up was durable, but a/b is missing"),
 ]
 
@@ -379,7 +379,7 @@ def test_a_synchronous_write_that_was_cut_short_promises_nothing(word: str, prop
     ],
 )
 def test_names_of_one_inode_are_told_from_names_of_two(operations: str, inodes: dict[str, int], message: str) -> None:
-    """Their types and contents are the same."""
+    """The types and contents of the names are the same."""
     (workload,) = family(("litmus", "creat a; creat b", operations))
     count = len(workload.operations)
     files = [Entry(path, "file", inode=inode) for path, inode in inodes.items()]

@@ -1,6 +1,6 @@
-"""What checkers do not check: for each thing the case that would be a false alarm, and one close by that is none.
+"""Things that checkers do not check. Each has the case that would be a false alarm, and a similar case that is none.
 
-Every item of durability's list has a row, and every row an item.
+Every item of durability's list has a row, and every row has an item.
 """
 
 import re
@@ -22,7 +22,7 @@ from .test_durability import check
 TWO = "mkdir D; mkdir E; creat D/a"
 OPEN = "creat a; append a 10"
 
-# how the item begins; set-up, operations (all returned), tree after the crash; the same where it is no excuse
+# how the item begins; set-up, operations (all returned), tree after the crash; the same for the case without excuse
 DURABILITY = [
     # The blocks of D and E are written one by one.
     ("a file that was moved", (TWO, "rename D/a E/a; fsync D", "D/ E/"), (TWO, "rename D/a E/a", "D/ E/")),
@@ -31,13 +31,13 @@ DURABILITY = [
     ("a file of which", ("creat a", "link a b; unlink a", ""), ("creat a", "link a b; rename a c", "")),
     ("a file of which", ("creat a; creat b", "link b c; rename a b", "b"), ("creat a; creat b", "rename a c", "b")),
     ("a file of which", (TWO, "rename D/a E/a; rmdir D", "E/"), (TWO, "rename D/a E/a", "D/ E/")),
-    # The name is back, as its removal was lost, with a file that nobody had to keep.
+    # The name is back because its removal was lost. It stands for a file that nobody had to keep.
     (
         "contents of a file that had no name",
         (OPEN, "open a; unlink a; write @a 0 10; fsync @a", "a=w0:10"),
         (OPEN, "open a; write @a 0 10; fsync @a; unlink a", "a=w0:10"),
     ),
-    # A rename that is half done, on a file system that has no inodes: c has its new name and not yet lost the old one.
+    # A rename that is half done, on a file system that has no inodes: c has its new name and still has the old one.
     (
         "which of the files",
         ("creat a; creat c", "append a 10; fsync a; rename c a", "a c"),
@@ -111,7 +111,7 @@ def test_bytes_of_unknown_origin_are_foreign() -> None:
 
 
 def test_a_link_that_cannot_be_read_may_be_any_files() -> None:
-    """A second name of the file whose inode the kernel would not tell; without it the count would be wrong."""
+    """The kernel does not tell the inode of a file's second name. Without this name the count would be wrong."""
     linked, unreadable = a_file(nlink=2), a_file(path="b", error=5, inode=0)
     with pytest.raises(CannotTellError, match="b cannot be read"):
         found(LinkCounts(), "creat a; link a b", linked, unreadable)

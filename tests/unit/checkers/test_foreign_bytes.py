@@ -5,7 +5,7 @@ import pytest
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.model import Entry, History, Observation, Segment, Tree, UndecidedBytes, every_answer, parse_workload
 
-# workload, name, what its bytes are (start, end, source), whether that is foreign
+# workload, name, the sources of its bytes (start, end, source), whether these are foreign
 ROWS = [
     ("creat a; append a 10", "a", [(0, 10, "write:0")], False),
     ("creat a; append a 10", "a", [(0, 10, "zero")], False),

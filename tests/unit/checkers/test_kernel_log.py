@@ -1,4 +1,4 @@
-"""The kernel log checker: what counts, what does not, and that each allowed line is one that kernels print."""
+"""The kernel log checker: which lines count, which do not, and that kernels do print each allowed line."""
 
 import pytest
 

@@ -20,7 +20,7 @@ ROWS = [
     ("creat a; rename a b", "a b", None),
     ("creat a; unlink a", "a", None),
     ("creat a; link a b", "b", None),
-    # A rename of a directory that is not there yet, with what was made under the new name
+    # A rename of a directory that is not there yet, and a file that was made under the new name
     ("mkdir D; rename D E; creat E/a", "D/ D/a", None),
     ("mkdir D; rename D E; mkdir D; creat E/a", "D/ D/a E/", None),
     ("mkdir D; mkdir E; creat E/a", "D/ D/a", "D/a"),
@@ -53,7 +53,7 @@ def test_a_failed_mount_shows_no_names() -> None:
     assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())) is None
 
 
-# workload, what is found, what it never was
+# workload, what is found, and what it never was
 PASTS = [
     ("creat a; append a 10", Entry("a", "file", size=10), None),
     ("creat a; append a 10", Entry("a", "file", size=11), "a is 11 bytes long, but it never had more than 10"),

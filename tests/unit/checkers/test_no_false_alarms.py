@@ -1,9 +1,9 @@
 """Checkers against a file system that keeps its promises and nothing more.
 
-After a crash it has what persistence operations promised, and of everything else any part, in any order: operations
-are lost one by one, later writes are cut short. Operations act on inodes and directory entries, not on paths, so a
-file made in a renamed directory is there even where the rename is lost. Whatever such a crash leaves, durability and
-never-written must accept.
+After a crash this file system has what persistence operations promised. Of everything else it has any part, in any
+order: operations are lost one by one, and later writes are cut short. Operations act on inodes and directory entries,
+not on paths, so a file made in a renamed directory is there even if the rename is lost. The checkers durability and
+never-written must accept whatever such a crash leaves.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from postcrash.model.segments import clipped
 
 PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
 HELD = ("write", "mmapwrite", "truncate", "fsync", "fdatasync", "msync")
-"""What is done through handles, too."""
+"""Operations that are also done through handles."""
 CONTENT = ("write", "mmapwrite", "write-osync", "write-odsync", "truncate")
 NAMES = ("creat", "mkdir", "unlink", "rmdir", "rename", "link", "exchange")
 
@@ -35,7 +35,7 @@ WORDS = [
 
 
 def some_operation(draw: st.DrawFn, tree: Tree, tag: int) -> Operation:
-    """An operation that may well succeed on `tree`."""
+    """An operation that probably succeeds on `tree`."""
     word = draw(st.sampled_from(WORDS))
     new = [path for path in PATHS if path not in tree]
     files = [path for path in PATHS if path in tree and tree[path].type == "file"]
@@ -59,7 +59,7 @@ def some_operation(draw: st.DrawFn, tree: Tree, tag: int) -> Operation:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """Workloads that run: operations that would fail are left out."""
+    """Workloads that run. Operations that would fail are left out."""
     operations: list[Operation] = []
     tree = simulate(Workload("random", (), ()))[0]
     for tag in range(draw(st.integers(8, 30))):
@@ -127,9 +127,10 @@ class KeptOperations:
                 yield index
 
     def _keep_names(self, end: int, directory: int) -> None:
-        """Keep the name operations before `end` that touch an entry of the directory, and those that they build on.
+        """Keep the name operations before `end` that touch an entry of the directory, and those on which they depend.
 
-        An entry builds on what made its inode, and taking a directory away on all that emptied it.
+        An entry depends on the operation that made its inode. Removing a directory depends on all operations that
+        emptied it.
         """
         links: set[Link] = set()
         directories, inodes = {directory}, set[int]()
@@ -152,7 +153,7 @@ class KeptOperations:
 
 @dataclass
 class Remains:
-    """A tree that grows by the operations that a crash keeps; `inodes` has the history's inodes with those here."""
+    """A tree that grows by the operations that a crash keeps. `inodes` maps the history's inodes to this tree's."""
 
     history: History
     operations: list[Operation] = field(default_factory=list)
@@ -160,7 +161,7 @@ class Remains:
     inodes: dict[int, int] = field(default_factory=lambda: {1: 1})
 
     def apply(self, index: int, length_max: int | None) -> None:
-        """Do the operation at `index` to the same inodes and entries; nothing happens where they are not there."""
+        """Do the operation at `index` to the same inodes and entries. If they are not there, nothing happens."""
         operation = self.history.workload.operations[index]
         translated = self._translated(index, operation)
         if translated is None:
@@ -191,7 +192,7 @@ class Remains:
         return names[0] if names else None
 
     def _entry(self, index: int, path: str) -> str | None:
-        """The path here of the directory entry that `path` is for the operation at `index`; None if it is another's."""
+        """This tree's path of the entry that the operation at `index` calls `path`. None if the entry is another's."""
         before, after = self.history.trees[index : index + 2]
         directory, name = link_of(before if path in before else after, path)
         parent = self._path_of(directory)
@@ -227,7 +228,7 @@ def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Worklo
 
 @pytest.mark.parametrize("returned", range(3, 6))
 def test_the_lossy_file_system_loses_what_it_may(returned: int) -> None:
-    """Otherwise the test above would accept everything."""
+    """If it did not, the test above would accept everything."""
     names = ("creat a", "write a", "fsync a", "creat b", "fsync .")
     workload = Workload(
         "lossy",
@@ -267,14 +268,14 @@ class Spoiling:
         )
 
     def without(self, tree: Tree) -> Iterator[Tree]:
-        """Each durable thing that later operations did not touch, or only renamed, is gone with all below it."""
+        """Each durable thing that later operations did not touch, or only renamed, is gone with everything below it."""
         for inode in sorted({entry.inode for entry in self.trees[0].values()} - {1}):
             names = [set(each.names(inode)) for each in self.trees]
             is_kept = all(new - old or old <= new for old, new in pairwise(names))
             if is_kept and self.keeps_directories and not self.syncs_directories:
                 gone = {p for p in tree for name in tree.names(inode) if p == name or p.startswith(f"{name}/")}
                 worse = Tree(entry for path, entry in tree.items() if path not in gone)
-                # What has one of its names could pass for it.
+                # Another file with one of its names could be mistaken for it.
                 if not set(worse) & set().union(*names):
                     yield worse
 
@@ -297,7 +298,7 @@ class Spoiling:
                     yield tree.changed({entry.path: entry for entry in changed})
 
     def with_removed(self, tree: Tree) -> Iterator[Tree]:
-        """Each name that had been removed before, and not been made since, is back."""
+        """Each name that had been removed before, and has not been made since, is back."""
         for before in self.history.trees[: self.since]:
             for path, entry in before.items():
                 above = path.rpartition("/")[0] or "."
@@ -307,7 +308,7 @@ class Spoiling:
 
 
 def test_what_was_promised_must_not_be_lost() -> None:
-    """The mirror of the test above: a legal tree, broken in one place, is found out under all later operations."""
+    """The reverse of the test above: a legal tree, broken in one place, is found under all later operations."""
     broken: Counter[str] = Counter()
 
     @settings(max_examples=500, derandomize=True)

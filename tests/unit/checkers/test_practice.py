@@ -1,4 +1,4 @@
-"""What fstests expects: names after fsync, one name after a rename. Each exclusion has the case that asks for it."""
+"""What fstests expects: names after fsync, and one name after a rename. Each exclusion has the case that needs it."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ROOT = Entry(".", "dir", inode=1)
 
 
 def tree(names: str) -> Tree:
-    """`a=2 D=3/ D/b=2`: paths with inode numbers; a directory has a slash behind it."""
+    """`a=2 D=3/ D/b=2`: paths with inode numbers. A directory has a slash behind the number."""
     entries = []
     for word in names.split():
         path, _, number = word.partition("=")
@@ -21,7 +21,7 @@ def tree(names: str) -> Tree:
 
 
 def message(checker: Checker, operations: str, instant: tuple[int, int], names: str) -> str:
-    """What the checker says of a tree with these names, after a crash at that instant; empty if nothing."""
+    """The checker's message on a tree with these names, after a crash at that instant. Empty if there is none."""
     workload = parse_workload(operations.replace("; ", "\n"), "case")
     finding = checker.check(History(workload, *instant), Observation(0, tree(names)))
     return finding.message if finding else ""

@@ -1,4 +1,4 @@
-"""All checkers: none objects where there was no crash, each objects to something."""
+"""All checkers: none objects if there was no crash, and each objects to something."""
 
 import errno
 from dataclasses import replace
@@ -23,7 +23,7 @@ FINE: dict[str, Any] = {
     "used": Usage("", 0),
     "klog_whole": True,
 }
-"""What is not a tree, and in order."""
+"""Parts of an observation other than the tree, all in order."""
 CANARIES = {
     "mounts": Observation(5, Tree(), **FINE),
     "kernel-log": Observation(0, Tree([ROOT, A]), ("<2>EXT4-fs error",), **FINE),

@@ -1,4 +1,4 @@
-"""corpus/fstests/ holds workloads that can be run, each of which says which test it is, and a list of exactly these."""
+"""corpus/fstests/ has workloads that can be run. Each names its test, and the list has exactly these workloads."""
 
 import re
 from pathlib import Path

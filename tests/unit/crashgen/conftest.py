@@ -23,7 +23,7 @@ LETTERS = "ABC.0"
 
 @dataclass(frozen=True)
 class Model:
-    """A device model as its prose has it. `order` is "free", "submission" or "completion"."""
+    """A device model as its description defines it. `order` is "free", "submission" or "completion"."""
 
     name: str
     unit_sectors: int
@@ -69,7 +69,7 @@ class Log:
 
     @cached_property
     def completed(self) -> dict[int, int]:
-        """The event that completes each request that is completed."""
+        """The event that completes each request, for those that are completed."""
         return {event[1]: at for at, event in enumerate(self.events) if event[0] == "complete"}
 
     @cached_property
@@ -86,7 +86,7 @@ class Log:
         return self.request(ident)[0] == "write" and self.request(ident)[5]
 
     def is_flush(self, ident: int) -> bool:
-        """Whether there is a flush in the request."""
+        """Whether the request has a flush."""
         return self.request(ident)[0] == "flush" or self.is_preflush(ident)
 
     @cached_property
@@ -108,7 +108,7 @@ Ask = tuple[int, int, int, str, int]
 
 
 def log_of(asks: list[Ask], model: Model, set_up: int) -> Log:
-    """A log of what can be of `asks`, with at most PIECES_MAX pieces. So many of the first asks are the set-up."""
+    """A log of those `asks` that are possible, with at most PIECES_MAX pieces. The first `set_up` are the set-up."""
     events: list[Event] = []
     under_way: list[int] = []
     for index, (kind, sector, length, letter, number) in enumerate(asks):
@@ -181,7 +181,7 @@ def letters_of(data: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def recorder() -> Iterator[Recorder]:
-    """In memory where that can be: each recording is synchronised when it is finished."""
+    """In memory if possible, because each recording is synchronised when it is finished."""
     memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Recorder(Path(folder))

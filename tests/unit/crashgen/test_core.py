@@ -1,4 +1,4 @@
-"""postcrash._core: what the Rust core finds, seen from Python, and how it says no."""
+"""postcrash._core: what the Rust core finds, seen from Python, and how it refuses input."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ BLOCK_SECTORS = 8
 
 
 def write(ident: int, sector: int, letters: str, *, fua: bool = False, preflush: bool = False) -> Event:
-    """One letter a sector."""
+    """A write with one letter for each sector."""
     return ("write", ident, sector, b"".join(letter.encode() * SECTOR_BYTES for letter in letters), fua, preflush)
 
 

@@ -1,4 +1,4 @@
-"""The device model `prefix` is what a replay of the exported dm-log-writes log shows, entry by entry."""
+"""The device model `prefix` shows what a replay of the exported dm-log-writes log shows, entry by entry."""
 
 import struct
 from collections.abc import Iterator

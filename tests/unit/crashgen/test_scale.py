@@ -1,4 +1,4 @@
-"""Memory: a recording is as long as it likes, its pages and those of the base image do not stay."""
+"""Memory: however long a recording is, its pages and those of the base image do not stay in memory."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def counted(recording: Path, base: Path, model: str) -> tuple[int, int, int]:
 
 
 def sparse(path: Path, size: int) -> Path:
-    """A file of `size` zeros that takes no room."""
+    """A file of `size` zeros that takes no space."""
     with path.open("wb") as file:
         file.truncate(size)
     return path

@@ -1,8 +1,8 @@
 """Three readings of the prose of the device models agree on small random logs.
 
 The core makes components of intervals. An encoding in z3 states the rules: which pieces may be kept together at an
-instant. And a drive in plain Python plays them: it persists pieces one at a time, whenever it may. None knows the
-others.
+instant. A drive in plain Python carries the rules out: it persists pieces one at a time, whenever it may. The three
+share no code.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class Encoding:
             yield from self._kept_if(lambda request: self._log.completed.get(request, end) < end)
 
     def _fua(self) -> Iterator[z3.BoolRef]:
-        """FUA makes stable its own write when it completes."""
+        """A FUA write is stable when it completes."""
         return self._kept_if(lambda request: self._log.is_fua(request) and self._completed(request))
 
     def _flushes(self) -> Iterator[z3.BoolRef]:
@@ -59,7 +59,7 @@ class Encoding:
             yield from (z3.Implies(kept, done) for kept in self._kept_if(lambda request, f=flush: request == f))
 
     def _order(self) -> Iterator[z3.BoolRef]:
-        """Where pieces persist in order, as many as `count` are kept."""
+        """If pieces persist in order, the first `count` pieces are kept."""
         count = z3.Int("count")
         if self._log.model.order == "submission":
             yield from (kept == (i < count) for i, kept in enumerate(self._kept))
@@ -73,7 +73,7 @@ class Encoding:
         return sorted(completed, key=lambda i: self._log.completed[self._pieces[i].request])
 
     def _contents(self) -> dict[z3.ArithRef, list[int]]:
-        """What sectors show; those that every piece treats alike have one variable."""
+        """What sectors show. Sectors that every piece treats alike have one variable."""
         order = range(len(self._pieces))
         if self._log.model.order == "completion":
             order = self._in_completion_order()
@@ -107,7 +107,7 @@ class Encoding:
 
 
 State = tuple[frozenset[int], frozenset[int]]
-"""Pieces that have persisted; PREFLUSH writes under way that have had their flush."""
+"""The pieces that have persisted, and the PREFLUSH writes under way that have had their flush."""
 
 
 class Drive:
@@ -118,7 +118,7 @@ class Drive:
         self._pieces = log.pieces
         self._submitted: set[int] = set()
         self._completed: list[int] = []
-        # For flushes (also those in PREFLUSH writes) under way, the pieces that they cover.
+        # For flushes under way (also those in PREFLUSH writes), the pieces that they cover.
         self._covered: dict[int, frozenset[int]] = {}
         self._states: set[State] = {(frozenset(), frozenset())}
 
@@ -154,7 +154,7 @@ class Drive:
         self._states = {(kept, flushed & under_way) for kept, flushed in self._states if pieces <= kept}
 
     def _work(self) -> None:
-        """Persist and flush in every way."""
+        """Persist and flush in every possible way."""
         found, new = set(self._states), list(self._states)
         while new:
             for state in self._steps(*new.pop()):
@@ -174,7 +174,7 @@ class Drive:
                 yield persisted | {i}, flushed
 
     def _next(self, persisted: frozenset[int]) -> list[int]:
-        """Pieces in the cache that may persist next if no flush keeps them."""
+        """Pieces in the cache that may persist next, unless a flush holds them back."""
         cached = [i for i in self._in_order() if i not in persisted]
         return cached if self._log.model.order == "free" else cached[:1]
 

@@ -1,4 +1,4 @@
-"""A failure of our own is no verdict: its exit code is never that of VIOLATED or HOLDS."""
+"""A failure of our own is not a verdict: its exit code is never that of VIOLATED or HOLDS."""
 
 import errno
 import subprocess

@@ -1,4 +1,4 @@
-"""Output files are whole or absent, and nothing but a file is ever replaced."""
+"""Output files are whole or absent, and only files are ever replaced."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Trees that hold the same bytes, some of them open."""
+"""Trees that hold the same bytes. Some of the bytes are open."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -30,7 +30,7 @@ blocks = st.lists(
 
 
 def tree(content: list[Block]) -> Tree:
-    """Two files, each of half of the blocks."""
+    """Two files, each with half of the blocks."""
     entries = []
     for inode, half in enumerate((content[: BLOCKS // 2], content[BLOCKS // 2 :])):
         settled: list[Segment] = []
@@ -85,7 +85,7 @@ def test_runs_may_be_cut_elsewhere() -> None:
 
 
 def test_what_cannot_matter_is_not_asked_twice() -> None:
-    """Twelve blocks that are open on both sides alike take one answer, not 4,096."""
+    """Twelve blocks that are open on both sides alike need one answer, not 4,096."""
     choices = [
         UndecidedBytes(
             n * 4, n * 4 + 4, n, (segments((n * 4, n * 4 + 4, "zero")), segments((n * 4, n * 4 + 4, "write:0")))

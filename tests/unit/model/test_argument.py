@@ -1,4 +1,4 @@
-"""Each kind of argument: what is taken, what is refused."""
+"""For each kind of argument, what is accepted and what is refused."""
 
 import pytest
 

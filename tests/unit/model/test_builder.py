@@ -1,4 +1,4 @@
-"""The builder speaks the whole language, and nothing else."""
+"""The builder has a method for every word of the language, and no other methods."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""A question about contents that are not settled gets every answer that it can have, and few times more."""
+"""A question about contents that are not settled gets every possible answer, and is asked only a few times more."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from postcrash.model.units import BLOCK_BYTES
 
 
 def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None) -> Entry:
-    """A file of one block for each argument, which is the sources of the block's versions; one version: settled."""
+    """A file with one block for each argument: the sources of the block's versions. One version is settled."""
     numbers = components or tuple(range(len(versions)))
     segments, choices = [], []
     for i, (number, sources) in enumerate(zip(numbers, versions, strict=True)):
@@ -26,7 +26,7 @@ def entry(*versions: tuple[str, ...], components: tuple[int, ...] | None = None)
 
 
 def settled(file: Entry, chosen: dict[int, int]) -> Entry:
-    """The file with the versions of `chosen`, 0 for the others."""
+    """The file with the versions of `chosen`. Components that are not named have version 0."""
     extra = [run for choice in file.choices for run in choice.versions[chosen.get(choice.component, 0)]]
     return Entry("a", "file", size=file.size, segments=tuple(sorted([*file.segments, *extra])))
 
@@ -74,7 +74,7 @@ def test_each_answer_comes_first_in_its_cheapest_way(
 
 
 def ask(file: Entry, number: int) -> bool | tuple[str, ...]:
-    """What judges ask."""
+    """A question as judges ask it."""
     if number == 0:
         return all_from(file, 0, file.size, {"write:1"})
     if number == 1:

@@ -1,4 +1,4 @@
-"""docs/extending.md: what its examples define can be used."""
+"""docs/extending.md: everything that its examples define can be used."""
 
 import json
 import os
@@ -30,7 +30,7 @@ COMMAND = "import sys; from postcrash.harness.cli import main; sys.exit(main())"
 
 
 def section(title: str) -> str:
-    """What the page says of a thing."""
+    """The page's section on a subject."""
     return PAGE[PAGE.index(f"## To add {title}\n") :].split("\n## ")[0]
 
 
@@ -42,7 +42,7 @@ def example(title: str) -> str:
 
 
 class Edit(NamedTuple):
-    """What an example changes in one place of a file."""
+    """The change of an example in one place of a file."""
 
     file: str
     old: str
@@ -75,7 +75,7 @@ class Copy:
                 path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
     def run(self, *arguments: str) -> str:
-        """What Python prints when it is run in the copy with `arguments`."""
+        """The output of Python when it runs in the copy with `arguments`."""
         ran = subprocess.run(
             [sys.executable, *arguments],
             cwd=self._folder,
@@ -89,7 +89,7 @@ class Copy:
 
 
 def defined(title: str, name: str) -> Any:
-    """What the example of a section defines by that name."""
+    """The object of that name that the section's example defines."""
     scope: dict[str, Any] = {"__name__": "example"}
     exec(example(title), scope)
     return scope[name]
@@ -136,7 +136,7 @@ def test_the_recorder_is_one() -> None:
 
 
 def test_the_operation_is_one(tmp_path: Path) -> None:
-    """Its own tests accept it, and a property and a script know what it is."""
+    """Its own tests accept the operation, and a property and a script know it."""
     copy = Copy("an operation of the language", tmp_path)
     tests = [
         str(PROJECT / "tests/unit/model" / name) for name in ("test_forms.py", "test_simulate.py", "test_builder.py")

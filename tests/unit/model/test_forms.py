@@ -1,4 +1,4 @@
-"""What each form declares is what the simulation of its operation does, on a small tree with all sorts of arguments."""
+"""Each form declares what the simulation of its operation does, on a small tree with all sorts of arguments."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,12 +77,12 @@ def _steps(form: Form) -> Iterator[tuple[Operation, Tree, Tree]]:
 
 
 def inodes(tree: Tree) -> dict[int, Entry]:
-    """What has a name or a handle."""
+    """The inodes that have a name or a handle."""
     return {entry.inode: entry for entry in (*tree.values(), *tree.held.values())}
 
 
 def naming(before: Tree, after: Tree) -> Naming | None:
-    """What has become of the names in the root directory."""
+    """What has happened to the names in the root directory."""
     was, now = ({path: entry.inode for path, entry in tree.items() if "/" not in path} for tree in (before, after))
     if was == now:
         return None
@@ -96,7 +96,7 @@ def naming(before: Tree, after: Tree) -> Naming | None:
 
 
 def as_simulated(form: Form) -> Form:
-    """The form, with what its operation is seen to do in place of what it declares."""
+    """The form with the effects of its operation in the simulation, in place of the effects that it declares."""
     seen: dict[str, set[Any]] = {name: set() for name in ("naming", "content", "attributes", "data", "opens")}
     for operation, before, after in steps(form.word):
         was, now = inodes(before), inodes(after)

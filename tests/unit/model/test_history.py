@@ -1,4 +1,4 @@
-"""What had started and returned."""
+"""Which operations had started and which had returned."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A report is taken over exactly, or refused with the place."""
+"""A report is taken over exactly, or it is refused with the place of the mistake."""
 
 import copy
 from collections.abc import Callable
@@ -148,13 +148,13 @@ JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(KEY
 
 
 def places(obj: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where something can be replaced in a nest of lists and dictionaries."""
+    """The places in nested lists and dictionaries where something can be replaced."""
     children = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
     return [path, *(place for key, child in children for place in places(child, (*path, key)))]
 
 
 def check_taken_or_refused(obj: object) -> None:
-    """Nothing but `ObservationError` may come out."""
+    """Only `ObservationError` may be raised."""
     try:
         assert isinstance(Observation.from_wire(obj), Observation)
     except ObservationError as error:

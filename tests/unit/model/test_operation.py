@@ -1,4 +1,4 @@
-"""The table, and how an operation is printed and sent."""
+"""The table of operations, and how an operation is printed and sent."""
 
 import pytest
 

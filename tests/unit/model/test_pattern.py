@@ -29,7 +29,7 @@ def test_all_tags_differ_and_none_is_zero(offset: int) -> None:
 
 
 def test_known_bytes() -> None:
-    """Pinned, as the agent and recordings depend on them."""
+    """The bytes are pinned, because the agent and recordings depend on them."""
     assert pattern(0, 0, 8).hex() == "b0ce1e7c3aa921e3"
     assert pattern(7, 3, 3) == pattern(7, 0, 8)[3:6]
 

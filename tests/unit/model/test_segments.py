@@ -1,4 +1,4 @@
-"""Segment lists against the plain array of bytes that they stand for."""
+"""Segment lists compared with the plain arrays of bytes that they stand for."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ def expand(segments: Segments) -> list[str]:
 
 
 def assert_normal(segments: Segments) -> None:
-    """From zero, without gaps, none empty, in the longest runs."""
+    """The segments start at zero, have no gaps, are not empty, and are as long as possible."""
     assert [segment.start for segment in segments] == [0, *(segment.end for segment in segments)][: len(segments)]
     assert all(segment.start < segment.end for segment in segments)
     assert all(a.source != b.source for a, b in pairwise(segments))

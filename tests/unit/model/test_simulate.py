@@ -1,4 +1,4 @@
-"""The abstract file system: one row a case."""
+"""The abstract file system, with one row for each case."""
 
 import time
 

@@ -14,7 +14,7 @@ from postcrash.model import SimulationError, Tree, WorkloadBuilder, simulate
 NAMES = st.sampled_from(["a", "b", "d", "d/a", "d/b", "e", "e/a", "d/e", "e/d"])
 Step = tuple[str, str, str]
 Seen = dict[str, tuple[int, int] | None]
-"""Size and link count of files, None for directories, by path."""
+"""Size and link count of files, by path. Directories have None."""
 
 
 def create(file: Path) -> None:
@@ -70,7 +70,7 @@ def seen_in_tree(tree: Tree) -> Seen:
 
 
 def real_refusal(root: Path, step: Step) -> str | None:
-    """Do it; the name of the errno if it fails."""
+    """Do the step. Returns the name of the errno if it fails."""
     word, first, second = step
     try:
         REAL[word](root / first, root / second)

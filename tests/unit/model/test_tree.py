@@ -1,4 +1,4 @@
-"""Trees behave as immutable mappings, however they came about."""
+"""Trees behave as immutable mappings, however they were made."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The crash disk knows the words of the language, and no others: its messages are the agent's."""
+"""The crash disk knows exactly the words of the language, because its messages are the agent's."""
 
 import json
 import re
@@ -13,7 +13,7 @@ NOT_BOOTED = "the first request must be boot"
 
 
 def answer(word: str) -> str:
-    """What the crash disk says of a workload with one operation, before it has a guest."""
+    """The crash disk's answer to a workload with one operation, before it has a guest."""
     run = {"mount": {"fstype": "ext4"}, "setup": [], "ops": [{"op": word}]}
     request = {"request": "record", "base": "", "out": "", "run": run, "metadata": ""}
     program = subprocess.run(

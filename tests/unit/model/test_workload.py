@@ -12,7 +12,7 @@ from postcrash.model.operation import Kind
 from postcrash.model.quoting import quote
 from postcrash.model.units import SECTOR_BYTES
 
-# Categories that are not printable, but for the space
+# Unicode categories that are not printable, except the space
 PRINTABLE = st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" ", exclude_characters="/")
 COMPONENTS = st.text(PRINTABLE, min_size=1, max_size=20).filter(
     lambda text: not text.startswith("@") and text not in (".", "..", *RESERVED, RESERVED_ANYWHERE)

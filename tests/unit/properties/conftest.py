@@ -1,8 +1,9 @@
 """A litmus row is a workload, how many of its recorded operations had started and returned, and a tree.
 
-The tree is written one name a word: `a`, `D/` for a directory, `a=` for an empty file (the same as `a`), and
-`b=w0:4096+zero:100` for runs of bytes: wN those of tag N, zero, stale, other, eN unreadable with errno N. A symbolic
-link is `s>target`; `a*2=w0:100` has two links, and `a@user.x:61` an attribute with its value in hexadecimal.
+The tree is written with one word for each name: `a`, `D/` for a directory, `a=` for an empty file (the same as `a`),
+and `b=w0:4096+zero:100` for runs of bytes. A run is wN for bytes of tag N, zero, stale, other, or eN for bytes that
+cannot be read with errno N. A symbolic link is `s>target`. `a*2=w0:100` has two links, and `a@user.x:61` has an
+attribute with its value in hexadecimal.
 """
 
 from collections.abc import Callable

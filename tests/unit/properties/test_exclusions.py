@@ -1,6 +1,6 @@
-"""What P1 to P5 do not judge: for each exclusion a crash that would be a false alarm without it.
+"""What P1 to P5 do not judge. Each exclusion has a crash that would be a false alarm without it.
 
-The tables of the single properties have more, and what is found close by.
+The tables of the single properties have more such cases, and similar cases that are violations.
 """
 
 from collections.abc import Callable

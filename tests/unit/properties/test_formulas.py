@@ -1,8 +1,8 @@
-"""Predicates and formulas say the same of random trees after random crashes.
+"""Predicates and formulas agree on random trees after random crashes.
 
-A predicate is Python over segments; a formula is z3 over single bytes, and shares no code with it. A tree is put
-together name by name from the states that the history had, and then spoilt: names lost, sizes cut, stretches of bytes
-from before, from later, zero or stale, link counts, attributes and targets of other times.
+A predicate is Python over segments. A formula is z3 over single bytes and shares no code with it. A tree is put
+together name by name from the states that the history had. Then it is spoilt: names are lost, sizes are cut, stretches
+of bytes are from before, from later, zero or stale, and link counts, attributes and targets are of other times.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from postcrash.properties.logic import World
 
 TREES_PER_HISTORY = 7
 HISTORIES_MIN, HISTORIES_MAX = 16, 100
-"""Of one property; more than the least until some tree breaks it and some does not."""
+"""For one property. Beyond the minimum it goes on until some tree breaks the property and some tree does not."""
 
 MIXED = family(
     ("mixed-1", "creat a; append a 8192", "write a 0 4096; creat b; append b 4096; rename b a; fsync a; append a 100"),
@@ -51,11 +51,11 @@ MIXED = family(
         "append a 10; append b 20; link b c; unlink b; fsync c",
     ),
 )
-"""Beside each property's own family: operations that get in each other's way."""
+"""Used with each property's own family: operations that interfere with each other."""
 
 
 def random_tree(random: Random, history: History) -> Tree:
-    """A tree that a file system without much order could leave."""
+    """A tree that a file system with little order could leave."""
     states = history.trees[len(history.workload.setup) : history.started + 1]
     edges = sorted({edge for state in states for entry in state.values() for run in entry.segments for edge in run[:2]})
     edges.append(max(edges, default=0) + 512)
@@ -73,7 +73,7 @@ def random_tree(random: Random, history: History) -> Tree:
 
 
 def spoilt(random: Random, entry: Entry, former: list[Entry], edges: list[int]) -> Entry:
-    """The entry with parts of other times."""
+    """The entry with parts from other times."""
     other = random.choice(former)
     kind = random.choice(["bytes", "size", "fields"])
     if entry.type == "symlink":

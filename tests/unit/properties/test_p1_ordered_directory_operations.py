@@ -23,11 +23,11 @@ ROWS = [
     ("creat s", "unlink s; creat a", "a", True, True),
     ("creat s", "unlink s; creat a", "a s", False, True),
     ("creat s", "creat a; unlink s", "", False, True),
-    # btrfs, as the paper has it: {unlink; rename} is reordered
+    # btrfs, as in the paper: {unlink; rename} is reordered
     ("creat s; creat t", "unlink s; rename t u", "s u", False, True),
     ("creat s; creat t", "unlink s; rename t u", "t", True, False),
     ("creat s; creat t", "unlink s; rename t u", "u", True, True),
-    # A rename that is half done is no matter of order, until something later is visible.
+    # A rename that is half done does not break the order until something later is visible.
     ("creat t", "rename t u; creat a", "t u", True, False),
     ("creat t", "rename t u; creat a", "", True, False),
     ("creat t", "rename t u; creat a", "t u a", False, True),
@@ -39,7 +39,7 @@ ROWS = [
     ("", "creat a; rename a b; creat c", "a c", False, True),
     ("", "creat a; rename a b; creat c", "c", False, True),
     ("", "creat a; rename a b; rename b c; creat d", "c d", True, True),
-    # What can no longer be seen is not held against the file system.
+    # Effects that can no longer be seen break nothing.
     ("", "creat a; unlink a; creat b", "b", True, True),
     ("", "creat a; unlink a; creat b", "a b", False, True),
     ("", "creat a; unlink a; creat b", "", True, False),
@@ -56,7 +56,7 @@ ROWS = [
     # A renamed file replaces another
     ("creat a", "creat b; rename b a; creat c", "a c", True, True),
     ("creat a", "creat b; rename b a; creat c", "a b c", False, True),
-    # A name can be of an old file or of a new one: bytes, type and target tell them apart, and else nothing does.
+    # A name can stand for an old file or a new one. Only bytes, type and target tell the two apart.
     ("creat s; append s 10", "unlink s; creat s; creat b", "s=w0:10 b", False, True),
     ("creat s; append s 10", "unlink s; creat s; creat b", "s b", True, True),
     ("creat s; append s 10", "unlink s; creat s; append s 10; creat b", "s=w1:10 b", True, True),
@@ -66,14 +66,14 @@ ROWS = [
     ("symlink x s", "unlink s; symlink y s; creat b", "s>x b", False, True),
     ("symlink x s", "unlink s; symlink y s; creat b", "s>y b", True, True),
     ("creat a; append a 10", "creat b; rename b a; creat c", "a=w0:10 c", False, True),
-    # Contents that belong to none of them are no matter of order.
+    # Contents that belong to none of the files do not break the order.
     ("creat s; creat o; append o 10", "unlink s; creat s; creat b", "s=w0:10 o=w0:10 b", True, True),
-    # rename(2) between two links of one file does nothing, whether it is there or not.
+    # rename(2) between two links of one file does nothing, whether it is persisted or not.
     ("creat a; link a b", "rename a b; creat c", "a b c", True, True),
     ("creat a", "link a b; rename a b; creat c", "a b c", True, True),
     ("creat a", "link a b; rename a b; creat c", "a c", False, True),
     ("creat a; link a b", "rename a b; creat c", "b c", False, True),
-    # Exchanged names are there before and after, and what is in them moves.
+    # Exchanged names exist before and after, and the files in exchanged directories move.
     ("mkdir D; creat D/a; mkdir E", "exchange D E; rename E/a c", "D/ E/ c", True, True),
     ("mkdir D; creat D/a; mkdir E", "exchange D E; creat b", "D/ E/ E/a b", True, True),
     ("mkdir D; creat D/a; mkdir E", "exchange D E; creat b", "D/ D/a E/ b", False, True),
@@ -81,10 +81,10 @@ ROWS = [
     ("creat a; append a 10; creat b; append b 10", "exchange a b; creat c", "a=w0:10 b=w1:10 c", False, True),
     ("creat a; append a 10; creat b; append b 10", "exchange a b; creat c", "a=w1:10 b=w0:10 c", True, True),
     ("creat a; creat b", "exchange a b; creat c", "a b c", True, True),
-    # Names that P1 is not about
+    # Names that P1 does not judge
     ("creat s", "creat a; creat b", "a b", True, True),
     ("creat s", "creat a; creat b", "a b lost+found/", True, True),
-    # No choice of operations leads here.
+    # No choice of operations explains these names.
     ("", "creat a; mkdir D; creat D/b; rename D E", "a D/ E/b", False, True),
 ]
 

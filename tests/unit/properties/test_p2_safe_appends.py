@@ -36,9 +36,9 @@ ROWS = [
     (OLD, "a=w0:100+w1:3996+zero:1004", False, True, True),
     (OLD, "a=w0:100+zero:3996+w1:1004", False, False, True),
     (OLD, "a=w0:100+w1:3996+stale:1004", False, False, True),
-    # What stands before the old end is not P2's business.
+    # P2 does not judge bytes before the old end.
     (OLD, "a=zero:100+w1:5000", True, True, True),
-    # Files that P2 does not speak of
+    # Files that P2 does not judge
     (("", "creat a; append a 10; append a 10"), "a=stale:20", True, True, False),
     (("", "creat a; append a 10; truncate a 20"), "a=stale:20", True, True, False),
     (("", "creat a; append a 10; fallocate a none 0 20"), "a=stale:20", True, True, False),
@@ -47,7 +47,7 @@ ROWS = [
     (("creat a; append a 20", "unlink a; creat a; append a 10"), "a=w0:20", True, True, False),
     (("creat a; append a 20", "creat b; rename b a; append a 10"), "a=w0:20", True, True, False),
     (("creat a; append a 10", "write a 5 10"), "a=stale:15", True, True, False),
-    # Whatever the file is called, and whether it is to stay
+    # The name of the file does not matter, nor whether it is to stay.
     (("", "creat a; append a 10; rename a b"), "a=stale:10", False, False, True),
     (("", "creat a; append a 10; rename a b"), "b=w0:5+zero:5", False, True, True),
     (("", "creat a; append a 10; rename a b"), "b=w0:5", True, True, True),
@@ -55,7 +55,7 @@ ROWS = [
     (("", "creat a; append a 10; link a b"), "a=w0:10 b=w0:10", True, True, True),
     (("", "creat a; append a 10; unlink a"), "a=stale:10", False, False, True),
     (("creat c; append c 20", "creat a; append a 10; rename a c"), "a c=stale:10", True, True, False),
-    # All that append by write()
+    # All operations that append by write()
     (("creat a; append a 10", "write a 10 10"), "a=w0:10+stale:10", False, False, True),
     (("creat a", "write-osync a 0 10"), "a=stale:10", False, False, True),
     (("creat a", "dwrite a 0 512"), "a=stale:512", False, False, True),

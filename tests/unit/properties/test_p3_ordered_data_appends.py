@@ -27,7 +27,7 @@ ROWS = [
     (NEW, "a=zero:4096+w0:4096 b=w1:4096", False, True),
     (NEW, "a=e5:8192 b=w1:4096", False, True),
     (NEW, "a/ b=w1:4096", False, True),
-    # Not found is not found: nulls, stale bytes, a later part without the first byte
+    # These do not count as found: nulls, stale bytes, a later part without the first byte
     (NEW, "a b=zero:8192", True, False),
     (NEW, "a b=stale:8192", True, False),
     (NEW, "a b=zero:4096+w1:4096", True, False),
@@ -36,17 +36,17 @@ ROWS = [
     (OLD, "a=w0:100+w2:100 b=w1:100+w3:100", True, True),
     (OLD, "a=w0:100 b=w1:100+w3:100", False, True),
     (OLD, "a=w0:100+w2:100 b=w1:100", True, False),
-    # What stands before the appended bytes is not P3's business.
+    # P3 does not judge bytes before the appended ones.
     (OLD, "a=zero:100+w2:100 b=zero:100+w3:100", True, True),
     (MAPPED, "a=w0:4096+zero:4096 b=w2:10", False, True),
     (MAPPED, "a=w0:4096+w1:4096 b=w2:10", True, True),
-    # Not what P3 speaks of
+    # Cases that P3 does not judge
     (("creat a; creat b", "append a 10; append b 10; append a 10"), "a b=w1:10", True, False),
     (("creat a; append a 10; creat b", "write a 0 10; append b 10"), "a b=w1:10", True, False),
     (("creat a", "append a 10; append a 10"), "a=zero:10+w1:10", True, False),
     (("creat a; creat b", "append a 10; append b 10; rename a c"), "c=w0:10 b=w1:10", True, False),
     (("creat a; creat b", "append a 10; append b 10; unlink a"), "b=w1:10", True, False),
-    # A second name takes nothing away.
+    # A second name changes nothing.
     (("creat a; creat b", "append a 10; append b 10; link a c"), "a b=w1:10", False, True),
     # Each pair counts.
     (("creat a; creat b; creat c", "append a 1; append b 1; append c 1"), "a=w0:1 b c=w2:1", False, True),

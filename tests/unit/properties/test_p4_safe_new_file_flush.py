@@ -18,7 +18,7 @@ ROWS = [
     ("", "creat a; fsync a", "a/", False, True),
     ("", "creat a; fdatasync a", "", False, True),
     ("", "creat a; mmapwrite a 0 10; msync a", "", False, True),
-    # Contents are not P4's business.
+    # P4 does not judge contents.
     ("", "creat a; append a 10; fsync a", "a", True, True),
     # No flush of a new file
     ("", "creat a", "", True, False),
@@ -28,7 +28,7 @@ ROWS = [
     ("creat o", "creat a; fsync o", "", True, False),
     ("", "creat a; fsync .", "", True, False),
     ("", "mkdir D; fsync D", "", True, False),
-    # Names that come and go
+    # Names that appear and disappear
     ("", "creat a; fsync a; unlink a", "", True, False),
     ("", "creat a; fsync a; rename a b", "", True, False),
     ("", "creat a; rename a b; fsync b", "", True, False),
@@ -40,7 +40,7 @@ ROWS = [
     ("mkdir D; mkdir F", "rename D E; creat E/a; fsync E/a", "D/ F/ F/a", False, True),
     ("mkdir D", "creat a; link a D/l; fsync D/l", "D/ D/l", False, True),
     ("mkdir D", "creat a; link a D/l; fsync a", "a D/", True, True),
-    # Each flushed file counts, and only those
+    # Each flushed file counts, and only flushed files do
     ("", "creat a; creat b; fsync b", "b", True, True),
     ("", "creat a; fsync a; creat b; fsync b", "a", False, True),
 ]

@@ -29,15 +29,15 @@ ROWS = [
     (USUAL, "a=stale:8192", False, True),
     (USUAL, "a=e5:8192", False, True),
     (USUAL, "a/", False, True),
-    # Neither the old file nor the new one
+    # The name has neither the old file nor the new one
     (USUAL, "b=w1:8192", False, True),
     (USUAL, "", False, True),
-    # What is behind the data written to B is not P5's business.
+    # P5 does not judge bytes behind the data written to B.
     (USUAL, "a=w1:8192+zero:1", True, True),
     ((OLD, "creat b; write b 4096 10; rename b a"), "a=stale:4096+w1:10", True, True),
     # Data in several writes
     ((OLD, "creat b; append b 10; append b 10; rename b a"), "a=w1:10", False, True),
-    # Not what P5 speaks of
+    # Cases that P5 does not judge
     (("", "creat b; append b 10; rename b a"), "a", True, False),
     (("creat a", "creat b; append b 10; rename b a"), "a", True, False),
     ((OLD, "creat b; rename b a"), "a", True, False),

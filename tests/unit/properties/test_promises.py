@@ -1,4 +1,4 @@
-"""The rule book: its rules, what they say of targets, and docs/promises.md."""
+"""The rule book: its rules, what they say about targets, and docs/promises.md."""
 
 import tomllib
 from dataclasses import replace
@@ -31,7 +31,7 @@ def speaking(rule: Rule) -> list[tuple[Target, str]]:
 
 
 def useless(rules: dict[str, Rule]) -> set[str]:
-    """Rules with a name that they promise, or deny, to no target, be it that another rule takes it back everywhere."""
+    """Rules with a name that they promise or deny to no target, even if only because other rules take it back."""
     found = set()
     for name, rule in rules.items():
         there = speaking(rule)
@@ -44,7 +44,7 @@ def useless(rules: dict[str, Rule]) -> set[str]:
 
 
 def contradictions(rules: dict[str, Rule]) -> set[tuple[str, str, str]]:
-    """Targets, with two rules of which one promises what the other denies although no option or drive makes it so."""
+    """Targets with two rules: one promises what the other denies, although no option or drive makes the difference."""
     return {
         (target.name, promising, denying)
         for promising, promise in rules.items()

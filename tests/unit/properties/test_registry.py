@@ -1,4 +1,4 @@
-"""All properties: each is sound, and each family is what the recorder can afford."""
+"""All properties: each is sound, and the recorder can afford each family."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ ALL = pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked
 
 
 class Fake:
-    """A property that answers what it is told."""
+    """A property that gives the answer that it was told to give."""
 
     name, title, statement, source, exclusions = "fake", "title", "statement", "source", ()
 
@@ -92,7 +92,7 @@ def test_properties_are_found_by_name() -> None:
         property_named("P6")
 
 
-# The conformance test finds what it is there to find
+# The conformance test finds each fault that it should find
 
 
 PASS = Judgement(True, True, "fine")

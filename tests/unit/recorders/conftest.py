@@ -14,7 +14,7 @@ Trace = Callable[..., Path]
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
-    """Runs a Python program, given as text or file and arguments, under strace; the file with its trace."""
+    """Runs a Python program, given as text or as file and arguments, under strace. Gives the file with its trace."""
 
     def run(program: str | Path, *arguments: str | Path, options: tuple[str, ...] = COMMAND[1:]) -> Path:
         output = tmp_path / "strace.out"

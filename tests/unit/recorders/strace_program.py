@@ -1,6 +1,6 @@
 """A random program: `strace_program.py FOLDER SEED STEPS` changes FOLDER by many kinds of system calls.
 
-What fails is passed over; what is left behind is for the test to compare.
+Calls that fail are skipped. The test compares what the program leaves behind.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ class Program:
         self.open: list[int] = []
 
     def name(self) -> str:
-        """One of few, relative to the working directory or absolute."""
+        """One of a few names, relative to the working directory or absolute."""
         name = self.random.choice(NAMES)
         return self.random.choice(
             [name, f"./{name}", f"{self.folder}/{name}", f"../{os.path.basename(self.folder)}/{name}"]
@@ -129,7 +129,7 @@ class Program:
         fcntl.fcntl(self.descriptor(), fcntl.F_SETFL, self.random.choice([0, os.O_APPEND]))
 
     def child(self) -> None:
-        """The child writes through an inherited descriptor, which moves the position that both share, and closes it."""
+        """The child writes through an inherited descriptor and closes it. This moves the position that both share."""
         descriptor, content = self.descriptor(), self.content()
         child = os.fork()
         if child == 0:
@@ -180,4 +180,4 @@ if __name__ == "__main__":
         program.step()
     for descriptor in program.open:
         with contextlib.suppress(OSError):
-            os.fstat(descriptor)  # which shows its size in the trace
+            os.fstat(descriptor)  # this shows the file's size in the trace

@@ -1,4 +1,4 @@
-"""Comparing two recorders' traces: what the rules explain and what not, and the recording with FUA made of both."""
+"""Comparing two recorders' traces: what the rules explain, what they do not, and the recording with FUA from both."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def recording(folder: Path, name: str, events: list[Event]) -> Recording:
 
 
 def log_of(folder: Path, events: list[Event]) -> Trace:
-    """What dm-log-writes makes of these events, marks included."""
+    """The log that dm-log-writes makes of these events, marks included."""
     source, log = recording(folder, "above.pcr", events), folder / "log"
     marks = [(number, f"{event[0]}:{event[1]}") for number, event in enumerate(events) if event[0] in MARKS]
     export_dm_log_writes(source, log, marks)
@@ -98,7 +98,7 @@ def test_both_make_the_recording_with_fua(tmp_path: Path) -> None:
 
 
 def without(events: list[Event], *ids: int) -> list[Event]:
-    """The events without some requests, those behind numbered anew."""
+    """The events without some requests. The requests behind these get new numbers."""
     left = [event for event in events if event[0] in (*MARKS, "durable") or event[1] not in ids]
     numbers: dict[int, int] = {}
     renumbered = []
@@ -146,7 +146,7 @@ def test_the_order_of_two_writes_to_one_sector_counts(tmp_path: Path) -> None:
 
 
 def overwriting(letters: str) -> list[Event]:
-    """One block that is written with each in turn: full of a letter, or of two where it is an upper-case one."""
+    """One block, written with each letter in turn: full of the letter, or of several if it is upper-case."""
     texts = {"X": b"aabb" * 1024, "Y": b"axbb" * 1024}
     written = (texts.get(letter, block(letter)) for letter in letters)
     return numbered([[("write", 0, 0, data, False, False), ("complete", 0)] for data in written])
@@ -201,7 +201,7 @@ def flush(id: int) -> list[Event]:
 
 
 def with_qemu(folder: Path, below: list[list[Event]], above: list[list[Event]]) -> Agreement:
-    """QEMU's log, which has no marks, and that of dm-log-writes."""
+    """The agreement of QEMU's log, which has no marks, with that of dm-log-writes."""
     export_dm_log_writes(recording(folder, "below.pcr", numbered(below)), folder / "qemu", [])
     return compare(blklogwrites.trace(folder / "qemu", DISK_SECTORS), log_of(folder, numbered(above)))
 
@@ -312,7 +312,7 @@ def test_what_the_crash_disk_did_not_see_has_no_known_place_against_a_flush(tmp_
 
 C = write(2, 32)
 UNDER_WAY: list[Event] = [("durable",), A[0], ("flush", 1), A[1], ("complete", 1), *numbered([[], [], C, F])[1:]]
-"""The crash disk: A is under way at the first flush, C is not."""
+"""The crash disk's view: A is under way at the first flush, C is not."""
 LATER: list[Event] = [
     ("durable",),
     ("flush", 0),
@@ -321,7 +321,7 @@ LATER: list[Event] = [
     ("complete", 1),
     *UNDER_WAY[5:],
 ]
-"""The crash disk: the first flush is under way at A."""
+"""The crash disk's view: the first flush is under way at A."""
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ LATER: list[Event] = [
     ],
 )
 def test_qemu_may_or_may_not_flush_a_write_under_way_at_a_flush(tmp_path: Path, disk, above, qemu, reason) -> None:
-    """By the crash disk: was the write submitted before the flush was completed, and the other way round?"""
+    """The crash disk tells: was the write submitted before the flush completed, and the flush before the write did?"""
     log = log_of(tmp_path, numbered(above))
     seen = compare(crash_disk.trace(recording(tmp_path, "disk.pcr", disk)), log)
     assert seen.disagreements == []
@@ -377,7 +377,7 @@ def later(events: list[Event]) -> list[Event]:
 
 
 def with_set_up(folder: Path) -> tuple[Recording, Trace]:
-    """Both recorders' view of a run; the log also has the mark of the end of the set-up."""
+    """Both recorders' view of a run. The log also has the mark of the end of the set-up."""
     below = recording(folder, "below.pcr", [*SET_UP_BELOW, ("durable",), *later(BELOW)])
     events = [*SET_UP_ABOVE, ("durable",), *later(ABOVE)]
     source, log = recording(folder, "above.pcr", events), folder / "log"

@@ -1,4 +1,4 @@
-"""Traces of blktrace, made by hand and damaged."""
+"""Traces of blktrace that were made by hand, sound and damaged."""
 
 import random
 import struct
@@ -46,7 +46,7 @@ class Log:
         return self
 
     def add2(self, time: int, action: int, sector: int = 0, size: int = 0, extra: bytes = b"") -> "Log":
-        """An event of the format that Linux has since 6.19."""
+        """An event of the format that Linux has had since 6.19."""
         self.sequence += not action & NOTIFY
         fields = MAGIC + 1, self.sequence, time, sector, size, 7, action, 0xFD00000, self.cpu, 0, len(extra)
         self.content += struct.pack("<IIQQIIQIIHH12x", *fields) + extra

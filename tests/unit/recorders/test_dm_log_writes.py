@@ -41,7 +41,7 @@ def superblock(entries: int, sector_bytes: int = SECTOR_BYTES) -> bytes:
 
 
 def entry(sector: int, sectors: int, flags: int = 0, data: bytes = b"", sector_bytes: int = SECTOR_BYTES) -> bytes:
-    """An entry with its data; `data` is a mark's text where it is a mark."""
+    """An entry with its data. For a mark, `data` is its text."""
     text = data if flags & MARK else b""
     header = struct.pack("<QQQQ", sector, sectors, flags, len(text)) + text
     return header.ljust(sector_bytes, b"\0") + (b"" if flags & MARK else data)
@@ -68,7 +68,7 @@ def base_image(folder: Path) -> Path:
 
 
 def requests(recording: Recording) -> list[Event]:
-    """The events without ids and completions, a write with its letters."""
+    """The events without ids and completions. A write has its letters."""
     found: list[Event] = []
     for number, event in enumerate(recording.events()):
         match event:
@@ -176,7 +176,7 @@ def test_changed_logs_of_kernel_and_qemu_do_no_harm(
 
 
 def entries_of(content: bytes) -> Iterator[tuple[int, int, int, bytes, bytes]]:
-    """(sector, sectors, flags, text, data) of each entry, by the kernel's log-writes.rst; as strict as replay-log."""
+    """(sector, sectors, flags, text, data) of each entry, by the kernel's log-writes.rst, as strictly as replay-log."""
     magic, version, count, sector_bytes = struct.unpack_from("<QQQI", content)
     assert (magic, version, sector_bytes) == (MAGIC, 1, SECTOR_BYTES)
     at = sector_bytes
@@ -194,7 +194,7 @@ def entries_of(content: bytes) -> Iterator[tuple[int, int, int, bytes, bytes]]:
 
 
 def replay(content: bytes, disk: bytearray, end_mark: bytes | None = None) -> None:
-    """What `replay-log --replay` does to a file that cannot discard."""
+    """The effect of `replay-log --replay` on a file that cannot discard."""
     for sector, sectors, flags, text, data in entries_of(content):
         written = bytes(sectors * SECTOR_BYTES) if flags & DISCARD else data
         assert len(written) <= 128 << 20, "it leaves out larger discards"
@@ -204,7 +204,7 @@ def replay(content: bytes, disk: bytearray, end_mark: bytes | None = None) -> No
 
 
 def requests_with(*flags: bool) -> st.SearchStrategy[Event]:
-    """A request without its id; FUA and PREFLUSH are drawn from `flags`."""
+    """A request without its id. FUA and PREFLUSH are drawn from `flags`."""
     sector, flag = st.integers(0, DISK_SECTORS - 20), st.sampled_from(flags)
     write = st.tuples(st.just("write"), sector, st.text("ABCD", min_size=1, max_size=9).map(letters), flag, flag)
     return st.one_of(write, st.tuples(st.just("zero"), sector, st.integers(1, 20), flag), st.just(("flush",)))

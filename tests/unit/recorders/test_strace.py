@@ -1,4 +1,4 @@
-"""What is made of the lines of a trace, right or wrong."""
+"""How the lines of a trace are read, whether right or wrong."""
 
 import contextlib
 import random
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def imported(file: Path, *lines: str) -> ImportedTrace:
-    """Lines without a thread are thread 1's."""
+    """Import these lines. Lines without a thread belong to thread 1."""
     text = "".join(f"{line if line[0].isdigit() else f'1 {line}'}\n" for line in lines)
     file.write_text(text, encoding="latin-1")
     result = import_strace(file, prepare(Path(ROOT)), "w")
@@ -31,7 +31,7 @@ def imported(file: Path, *lines: str) -> ImportedTrace:
 
 
 def operations(file: Path, *lines: str) -> list[str]:
-    """The operations of a trace of which everything is mapped."""
+    """The operations of a trace in which everything is mapped."""
     result = imported(file, *lines)
     assert result.not_mapped == ()
     return [str(op) for op in result.workload.ops]

@@ -1,4 +1,4 @@
-"""Random programs leave behind on this machine what their traces, as workloads, simulate to: names, links, bytes."""
+"""A random program leaves on this machine what its trace, simulated as a workload, leaves: names, links, bytes."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def imported(trace: Path, root: Path, before: Path | None = None) -> ImportedTra
 
 
 def written_bytes(imported: ImportedTrace, trees: list[Tree], entry: Entry) -> list[int | None]:
-    """The bytes of a simulated file as the program wrote them; None where the trace does not have them."""
+    """The bytes of a simulated file as the program wrote them. None for bytes that the trace does not have."""
     found: list[int | None] = [0] * entry.size
     operations = imported.workload.operations
     for start, end, source in ((each.start, each.end, each.source) for each in entry.segments):
@@ -48,7 +48,7 @@ def assert_same_file(path: Path, entry: Entry, content: list[int | None]) -> Non
 
 
 def assert_same_tree(root: Path, imported: ImportedTrace) -> int:
-    """Compare the folder with what the workload simulates to; the number of bytes that were compared."""
+    """Compare the folder with the simulated workload. Returns how many bytes were compared."""
     trees = simulate(imported.workload)
     paths = {str(path.relative_to(root)): path for path in root.rglob("*")}
     assert set(paths) == set(trees[-1]) - {"."}
@@ -67,7 +67,7 @@ def assert_same_tree(root: Path, imported: ImportedTrace) -> int:
 
 
 def nameless_sizes(trace: Path, root: Path) -> set[int]:
-    """The sizes of the files without a name that the program has open at its end, when it asks for them."""
+    """The sizes of the nameless files that the program has open at its end, as the program itself asks for them."""
     sizes = set()
     for call in read_calls(trace):
         size = re.search(r">\(deleted\).*st_size=([0-9]+)", call.arguments)
@@ -78,7 +78,7 @@ def nameless_sizes(trace: Path, root: Path) -> set[int]:
 
 
 def assert_same_held(trace: Path, root: Path, imported: ImportedTrace) -> int:
-    """Compare the files without a name that are open when the program exits; how many operations act on handles."""
+    """Compare the nameless files that are open when the program exits. Returns how many operations act on handles."""
     trees, operations = simulate(imported.workload), imported.workload.operations
     last = max(call.line for call in read_calls(trace))
     exits = [number for number, source in enumerate(imported.sources) if source.line == last]
@@ -171,7 +171,7 @@ for value in (1, 2):
 
 
 def test_sqlite_s_rollback_journal(tmp_path: Path, trace: Trace) -> None:
-    """As in "Atomic Commit In SQLite": the journal is written and synced, then the database, then the journal goes."""
+    """As in "Atomic Commit In SQLite": the journal is written and synced, then the database; last the journal goes."""
     root = tmp_path / "root"
     root.mkdir()
     result = imported(trace(SQLITE, root), root)

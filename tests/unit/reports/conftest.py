@@ -36,7 +36,7 @@ DATA = block(pattern(1, 0, 5000)[:4096]) + block(pattern(1, 4096, 904))
 
 
 def events() -> list[Event]:
-    """Set-up: 0 to 6. Then B's data (request 11) and the journal (12 and 13), which no flush separates."""
+    """The set-up is 0 to 6. Then come B's data (request 11) and the journal (12 and 13), with no flush between them."""
     setup = [("started", 0), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
     return [
         *setup,

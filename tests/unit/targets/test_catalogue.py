@@ -1,4 +1,4 @@
-"""Targets are TOML files; a file that is wrong is one clear error."""
+"""Targets are TOML files. A file with a mistake gives one clear error."""
 
 from pathlib import Path
 

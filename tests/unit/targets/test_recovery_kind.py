@@ -1,4 +1,4 @@
-"""Kinds of recovery stand in the store as they always did."""
+"""Kinds of recovery have the same form in the store as they always had."""
 
 import json
 

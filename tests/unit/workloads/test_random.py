@@ -1,4 +1,4 @@
-"""Random drafts: all can run, all are drawn by the seed, and those that brought something new are started from."""
+"""Random drafts: all can run, the seed determines all of them, and later ones start from those that were kept."""
 
 import json
 
@@ -12,7 +12,7 @@ FULL = GRAMMARS["full"]
 
 
 def drawn(seed: int, count: int) -> list[Draft]:
-    """Drafts of a pool in which every third is kept."""
+    """Drafts from a pool in which every third is kept."""
     pool, drafts = Pool(FULL, seed), []
     for number in range(count):
         drafts.append(pool.draw(number))

@@ -1,4 +1,4 @@
-"""What calls need is made before them."""
+"""Whatever calls need is made before them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many workloads there are, and that each is one: numbered, different, able to run."""
+"""How many workloads there are, and that each is numbered, differs from the others and can run."""
 
 import random
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_numbers_give_different_calls_and_always_the_same(space: WorkloadSpace) 
     again = WorkloadSpace(space.grammar, space.length)
     assert all(again.calls(number) == calls[number] for number in drawn[:100])
     assert len({space[number].name for number in drawn}) == len(drawn)
-    # Only after calls that make themselves durable do several numbers stand for the same calls.
+    # Several numbers stand for the same calls only after calls that make themselves durable.
     plain = [found for found in calls.values() if not {call.word for call in found} & set(space.grammar.durable)]
     assert len(set(plain)) == len(plain)
 
@@ -92,8 +92,8 @@ def test_lengths_are_bounded(length: int) -> None:
 
 
 def test_the_full_grammar_has_every_operation_of_the_language() -> None:
-    # append, dwrite, write-odsync, dedupe and tmpfile have nearest kin that are there; drop-caches would double what
-    # follows each call, and sleep costs its time.
+    # The nearest relatives of append, dwrite, write-odsync, dedupe and tmpfile are there. drop-caches would double what
+    # follows each call, and sleep would cost its time.
     space = WorkloadSpace(GRAMMARS["full"], 2)
     words = {operation.word for number in numbers(space, 4000) for operation in space[number].operations}
     assert words == set(FORMS) - {"append", "dwrite", "write-odsync", "dedupe", "tmpfile", "drop-caches", "sleep"}

@@ -1,4 +1,4 @@
-"""Which workloads count as one."""
+"""Which workloads count as the same one."""
 
 import random
 import re

@@ -18,7 +18,7 @@ OPERATIONS = "creat A\n---\nwrite A 0 512\nsync\n"
 
 
 def postcrash(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line in `folder`, which gets the store."""
+    """Run the command line in `folder`, where the store will be."""
     return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 

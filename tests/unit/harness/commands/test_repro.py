@@ -1,4 +1,4 @@
-"""What a state that is recovered once more counts as: it fails, it does not, or nobody can tell."""
+"""The verdict on a state that is recovered once more: it fails, it does not fail, or nobody can tell."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""`postcrash trace` and `postcrash import-strace`: what they write, say and refuse; docs/strace.md."""
+"""`postcrash trace` and `postcrash import-strace`: what they write, print and refuse; docs/strace.md."""
 
 import json
 import os

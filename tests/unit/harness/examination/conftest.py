@@ -1,4 +1,4 @@
-"""What a crash disk tells of an exploration."""
+"""Reports of a crash disk on an exploration."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ EXPLORED = Explored(recoveries=0, seconds=0.0, memory_kib=0, disk_memory_kib=0)
 
 
 def interval_wire(*runs: tuple[Sequence[Sequence[int]], Any], **fields: Any) -> dict[str, Any]:
-    """A crash interval's report with an outcome for each run: its choices, and what it showed; None: a lost guest."""
+    """A crash interval's report with an outcome for each run: its choices, and what it showed (None: a lost guest)."""
     outcomes = [
         {"observation": shown, "states": "1", "executions": 1, "choices": choices, "lost": []}
         | ({} if shown else {"casualty": {"what": "the guest hangs", "console": "", "stacks": ""}})
@@ -26,5 +26,5 @@ def interval_wire(*runs: tuple[Sequence[Sequence[int]], Any], **fields: Any) -> 
 
 
 def interval_report(*runs: tuple[Sequence[Sequence[int]], Any], **fields: Any) -> IntervalReport:
-    """The same, read."""
+    """The same report, after it was read."""
     return IntervalReport.from_wire(interval_wire(*runs, **fields))

@@ -1,4 +1,4 @@
-"""Certificates stand in the store as they always did."""
+"""Certificates have the same form in the store as they always had."""
 
 import json
 from typing import Any

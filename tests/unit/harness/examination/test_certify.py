@@ -1,4 +1,4 @@
-"""What is compared where a certificate is tried."""
+"""What is compared when a certificate is tested."""
 
 from typing import Any
 

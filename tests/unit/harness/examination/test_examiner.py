@@ -1,4 +1,4 @@
-"""What is not looked at is undecided, for every judge that would have had to look."""
+"""What is left out is undecided, for every judge that should have judged it."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class FakeMachine:
     def __init__(self, base: Path, *events: ExplorationEvent) -> None:
         self.base, self.events = base, events
         self.lost: list[LostAtWork] = []
-        """Guests that are lost, while it records or after these events."""
+        """Guests that are lost, either while the machine records or after these events."""
 
     def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
         assert held is None
@@ -61,7 +61,7 @@ class FakeMachine:
 
 
 class RememberingJudge:
-    """A judge that is content and remembers at which instants it was asked."""
+    """A judge that objects to nothing and remembers at which instants it was asked."""
 
     name = "asked"
     depends_on = INSTANT
@@ -149,7 +149,7 @@ def test_a_judge_is_asked_at_every_instant_of_an_interval(tmp_path: Path) -> Non
 
 
 class LookingJudge(RememberingJudge):
-    """The same, and it looks at the contents of `a`."""
+    """A judge that also looks at the contents of `a`."""
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
         source_at(observation.tree["a"], 0)
@@ -159,7 +159,7 @@ class LookingJudge(RememberingJudge):
 def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that did is asked for in each crash interval, for what its versions lose depends on that."""
+    """An opinion that looked is asked for again in each crash interval, because its versions' losses depend on that."""
     versions = [[[0, 512, "zero"]], [[0, 512, "stale"]]]
     unsettled = observation({**FILE, "segments": [{"start": 0, "end": 512, "component": 0, "versions": versions}]})
     settled, looked, both = observation(), RememberingJudge(), LookingJudge()
@@ -174,7 +174,7 @@ def test_an_opinion_that_looked_at_nothing_unsettled_is_remembered(
 
 
 class FollowedUpError(Exception):
-    """A violation would be run again now, on a real machine."""
+    """A violation would now be run again on a real machine."""
 
 
 def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
@@ -216,7 +216,7 @@ def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:
 
 
 def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: Path) -> None:
-    """What the first recoveries show is not forgotten where `enough` of them show no violation."""
+    """The first recoveries' differences are not forgotten when `enough` of them show no violation."""
 
     class Twice(FakeMachine):
         def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:

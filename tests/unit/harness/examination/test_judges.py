@@ -1,4 +1,4 @@
-"""What judges say where they cannot see or have nothing to judge, and which recoveries show what they look at."""
+"""What judges say if they cannot see or have nothing to judge, and which recoveries show what they look at."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What tells plans and findings apart: a run's key and a finding's id name all that a result depends on."""
+"""How plans and findings are told apart: a run's key and a finding's id have everything on which a result depends."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,7 +57,7 @@ def id_of(plan: Plan) -> str:
 
 
 def changed(plan_id: Callable[[Plan], str], changes: dict[str, dict[str, Any]]) -> set[str]:
-    """Which of `changes` make another plan of it."""
+    """The names of those `changes` that make it another plan."""
     return {name for name, change in changes.items() if plan_id(replace(PLAN, **change)) != plan_id(PLAN)}
 
 
@@ -92,5 +92,5 @@ def test_what_is_said_and_of_which_recovery_makes_another_finding(other: str) ->
 
 
 def test_who_reads_the_files_makes_no_other_finding() -> None:
-    """A witness is recovered once more with every file read by the kernel."""
+    """A witness is recovered once more, and then the kernel reads every file."""
     assert PLAN.finding_id("mounts", "it does not", WALK.by_kernel(), within_recovery=False) == id_of(PLAN)

@@ -1,4 +1,4 @@
-"""With dm-log-writes, a recording is made only where the two recorders agree."""
+"""With dm-log-writes, a recording is made only if the two recorders agree."""
 
 import json
 from contextlib import nullcontext
@@ -16,7 +16,7 @@ WRITE = bytes(4096)
 
 
 class FakeMachine:
-    """A machine on which the crash disk sees a write and a flush, and the log has that write with or without FUA."""
+    """A machine whose crash disk sees a write and a flush, and whose log has this write with or without FUA."""
 
     def __init__(self, *, fua: bool, has_log_disk: bool = True, agrees_from: int = 1) -> None:
         self.fua, self.has_log_disk, self.agrees_from = fua, has_log_disk, agrees_from
@@ -83,4 +83,4 @@ def test_what_does_not_agree_is_run_again_and_then_given_up(
     out, machine = tmp_path / "run.pcr", FakeMachine(fua=True, agrees_from=agrees_from)
     with nullcontext() if is_recorded else pytest.raises(RecordersDisagreeError):
         record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
-    assert (machine.runs, out.exists()) == (6, is_recorded)  # twice each time: the log has to have the set-up, too
+    assert (machine.runs, out.exists()) == (6, is_recorded)  # twice each time, because the log must have the set-up too

@@ -1,4 +1,4 @@
-"""Of several witnesses, the simplest is kept, whatever the order in which they come."""
+"""The simplest of several witnesses is kept, whatever the order in which they come."""
 
 from itertools import permutations
 from typing import Any
@@ -16,7 +16,7 @@ def witness(lost: tuple[int, ...], torn: int = 0, started: int = 3, interval: in
     return Witness(interval, (), started, started, lost, torn, RECOVER, {}, None)
 
 
-# Each is simpler than the next one, by one part of the key.
+# Each is simpler than the next one, in one part of the key.
 LADDER = [
     witness((), torn=2, started=9, interval=9),
     witness((7,), torn=0, started=9, interval=9),
@@ -49,7 +49,7 @@ def test_messages_come_with_the_simplest_first() -> None:
 
 
 class FakeInterval:
-    """An interval where version v of component c loses the pieces 10 c to 10 c + v."""
+    """An interval in which version v of component c loses the pieces 10 c to 10 c + v."""
 
     def lost(self, choices: Any) -> list[int]:
         return [10 * component + piece for component, version in choices for piece in range(version)]

@@ -1,4 +1,4 @@
-"""What one side has shown, and what of an outcome it has not: every part of a tree counts."""
+"""What one side has shown, and which part of an outcome it has not shown: every part of a tree counts."""
 
 from dataclasses import replace
 

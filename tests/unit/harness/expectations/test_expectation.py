@@ -1,4 +1,4 @@
-"""What is held against which file system, and the rule that is named."""
+"""What is expected of which file system, and the rule that is named."""
 
 from pathlib import Path
 

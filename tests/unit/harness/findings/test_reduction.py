@@ -1,4 +1,4 @@
-"""Workloads are made as small as they can be, and in the same way each time."""
+"""Workloads are reduced as far as possible, and in the same way each time."""
 
 from itertools import combinations
 
@@ -33,7 +33,7 @@ def workload(text: str) -> Workload:
 
 
 def replaces(candidate: Workload) -> bool:
-    """A file with bytes of its own is renamed over one that has bytes: what P5 is about."""
+    """A file with bytes of its own is renamed over a file that has bytes, as in P5."""
     trees = simulate(candidate)
     for operation, before in zip(candidate.ops, trees[len(candidate.setup) :], strict=False):
         if operation.word == "rename" and operation.to in before:

@@ -1,4 +1,4 @@
-"""What a script looks for, and which scripts may be tried."""
+"""What a script checks, and which scripts may be tried."""
 
 import pytest
 

@@ -18,7 +18,7 @@ def put_program(folder: Path, name: str, mode: int = 0o755) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty checkout that find_binary takes for its own."""
+    """An empty checkout that find_binary takes for the one of its own."""
     monkeypatch.delenv("POSTCRASH_BIN_DIR", raising=False)
     monkeypatch.setattr(binaries.postcrash, "__file__", str(tmp_path / "postcrash/__init__.py"))
     return tmp_path

@@ -1,4 +1,4 @@
-"""Where user-mode Linux does not boot, QEMU takes its place or one sentence says what to do; it is tried once."""
+"""If user-mode Linux does not boot, QEMU takes its place or one sentence says what to do. This is tried once."""
 
 import sys
 from dataclasses import replace
@@ -21,7 +21,7 @@ PANIC = "Kernel panic - not syncing: Attempted to kill init!"
 
 
 class Host:
-    """A machine with a user-mode Linux that panics, and counts how often it was started."""
+    """A machine with a user-mode Linux that panics. It counts how often this kernel was started."""
 
     def __init__(self, folder: Path) -> None:
         self.cache, self.store, self._folder = folder / "cache", folder / "store", folder
@@ -116,7 +116,7 @@ def test_each_build_is_tried_once_between_two_starts_of_the_machine(
 
 
 def test_a_guest_that_ran_out_of_time_is_tried_again(host: Host) -> None:
-    """A busy machine may be why, and another one next time."""
+    """The reason may be a busy machine, and the next time may be better."""
     host.uml.write_text(host.uml.read_text().replace('echo "', 'sleep 100; echo "'))
     kernel = replace(find_kernel(), engine=Uml(boot_timeout_s=0.5))
     root = guest_root(kernel, host.cache, ())

@@ -1,4 +1,4 @@
-"""What a crash disk tells is taken over whole, or not at all."""
+"""A message of the crash disk is taken over completely, or not at all."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two guests have the same digest only if they are made of the same: the name of their kernel tells little."""
+"""Two guests have the same digest only if they are made of the same parts, because a kernel's name tells little."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from postcrash.harness.guests.kernel import Kernel
 
 
 def root(folder: Path, **files: str) -> Path:
-    """A root folder with files by their names; `_` in a name stands for a folder's end."""
+    """A root folder with files by their names. `_` in a name stands for the slash behind a folder."""
     content = {"init": "agent", "modules_ext4.ko": "ext4", "usr_fsck": "checks", **files}
     for name, text in content.items():
         place = folder / name.replace("_", "/")
@@ -52,7 +52,7 @@ def test_each_part_of_a_guest_changes_its_digest(kernel: Kernel, tmp_path: Path)
 
 
 def test_what_changes_no_result_does_not_count(kernel: Kernel, tmp_path: Path) -> None:
-    """The agent is our own code: `tool_digest` has it."""
+    """The agent is our own code, so `tool_digest` has it."""
     (tmp_path / "elsewhere").mkdir()
     moved = (tmp_path / "linux").rename(tmp_path / "elsewhere/linux")
     first = guest_digest(replace(kernel, path=moved), root(tmp_path / "root"))

@@ -1,4 +1,4 @@
-"""The initramfs is what cpio understands."""
+"""cpio understands the initramfs."""
 
 import subprocess
 from pathlib import Path

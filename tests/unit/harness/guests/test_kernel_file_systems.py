@@ -1,4 +1,4 @@
-"""Which file systems a kernel has: by depmod's lists, or by its configuration where it has no modules."""
+"""The file systems of a kernel: depmod's lists tell them, or its configuration if it has no modules."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from postcrash.harness.guests.kernel_file_systems import has_file_system
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
-    """ext4 as a module, xfs built in."""
+    """A kernel with ext4 as a module and xfs built in."""
     (tmp_path / "modules.alias").write_text("# Aliases\nalias fs-ext4 ext4\nalias fs-ext3 ext4\nalias crc32 crc32\n")
     (tmp_path / "modules.builtin.modinfo").write_bytes(b"xfs.license=GPL\0xfs.alias=fs-xfs\0xfs.file=fs/xfs/xfs\0")
     return tmp_path

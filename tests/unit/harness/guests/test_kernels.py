@@ -1,4 +1,4 @@
-"""The stock of kernels: what is added is there again, and what cannot be a kernel is one clear error."""
+"""The stock of kernels: a kernel that was added is found again, and a file that is no kernel gives one clear error."""
 
 import gzip
 from pathlib import Path
@@ -31,7 +31,7 @@ def uml(path: Path, version: str = "6.98.0", body: bytes = b"") -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, on a machine with QEMU and without KVM and user-mode Linux."""
+    """An empty cache, on a machine with QEMU but without KVM and user-mode Linux."""
     monkeypatch.setattr(engine, "KVM_DEVICE", tmp_path / "no-kvm")
     monkeypatch.setenv("POSTCRASH_UML", str(tmp_path / "no-uml"))
     return tmp_path / "cache"

@@ -1,4 +1,4 @@
-"""Modules are listed in an order in which they can be loaded, and files of every compression are read."""
+"""Modules are listed in an order in which they can be loaded. Files of every compression are read."""
 
 import gzip
 import lzma
@@ -20,7 +20,7 @@ CRC_FAST = "kernel/arch/crc-fast.ko.xz"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """fs needs journal, which needs lib; fs uses a checksum, for which there are two modules."""
+    """fs needs journal, which needs lib. fs also uses a checksum, for which there are two modules."""
     (tmp_path / "modules.dep").write_text(
         f"{FS}: {JOURNAL} {LIB}\n{JOURNAL}: {LIB}\n{LIB}:\n{CRC_GENERIC}:\n{CRC_FAST}: {LIB}\n"
     )

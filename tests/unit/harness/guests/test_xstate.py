@@ -1,6 +1,6 @@
-"""The library for user-mode Linux sets a part of the extended registers, which the host's kernel refuses.
+"""The library for user-mode Linux sets a part of the extended registers. The host's kernel refuses to do this.
 
-The part is smaller than the XSAVE area of any host, so that this means the same on hosts with AMX and without.
+The part is smaller than the XSAVE area of any host, so the test means the same on hosts with AMX and without.
 """
 
 import json
@@ -14,7 +14,7 @@ from postcrash.harness.guests.engine import uml_library
 
 PROGRAM = Path(__file__).with_name("xstate_program.py")
 PART_BYTES = 576
-"""x87, SSE and the header; the high halves of the AVX registers lie behind it."""
+"""x87, SSE and the header. The high halves of the AVX registers lie behind this part."""
 
 
 def run(preload: Path | None) -> dict[str, Any]:

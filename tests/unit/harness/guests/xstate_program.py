@@ -1,6 +1,6 @@
-"""Traces a child and sets its extended registers; run by test_xstate.py, with and without a library preloaded.
+"""Traces a child and sets its extended registers. test_xstate.py runs this with and without a library preloaded.
 
-Prints what happened as JSON. `part` is how many bytes of the XSAVE area are set: less than any host with AVX has.
+Prints what happened as JSON. `part` is how many bytes of the XSAVE area are set. Any host with AVX has more bytes.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ TRACEME, PEEKDATA, CONT, GETREGSET, SETREGSET = 0, 2, 7, 0x4204, 0x4205
 NT_X86_XSTATE = 0x202
 BUFFER_BYTES = 1 << 16
 XMM, HEADER, YMM = slice(160, 416), slice(512, 520), slice(576, 832)
-"""Low and high halves of the vector registers, and the bits that say which registers are in use."""
+"""The low and the high halves of the vector registers, and the bits that say which registers are in use."""
 IN_USE = 7
 """x87, SSE and AVX."""
 WORD = ctypes.c_long(0x1122334455667788)
@@ -32,7 +32,7 @@ ptrace.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 
 
 def get(pid: int, length: int = BUFFER_BYTES) -> bytearray:
-    """The first `length` bytes of the area; all that there are if there are fewer."""
+    """The first `length` bytes of the area, or all of them if there are fewer."""
     buffer = ctypes.create_string_buffer(length)
     vector = Vector(ctypes.addressof(buffer), length)
     assert ptrace(GETREGSET, pid, NT_X86_XSTATE, ctypes.byref(vector)) == 0, os.strerror(ctypes.get_errno())
@@ -40,7 +40,7 @@ def get(pid: int, length: int = BUFFER_BYTES) -> bytearray:
 
 
 def put(pid: int, content: bytearray, length: int | None = None) -> str | None:
-    """Set the first bytes of the area; the name of the error, if any."""
+    """Set the first bytes of the area. Returns the name of the error, if there is one."""
     buffer = ctypes.create_string_buffer(bytes(content))
     vector = Vector(ctypes.addressof(buffer), len(content) if length is None else length)
     failed = ptrace(SETREGSET, pid, NT_X86_XSTATE, ctypes.byref(vector))
@@ -48,7 +48,7 @@ def put(pid: int, content: bytearray, length: int | None = None) -> str | None:
 
 
 def main(part: int) -> dict[str, object]:
-    """Set the whole area, then its first `part` bytes with others, and look."""
+    """Set the whole area, then its first `part` bytes to other values, and read it."""
     pid = os.fork()
     if pid == 0:
         ptrace(TRACEME, 0, None, None)

@@ -1,4 +1,4 @@
-"""What makes two findings one group."""
+"""When two findings belong to one group."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which workloads are asked on which targets, what is known already, and what the table says of it."""
+"""Which workloads are run on which targets, what is known already, and what the table says about it."""
 
 import datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is run, what is taken from the store, and how findings come together: with machines that only pretend."""
+"""What a hunt runs, what it takes from the store, and how findings are grouped. The machines only pretend."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ Behaviour = Callable[[Workload], list[str] | OperationFailedError]
 
 
 class Silent:
-    """Progress that nobody watches; it remembers what was told."""
+    """A progress display that nobody watches. It remembers what it was told."""
 
     def __init__(self) -> None:
         self.told = list[str]()
@@ -64,7 +64,7 @@ def found(plan: Plan, message: str, recording: str) -> Finding:
 
 
 class Pretence:
-    """In place of machines: each workload takes one recovery and is found to be as `behaviour` says."""
+    """Stands in for machines: each workload takes one recovery and is found to be as `behaviour` says."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour, self.ran = behaviour, list[str]()
@@ -105,7 +105,7 @@ class Pretence:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[HuntResult, list[str]]]:
-    """Hunts with a behaviour, always in the same store; gives the result and which workloads were run for it."""
+    """Run hunts with a behaviour, always in the same store. Gives the result and the workloads that were run for it."""
 
     def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[HuntResult, list[str]]:
         pretence = Pretence(behaviour)

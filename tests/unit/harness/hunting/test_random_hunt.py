@@ -1,4 +1,4 @@
-"""Random hunts with machines that only pretend: the same again, guided, and going on where they were."""
+"""Random hunts with machines that only pretend. They can be repeated, are guided, and go on where they stopped."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -24,13 +24,13 @@ Run = Callable[..., tuple[HuntResult, list[str]]]
 
 
 def word_pairs(_recording: Recording, workload: Workload, _result: Examination) -> set[str]:
-    """In place of what machines see: which operation follows which."""
+    """Stands in for what machines see: the pairs of operations that follow each other."""
     return {f"{before.word} {after.word}" for before, after in pairwise(workload.ops)}
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Random hunts with a behaviour; gives the result and the texts of the workloads that were run for it."""
+    """Run random hunts with a behaviour. Gives the result and the texts of the workloads that were run for it."""
 
     def hunted(
         behaviour: Behaviour, limit: int, seed: int = 1, folder: str = "store", guided: bool = True
@@ -104,7 +104,7 @@ CHAIN = ("link", "rename", "truncate")
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_bug_that_takes_a_chain_of_operations_is_found(run: Run, seed: int) -> None:
-    """Each step of the chain is new of itself, so that workloads with one of them are kept and made longer."""
+    """Each step of the chain is something new, so workloads with one of the steps are kept and made longer."""
 
     def breaks(workload: Workload) -> list[str]:
         steps = iter(operation.word for operation in workload.ops)

@@ -20,7 +20,7 @@ from postcrash.targets import BaseImage, target_named
 
 
 def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
-    """The cell of P1 on vfat, where the workloads that `runs` says no to need what vfat does not have."""
+    """The cell of P1 on vfat. `runs` refuses the workloads that need something that vfat does not have."""
 
     def campaign(plans: list[Plan], *_: object, **__: object) -> list[Examination]:
         results = []

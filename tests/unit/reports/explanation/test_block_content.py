@@ -1,4 +1,4 @@
-"""Litmus table of blocks: what was written, and how it is called."""
+"""Litmus table of blocks: what was written, and how it is described."""
 
 import struct
 

@@ -1,6 +1,6 @@
 """Written blocks get the names that the file systems' own tools give them, on real images made here.
 
-Where a block is, is found without those tools: by its content, or by a fixed place.
+The tests find the places of blocks without those tools: by their content, or because the place is fixed.
 """
 
 import json
@@ -36,7 +36,7 @@ def made(folder: Path, mib: int, *command: str) -> Path:
 
 @pytest.fixture
 def ext4(tmp_path: Path) -> Path:
-    """An ext4 with two transactions in its journal, one of them with a copy of the inode table."""
+    """An ext4 with two transactions in its journal. One of them has a copy of the inode table."""
     image = made(tmp_path, 24, "mkfs.ext4", "-q", "-b", "4096", "-N", "256", "-J", "size=4", "-d", f"{tmp_path}/tree")
     copied = tmp_path / "block"
     copied.write_bytes(bytes(8192))
@@ -60,14 +60,14 @@ def xfs(tmp_path: Path) -> Path:
 
 
 def at(image: Path, start: int, length: int = 4096) -> DiskWrite:
-    """A write that put there what is there."""
+    """A write of what the image has at this place."""
     with image.open("rb") as file:
         file.seek(start)
         return DiskWrite(start, file.read(length))
 
 
 def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, ...] = ()) -> WriteNames:
-    """The names of writes on a disk that is as they left it at the crash; `ends` come after that."""
+    """The names of writes on a disk that is as they left it at the crash. `ends` are written after the crash."""
     path = image.with_suffix(".pcr")
     events = [("durable",)]
     for number, write in enumerate((*written, *ends)):
@@ -77,7 +77,7 @@ def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, 
 
 
 def journal_blocks(image: Path) -> list[tuple[int, int, int]]:
-    """Place, kind and sequence of the blocks that begin as those of jbd2 do."""
+    """Place, kind and sequence of the blocks that begin as jbd2's blocks do."""
     content = image.read_bytes()
     found = []
     for start in range(0, len(content), 4096):
@@ -130,7 +130,7 @@ def test_ext3_block_maps_and_directories(tmp_path: Path) -> None:
     content = image.read_bytes()
     start = content.index(DATA[:1024])
     mapped = content.index(DATA[12 * 1024 : 13 * 1024])
-    # The first block after twelve that an inode has is its map, which begins with the number of the next one.
+    # The first block of an inode after twelve is its map, which begins with the number of the next block.
     map_start = next(
         at for at in range(0, len(content), 1024) if content[at : at + 4] == struct.pack("<I", mapped // 1024)
     )

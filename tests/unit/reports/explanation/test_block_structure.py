@@ -1,4 +1,4 @@
-"""One row a structure: its fields as the kernel writes them, and how it is called."""
+"""One row for each structure: its fields as the kernel writes them, and how it is described."""
 
 import struct
 

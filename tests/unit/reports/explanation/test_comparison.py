@@ -1,4 +1,4 @@
-"""Found beside allowed: where they differ, and how contents are put into words."""
+"""What was found next to what is allowed: where the two differ, and how contents are put into words."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The story of the crash in conftest, and of recordings with one odd thing each."""
+"""The explanation of the crash in conftest, and of recordings with one odd thing each."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Operations as shell commands; tests/vm/test_report.py runs them and compares with the simulation."""
+"""Operations as shell commands. tests/vm/test_report.py runs them and compares the result with the simulation."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Scripts: their shell, and the replay of a log against a naive reading of what it should do."""
+"""Scripts: their shell, and the replay of a log compared with a naive implementation of it."""
 
 import random
 import struct

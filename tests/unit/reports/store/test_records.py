@@ -1,4 +1,4 @@
-"""Cells, findings and ids go out as JSON and text and come back the same; anything else is refused."""
+"""Cells, findings and ids are written as JSON and text and read back the same. Anything else is refused."""
 
 import json
 from collections.abc import Callable

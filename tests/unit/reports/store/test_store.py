@@ -1,4 +1,4 @@
-"""What is put is there, whole, whatever happens; what is wrong gives one clear error that names the file."""
+"""Whatever is put is there, whole, whatever happens. Damage gives one clear error that names the file."""
 
 import errno
 import shutil

@@ -1,4 +1,4 @@
-"""The table for several kernels: what differs, what is open, and what it rests on."""
+"""The table for several kernels: what differs, what is undecided, and what it rests on."""
 
 import datetime
 import io

@@ -1,4 +1,4 @@
-"""The HTML page: whole, self-contained, and proof against what guests write."""
+"""The HTML page is whole and self-contained, and what guests write cannot break it."""
 
 import re
 from collections.abc import Callable
