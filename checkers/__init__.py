@@ -1,4 +1,4 @@
-"""Judges of one crash state: it mounts and is clean, holds what was promised and nothing else, and can be used.
+"""Judges of one crash state: it mounts, is clean, holds what was promised and nothing that never was, and can be used.
 
 Checkers expect the same of every workload. `postcrash.properties` judges what a workload was made to show. A new
 checker is one file with a class that follows `Checker`, and one line here.

@@ -172,8 +172,8 @@ class NameObligations:
     def _anchors(self, inode: int) -> Iterator[tuple[Barrier, str]]:
         """Barriers that made a name of the inode durable that it can have lost since only by moving, latest first.
 
-        The search ends at the latest barrier that made everything durable: a name that has lasted since an earlier one
-        was durable then.
+        The search ends at the latest barrier that made everything durable: a name that has lasted since an earlier
+        barrier was durable at this one too.
         """
         lives = self._bindings.lives
         for barrier in reversed(self._bindings.barriers):
@@ -215,5 +215,5 @@ class NameObligations:
             link, count = moved, other
 
     def _is_split(self, directory: int, count: int) -> bool:
-        """Whether the directory was made durable by itself after `count` operations: the other may not be durable."""
+        """Whether the old directory was made durable by itself after `count` operations: the new one may not be."""
         return any(b.count > count and not b.is_everything for b in self._bindings.settling(directory))

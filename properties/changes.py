@@ -238,7 +238,7 @@ def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[C
 
 
 class _Finder:
-    """`trees` are the one before the first recorded operation and the one after each. `group` counts them from 0."""
+    """`trees` are the one before the first recorded operation and those after each. `group` counts them from 0."""
 
     def __init__(self, trees: tuple[Tree, ...], group: frozenset[int]) -> None:
         self._trees = trees

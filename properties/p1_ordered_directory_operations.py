@@ -6,10 +6,10 @@ missing. P1 is broken if every explanation with the fewest halves has an operati
 wholly there.
 
 An explanation says which file each name stands for. What is found under a name cannot be a file of another type or
-target. It also cannot be a file if it has bytes of a write and none of its writes was made to this file. So a file that
-was removed is not mistaken for the new file of its name. If this leaves no explanation, contents are mixed up. P1 does
-not judge this, and then only names are explained. By rename(2), a rename between two links of one file does nothing,
-and so it is always there.
+target. If it has bytes of writes, at least one of these writes must have been made to the file. So a file that was
+removed is not mistaken for the new file of its name. If this leaves no explanation, contents are mixed up. P1 does not
+judge this, and then only names are explained. By rename(2), a rename between two links of one file does nothing, and so
+it is always there.
 
 So P1 does not object to an effect that the tree cannot show, such as that of `creat A` once `unlink A` has its effect.
 A rename that is half done breaks P1 only if something later is visible. By itself it breaks atomicity, which P1 does

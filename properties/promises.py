@@ -83,7 +83,7 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
 
 
 def practice_of(target: Target, model: str, judge: str) -> Clause | None:
-    """The rule by which the checker `judge` is expected of file systems such as `target`. None if there is none."""
+    """The rule that expects of file systems like `target` what the checker `judge` says. None if there is none."""
     return said_of(target, model, judge, PRACTICE_RULES).promise
 
 

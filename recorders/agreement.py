@@ -116,7 +116,7 @@ class _Writes:
         self._is_late = False
         """The request that is being found is logged before an earlier one to its sectors."""
         self._is_changed = False
-        """The disk saw data between that of the request that is being found and that of the next one to its sectors."""
+        """The disk saw a mixture of the request that is being found and of the next one to its sectors."""
         self._unit = _unit(disk, above)
         for number, request in enumerate(disk.requests):
             for key in self._keys(request):

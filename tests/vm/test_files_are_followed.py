@@ -1,7 +1,7 @@
 """A file that was synced and lost is found, whatever a later operation calls it, even once this has returned.
 
-`settled` are the crash intervals in which the later operation had already returned. There its name is no excuse, and
-neither is an operation that had only just started.
+`settled` are the crash intervals in which the later operation had already returned. There the new name
+is no excuse, and neither is the claim that the operation had only just started.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-//! //! What an execution can choose, what it has chosen, and how much of the crash states a walk has covered.
+//! What an execution can choose, what it has chosen, and how much of the crash states a walk has covered.
 
 use std::collections::HashMap;
 

@@ -28,8 +28,8 @@ use crate::mapped::release_pages;
 use crate::piece::{Piece, Source};
 use crate::recording::{Event, Recording};
 
-/// Check the resident memory after this many components: building them touches pages of recording and base image, and one
-/// access may map a whole folio of the page cache, of a megabyte and more.
+/// Check the resident memory after this many components. Building them touches pages of recording and base image, and
+/// one access may map a whole folio of the page cache, of a megabyte and more.
 const COMPONENTS_BETWEEN_LOOKS: usize = 64;
 const UNWRITTEN: [Source; BLOCK_SECTORS as usize] = [Source::BASE; BLOCK_SECTORS as usize];
 
@@ -97,7 +97,7 @@ pub struct Cursor<'a> {
     returned: u32,
     /// Instants of the interval handed out last.
     instants: Vec<Instant>,
-    /// A crash just before each earlier event has been handed out.
+    /// Crashes just before the events that precede this one have been handed out.
     handed_out: usize,
 }
 

@@ -209,7 +209,7 @@ const ORDERED: &[Row] = &[
     row("a write that never completed is kept if a later one is", "a<w0=A; w1=B", &["3: .. A. AB"]),
     row("a write is kept from its first sector on", "w.0-15=A", &["3: .. A. AA"]),
     row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
-    row("it does not keep what completes after it", "a<w0=A; f<flush; a>; f>; w1=B", &["3: .. A. AB"]),
+    row("it does not keep what completes after its submission", "a<w0=A; f<flush; a>; f>; w1=B", &["3: .. A. AB"]),
     row(
         "a flush keeps all that was submitted before the last write that it covers",
         "a<w0=A; w1=B; flush; w0=C",
@@ -242,7 +242,7 @@ const PREFIX: &[Row] = &[
     row("in the order of completion, not of submission", "a<w0=A; b<w1=B; b>; a>", &["3: .. .B AB"]),
     row("what never completed is in no log", "a<w0=A; w1=B", &["2: .. .B"]),
     row("an entry is never cut", "w.0-15=A", &["2: .. AA"]),
-    row("the write that completed last shows", "a<w0=A; w0=B; a>", &["3: .. B. A."]),
+    row("what completed last shows, even if it is older", "a<w0=A; w0=B; a>", &["3: .. B. A."]),
     row("it also shows once it is stable", "a<w0=A; w0=B; a>; flush; w1=C", &["3: .. B. A.", "2: A. AC"]),
     row("a flush keeps what had completed", "w0=A; flush; w1=B", &["2: .. A.", "2: A. AB"]),
     row(

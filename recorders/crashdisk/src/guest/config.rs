@@ -27,8 +27,8 @@ pub struct Uml {
     /// A library that the guest's program needs on hosts whose CPU has more registers than it knows
     /// (harness/guests/xstate).
     pub preload: Option<PathBuf>,
-    /// The kernel has RAID 6 built in. Without a measure against it, it would find out at each start which code for
-    /// RAID 6 is the fastest.
+    /// The kernel has RAID 6 built in. It would measure at each start which code for RAID 6 is the fastest, so it gets
+    /// an argument against this.
     pub measures_raid6: bool,
 }
 

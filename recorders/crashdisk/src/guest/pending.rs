@@ -35,8 +35,8 @@ impl PendingRequests {
     }
 
     /// Which requests are completed now that the guest stands still, in the order of submission. These are all of them,
-    /// unless `draw` chooses one of this many writes. Then only the flushes are completed, or that write alone if there
-    /// are no flushes.
+    /// unless `draw`, which gets the number of writes, chooses one write. Then only the flushes are completed, or that
+    /// write alone if there are no flushes.
     ///
     /// A write that came in parts is recorded as one, so its parts are completed together. If a part were completed
     /// before the others, a flush in between would cover it, and the recording could not express this.

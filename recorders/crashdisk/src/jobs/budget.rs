@@ -78,7 +78,7 @@ impl Budget {
         self.executions() < share.executions && self.seconds() < share.seconds
     }
 
-    /// Which part of a share is spent. None if neither is.
+    /// Which limit of a share is spent, in words. None if neither is.
     pub fn spent(&self, share: &Share) -> Option<&'static str> {
         if self.executions() >= share.executions {
             return Some("the recoveries of the budget are spent");
