@@ -28,9 +28,9 @@ DURABILITY = [
     ("a file that was moved", (TWO, "rename D/a E/a; fsync D", "D/ E/"), (TWO, "rename D/a E/a", "D/ E/")),
     ("a file that was moved", (TWO, "rename D E/D; fsync .", "E/"), (TWO, "rename D E/D", "E/")),
     # Removals go to the disk before links and renames.
-    ("a file of which", ("creat a", "link a b; unlink a", ""), ("creat a", "link a b; rename a c", "")),
-    ("a file of which", ("creat a; creat b", "link b c; rename a b", "b"), ("creat a; creat b", "rename a c", "b")),
-    ("a file of which", (TWO, "rename D/a E/a; rmdir D", "E/"), (TWO, "rename D/a E/a", "D/ E/")),
+    ("a file if a later", ("creat a", "link a b; unlink a", ""), ("creat a", "link a b; rename a c", "")),
+    ("a file if a later", ("creat a; creat b", "link b c; rename a b", "b"), ("creat a; creat b", "rename a c", "b")),
+    ("a file if a later", (TWO, "rename D/a E/a; rmdir D", "E/"), (TWO, "rename D/a E/a", "D/ E/")),
     # The name is back because its removal was lost. It stands for a file that nobody had to keep.
     (
         "contents of a file that had no name",
@@ -43,7 +43,7 @@ DURABILITY = [
         ("creat a; creat c", "append a 10; fsync a; rename c a", "a c"),
         ("creat a; creat c; append c 5", "append a 10; fsync a; rename c a", "a c=w0:5"),
     ),
-    ("whatever lies beyond", (OPEN, "append a 10", "a=w0:10+other:5"), (OPEN, "append a 10", "a=other:15")),
+    ("bytes beyond", (OPEN, "append a 10", "a=w0:10+other:5"), (OPEN, "append a 10", "a=other:15")),
     (
         "zero and stale bytes",
         ("creat a; truncate a 8192", "write a 0 100", "a=stale:4096+zero:4096"),
@@ -66,7 +66,7 @@ def test_durability(item: str, fine: tuple[str, str, str], broken: tuple[str, st
 
 def test_durability_has_no_other_exclusions() -> None:
     assert durability.__doc__
-    _, listed = durability.__doc__.split("Not checked.")
+    _, listed = durability.__doc__.split("does not check the following.")
     items = re.findall(r"^- (.*)", listed, re.MULTILINE)
     begun = {item for item, _, _ in DURABILITY} | {"permission bits"}
     assert len(items) == len(begun)
