@@ -281,7 +281,7 @@ def _close(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _with_content(tree: Tree, entry: Entry, segments: Segments) -> Changes:
     size = segments[-1].end if segments else 0
     if size > FILE_BYTES_MAX:
-        raise _Refused("EFBIG", f"of a file no more than {FILE_BYTES_MAX} bytes are read after a crash")
+        raise _Refused("EFBIG", f"no more than {FILE_BYTES_MAX} bytes of a file are read after a crash")
     _check_told(segments)
     return _every_name(tree, replace(entry, segments=segments, size=size))
 

@@ -2,7 +2,18 @@
 
 from pathlib import Path
 
-PACKAGES = {"model", "targets", "recorders", "crashgen", "properties", "checkers", "harness", "reports", "workloads"}
+PACKAGES = {
+    "model",
+    "targets",
+    "recorders",
+    "crashgen",
+    "properties",
+    "checkers",
+    "harness",
+    "reports",
+    "workloads",
+    "apps",
+}
 
 
 def test_postcrash_links_to_each_package(root: Path) -> None:

@@ -11,7 +11,7 @@ LONG = "x" * 256
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_is_read_or_refused(kind: Kind) -> None:
     with pytest.raises(ArgumentError):
-        read_argument(kind, "x" * 2000)
+        read_argument(kind, "x" * 4001)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,8 @@ def test_every_kind_is_read_or_refused(kind: Kind) -> None:
         (Kind.MODE, "punch-hole", "punch-hole"),
         (Kind.XATTR_NAME, "user.a", "user.a"),
         (Kind.XATTR_VALUE, "", ""),
+        (Kind.COMMAND, "echo a >f; sync", "echo a >f; sync"),
+        (Kind.LINE, "", ""),
     ],
 )
 def test_taken(kind: Kind, text: str, value: str | int) -> None:

@@ -18,7 +18,7 @@ from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
-from postcrash.model import History, Observation, Verdict, parse_workload
+from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, RecoveryKind, target_named
 
@@ -44,11 +44,14 @@ class FakeMachine:
         self.lost: list[LostAtWork] = []
         """Guests that are lost, either while the machine records or after these events."""
 
-    def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
+    def record(
+        self, base: Path, mount: object, workload: Workload, out: Path, metadata: object, held: object
+    ) -> Workload:
         assert held is None
         write_recording(out, base.stat().st_size // 512, json.dumps(metadata), [("started", 0), ("durable",)])
         if self.lost and self.lost[0].during == "run":
             raise GuestLostError(self.lost[0])
+        return workload
 
     def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:
         yield from self.events

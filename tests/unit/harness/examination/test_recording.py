@@ -9,7 +9,7 @@ import pytest
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import RecordersDisagreeError
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, record, recorder_named
-from postcrash.model import parse_workload
+from postcrash.model import Workload, parse_workload
 
 WORKLOAD = parse_workload("creat a\n", "w")
 WRITE = bytes(4096)
@@ -26,23 +26,24 @@ class FakeMachine:
         self,
         base: Path,
         mount: object,
-        workload: object,
+        workload: Workload,
         out: Path,
         metadata: object,
         held: object,
         *,
         log: Path | None = None,
         log_set_up: bool = True,
-    ) -> None:
+    ) -> Workload:
         below = [("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)]
         write_recording(out, 8, json.dumps(metadata), [("started", 0), *below, ("returned", 0, 0)])
         if log is None:
-            return
+            return workload
         self.runs += 1
         fua = self.fua and self.runs >= self.agrees_from
         above = out.with_name("above.pcr")
         write_recording(above, 8, "{}", [("write", 0, 0, WRITE, fua, False), ("complete", 0)])
         export_dm_log_writes(Recording(above), log, [(0, "started:0"), (2, "returned:0"), (2, "done")])
+        return workload
 
 
 def recorded(folder: Path, *, fua: bool) -> Recording:

@@ -23,7 +23,7 @@ from postcrash.harness.examination.repair import (
 )
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import Executed, ExplorationEvent
-from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
+from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, Workload, parse_workload
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
 from .conftest import EXPLORED, interval_report
@@ -123,9 +123,12 @@ class FakeMachine:
     def __init__(self, alone: dict[str, Any], repaired: dict[str, Any]) -> None:
         self._shown = {False: alone, True: repaired}
 
-    def record(self, base: Path, mount: object, workload: object, out: Path, metadata: object, held: object) -> None:
+    def record(
+        self, base: Path, mount: object, workload: Workload, out: Path, metadata: object, held: object
+    ) -> Workload:
         marks = [("started", 0), ("durable",), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
         write_recording(out, base.stat().st_size // 512, json.dumps(metadata), marks)
+        return workload
 
     def explore(self, source: object, recover: RecoveryKind, *_: object, **__: object) -> Iterator[ExplorationEvent]:
         shown, instants = self._shown[recover.is_repaired], [{"event": 5, "started": 2, "returned": 2}]
