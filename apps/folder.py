@@ -14,6 +14,8 @@ from postcrash.model.tree import ROOT_PATH
 
 BYTES_MAX = 256 << 20
 """Of all files of a folder together."""
+_UNREADABLE = "\ufffd"
+"""Stands in names for bytes that are not text (docs/formats.md)."""
 _TYPES = {"dir": tarfile.DIRTYPE, "symlink": tarfile.SYMTYPE, "fifo": tarfile.FIFOTYPE}
 """Beside files. Sockets and devices are left out: no application keeps its data in one."""
 
@@ -48,6 +50,8 @@ class Folder:
             for entry in sorted(tree.values(), key=lambda entry: entry.path.split("/")):
                 if entry.error:
                     raise UnreadFolderError(f"{entry.path} could not be read (errno {entry.error})")
+                if _UNREADABLE in entry.path + entry.target:
+                    raise UnreadFolderError(f"{entry.path!r} is a name that is not text, or leads to one")
                 for info, content in _members(entry, first):
                     archive.addfile(info, io.BytesIO(content))
         return cls(made.getvalue())

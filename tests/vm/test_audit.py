@@ -1,6 +1,8 @@
 """Applications on real file systems: what they acknowledge is put beside what a crash leaves, folder by folder."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,6 +161,21 @@ def test_a_check_that_cannot_tell_is_undecided(audit: Audit, tmp_path: Path) -> 
     done = told(audit, "slow.toml")
     assert done["verdict"] == "undecided"
     assert "did not end within 1 s" in done["disks"][0]["judges"]["application"]["reason"]
+
+
+def test_the_example_of_the_documentation(audit: Audit, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/audit.md").read_text()
+    programs = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (check,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (line,) = re.findall(r"^    postcrash audit (--set-up .*)$", page, re.MULTILINE)
+    (tmp_path / "check.sh").write_text(check)
+    verdicts = []
+    for program in programs:
+        (tmp_path / "save.py").write_text(program)
+        ran = audit(*shlex.split(line.replace("$PWD", str(tmp_path))))
+        verdicts.append(ran.returncode)
+        assert ran.stderr == ""
+    assert verdicts == [1, 0]
 
 
 def folders(machine: Machine, source: Source, recover: RecoveryKind, **how: Any) -> list[set[str]]:
