@@ -4,6 +4,7 @@ bubblewrap gives the check its own processes, network (none), devices and file s
 folders that it is told of, read-only, and the folder itself. All of it ends with the check, whatever that started.
 """
 
+import errno
 import itertools
 import os
 import shlex
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,18 +29,25 @@ ACKNOWLEDGED = "/tmp/acknowledged"
 OUTPUT_BYTES_MAX = 64 << 10
 _VISIBLE = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"),
-    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/python3.11", "/etc/ssl/certs"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd"),
 )
 """Programs of the machine, and what they need to start."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _KILLED = (128 + signal.SIGKILL, -signal.SIGKILL)
-"""How timeout(1) ends where the time was over."""
-_JOIN = 'echo 0 >"$0" && exec "$@"'
+"""How a check ends that used up its time, or was killed."""
+_LIMITED = 'echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; ulimit -t "$3"; shift 3; exec "$@"'
+"""Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512, seconds."""
 _numbers = itertools.count()
+_TRIES = 50
+_PAUSE_S = 0.1
 
 
 class SandboxError(RuntimeError):
     """No check can be run here; the text says why."""
+
+
+class _NoProcessError(SandboxError):
+    """The check could not begin, because there were too many processes at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class Limits:
     seconds: int = 20
     memory_mib: int = 2048
     disk_mib: int = 256
-    processes: int = 256
+    processes: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,36 +94,55 @@ class Sandbox:
                 self._group.rmdir()
 
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run."""
+        """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
+
+        Processes of earlier checks count until the kernel has done away with them. So a check that could not begin for
+        that reason is tried again.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._once(folder, command, acknowledged)
+            except _NoProcessError:
+                time.sleep(_PAUSE_S)
+        return self._once(folder, command, acknowledged)
+
+    def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         lines = "".join(f"{line}\n" for line in acknowledged)
         with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as said:
             archive.write(folder.archive)
             archive.seek(0)
             try:
-                ended = subprocess.run(
-                    self._command(command, lines), stdin=archive, stdout=said, stderr=said, check=False
-                )
+                status = subprocess.run(
+                    self._command(command, lines),
+                    stdin=archive,
+                    stdout=said,
+                    stderr=said,
+                    timeout=self._limits.seconds,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                return CheckResult(None, "")
             except OSError as error:
                 raise SandboxError(f"{self._program}: {error.strerror}") from error
             said.seek(0)
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
-        if ended.returncode and output.startswith("bwrap: "):
-            raise SandboxError(output.strip())
-        return CheckResult(None if ended.returncode in _KILLED else ended.returncode, output)
+        if status and output.startswith("bwrap: "):
+            full = os.strerror(errno.EAGAIN) in output
+            raise (_NoProcessError if full else SandboxError)(output.strip())
+        return CheckResult(None if status in _KILLED else status, output)
 
     def _command(self, command: str, acknowledged: str) -> list[str]:
         limits = self._limits
         disk = str(limits.disk_mib << 20)
-        seen = [word for path in (*_VISIBLE, *self._visible) for word in ("--ro-bind-try", path, path)]
+        seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         inside = (
             f"printf %s {shlex.quote(acknowledged)} >{ACKNOWLEDGED} && tar --no-same-owner -xf - "
             f"&& exec </dev/null && exec sh -c {shlex.quote(command)}"
         )
-        join = () if self._group is None else ("sh", "-c", _JOIN, str(self._group / "cgroup.procs"))
+        # The shell becomes bubblewrap, which is ended when its time is over; all that it has started ends with it.
         return [
-            *join,
-            *("timeout", "--signal=KILL", str(limits.seconds)),
-            *("prlimit", f"--as={limits.memory_mib << 20}", f"--fsize={disk}", f"--cpu={limits.seconds}", "--core=0"),
+            *("sh", "-c", _LIMITED, str(self._group / "cgroup.procs" if self._group else "/dev/null")),
+            *(str(limits.memory_mib << 10), str(limits.disk_mib << 11), str(limits.seconds)),
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
             *("--proc", "/proc", "--dev", "/dev", "--size", disk, "--tmpfs", "/tmp", "--size", disk, "--tmpfs", PLACE),
             *seen,
@@ -122,6 +150,13 @@ class Sandbox:
             *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"),
             *("--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED, "sh", "-c", inside),
         ]
+
+
+def _bound(path: str) -> tuple[str, ...]:
+    """What has bubblewrap show `path`, if it is there, read-only. Links (/bin to /usr/bin) are cheaper than mounts."""
+    if Path(path).is_symlink():
+        return ("--symlink", os.readlink(path), path)
+    return ("--ro-bind", path, path) if Path(path).exists() else ()
 
 
 def _control_group(processes: int) -> Path | None:
