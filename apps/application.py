@@ -70,11 +70,12 @@ class Application:
         name = f"{self.name}[{named}]" if named else self.name
         return replace(self, name=name, parameters={}, set_up=set_up, run=run, check=check)
 
-    def variants(self) -> list["Application"]:
-        """The application with all combinations of its parameters."""
-        names = list(self.parameters)
-        combinations = itertools.product(*self.parameters.values())
-        return [self.with_parameters(dict(zip(names, values, strict=True))) for values in combinations]
+    def variants(self, chosen: Mapping[str, str] | None = None) -> list["Application"]:
+        """The application with all combinations of the parameters that are not chosen. Errors as `with_parameters`."""
+        given = dict(chosen or {})
+        left = [name for name in self.parameters if name not in given]
+        combinations = itertools.product(*(self.parameters[name] for name in left))
+        return [self.with_parameters({**given, **dict(zip(left, values, strict=True))}) for values in combinations]
 
     def _filled(self, command: str, values: Mapping[str, str]) -> str:
         def value_of(match: re.Match[str]) -> str:

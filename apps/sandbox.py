@@ -35,6 +35,7 @@ _VISIBLE = (
 _CGROUPS = Path("/sys/fs/cgroup")
 _KILLED = (128 + signal.SIGKILL, -signal.SIGKILL)
 """How a check ends that used up its time, or was killed."""
+_NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
 _LIMITED = 'echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; ulimit -t "$3"; shift 3; exec "$@"'
 """Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512, seconds."""
 _numbers = itertools.count()
@@ -126,6 +127,8 @@ class Sandbox:
                 raise SandboxError(f"{self._program}: {error.strerror}") from error
             said.seek(0)
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
+        if status and _NOT_UNPACKED in output:
+            raise SandboxError(f"{_NOT_UNPACKED}: {output.strip()[:500]}")
         if status and output.startswith("bwrap: "):
             full = os.strerror(errno.EAGAIN) in output
             raise (_NoProcessError if full else SandboxError)(output.strip())
@@ -136,8 +139,8 @@ class Sandbox:
         disk = str(limits.disk_mib << 20)
         seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         inside = (
-            f"printf %s {shlex.quote(acknowledged)} >{ACKNOWLEDGED} && tar --no-same-owner -xf - "
-            f"&& exec </dev/null && exec sh -c {shlex.quote(command)}"
+            f"printf %s {shlex.quote(acknowledged)} >{ACKNOWLEDGED} && tar --no-same-owner -pxf - || "
+            f"{{ echo {shlex.quote(_NOT_UNPACKED)}; exit 1; }}; exec </dev/null; exec sh -c {shlex.quote(command)}"
         )
         # The shell becomes bubblewrap, which is ended when its time is over; all that it has started ends with it.
         return [

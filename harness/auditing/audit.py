@@ -1,7 +1,7 @@
 """One application on one target: what is run, on which disks, and what all runs come to together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
@@ -13,6 +13,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, Operation
+from postcrash.reports.tables.applications import AuditCell
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
@@ -34,13 +35,34 @@ class Audit:
     how: tuple[Exploration, ...]
     results: tuple[Examination, ...]
     folders: int = 0
-    seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def verdict(self) -> Verdict:
         """The worst of all."""
         return worst(result.verdict for result in self.results)
+
+    @property
+    def cell(self) -> AuditCell:
+        """As a table has it."""
+        worst_first = sorted(self.results, key=lambda result: -result.verdict)
+        findings = [finding for result in worst_first for finding in result.findings]
+        reasons = [
+            ruling.reason
+            for result in worst_first
+            for ruling in result.rulings.values()
+            if ruling.verdict is self.verdict
+        ]
+        return AuditCell(
+            application=self.application.name,
+            target=self.target.name,
+            verdict=self.verdict,
+            states=sum(result.covered for result in self.results),
+            total=sum(result.states for result in self.results),
+            recoveries=sum(result.recoveries for result in self.results),
+            folders=self.folders,
+            said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
+            finding=findings[0].id if findings else "",
+        )
 
 
 def workload_of(application: Application) -> Workload:
@@ -61,16 +83,16 @@ def audit(
     progress: Progress,
     *,
     one_disk: bool = False,
-    fresh: bool = False,
 ) -> Audit:
     """Run the application on `target`, on each disk, and have every crash state judged.
 
+    Nobody knows all the files that a program and its check read, so that results of earlier audits are not taken.
     Raises HarnessError where it cannot be run.
     """
     hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
     with ApplicationJudge(application) as judge:
         plans = [_plan(session, application, target, each, (judge, *judges_named(BESIDE))) for each in hows]
-        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=fresh)
+        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
         return Audit(application, target, session.kernel.label, hows, tuple(results), judge.folders)
 
 

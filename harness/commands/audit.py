@@ -1,5 +1,8 @@
 """`postcrash audit`: an application on a file system, crashed everywhere, and asked whether it kept its promises."""
 
+import datetime
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,11 +25,12 @@ from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.output import count_text, write_json
+from postcrash.harness.output import count_text, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
 from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.tables.applications import applications_markdown
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 
@@ -47,6 +51,8 @@ _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: 
 @click.option(
     "--set", "chosen", multiple=True, metavar="NAME=VALUE", help="A parameter of the application; can be repeated."
 )
+@click.option("--every", is_flag=True, help="Each combination of the parameters that --set does not name.")
+@click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
 @one_disk_option
 @exploration_options
 @kernel_options
@@ -60,6 +66,8 @@ def audit_command(
     set_up: str,
     targets: Sequence[str],
     chosen: Sequence[str],
+    every: bool,
+    markdown: str | None,
     one_disk: bool,
     how: Exploration,
     guests: int | None,
@@ -71,6 +79,7 @@ def audit_command(
     NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md). Or give --run and
     --check. Both commands start in the folder that is crashed. Each line that the first one prints acknowledges
     something. The second one finds the lines that had been printed before the crash in $POSTCRASH_ACKNOWLEDGED.
+    An audit is always run anew, with --fresh or without: nobody knows all the files that your commands read.
 
     \b
     Examples:
@@ -78,29 +87,41 @@ def audit_command(
       postcrash audit sqlite-3.40 --set synchronous=off --target ext4-current,btrfs
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
-    application = _application(name, run, check, set_up, chosen)
+    variants = _variants(name, run, check, set_up, chosen, every=every)
     if not isinstance(session.kernel.engine, Uml):
         raise UsageError(
-            f"{session.kernel.label}: applications run in user-mode Linux only, which sees this machine's files"
+            f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
         )
-    for program in application.programs:
+    for program in variants[0].programs:
         if not Path(program).exists():
-            packages = " ".join(application.packages)
-            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
+            packages = " ".join(variants[0].packages)
+            raise UsageError(f"{variants[0].name} needs {program}: run  apt-get install {packages}")
     audits = []
-    for target in targets_named(session, targets):
-        with TerminalProgress(len(how.disks(one=one_disk))) as progress:
-            done = audit(session, application, target, how, guests, progress, one_disk=one_disk, fresh=fresh)
-        audits.append(done)
-        if json_file != "-":
-            _print(session, done)
-    write_json(json_file, {"application": application.name, "audits": [_to_json(each) for each in audits]})
+    for application in variants:
+        for target in targets_named(session, targets):
+            with TerminalProgress(len(how.disks(one=one_disk))) as progress:
+                audits.append(audit(session, application, target, how, guests, progress, one_disk=one_disk))
+            if json_file != "-":
+                _print(session, audits[-1])
+            if markdown is not None:
+                _write_table(markdown, audits, how)
+    write_json(json_file, {"audits": [_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
 
 
-def _application(
-    name: str | None, run: str | None, check: str | None, set_up: str, chosen: Sequence[str]
-) -> Application:
+def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
+    command = shlex.join(["postcrash", *sys.argv[1:]])
+    cells = [each.cell for each in audits]
+    date = datetime.datetime.now(datetime.UTC).date()
+    write_text(
+        place, applications_markdown(cells, command=command, kernel=audits[0].kernel, model=how.model, date=date)
+    )
+
+
+def _variants(
+    name: str | None, run: str | None, check: str | None, set_up: str, chosen: Sequence[str], *, every: bool
+) -> list[Application]:
+    """What is audited: the application with the parameters that were chosen, or all that they leave open."""
     values = {}
     for given in chosen:
         parameter, is_set, value = given.partition("=")
@@ -114,11 +135,10 @@ def _application(
     try:
         if name is None:
             assert run and check
-            return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd()).with_parameters(
-                values
-            )
-        application = load_application(Path(name)) if name.endswith(".toml") else application_named(name)
-        return application.with_parameters(values)
+            application = Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
+        else:
+            application = load_application(Path(name)) if name.endswith(".toml") else application_named(name)
+        return application.variants(values) if every else [application.with_parameters(values)]
     except (ApplicationFileError, UnknownApplicationError) as error:
         raise UsageError(str(error)) from error
 
@@ -157,6 +177,7 @@ def _print(session: Session, done: Audit) -> None:
 
 def _to_json(done: Audit) -> dict[str, object]:
     return {
+        "application": done.application.name,
         **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
         "workload": workload_of(done.application).to_text(),
         "folders": done.folders,

@@ -34,6 +34,8 @@ def test_parameters_are_put_into_commands(tmp_path: Path) -> None:
 def test_there_is_a_variant_for_each_combination(tmp_path: Path) -> None:
     names = [each.name for each in load_application(written(tmp_path, TEXT)).variants()]
     assert names == ["mine[mode=a,level=1]", "mine[mode=b,level=1]"]
+    (chosen,) = load_application(written(tmp_path, TEXT)).variants({"mode": "b"})
+    assert chosen.name == names[1]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """What a check may do, and what is left of one that does anything else. Real processes in a real sandbox."""
 
+import contextlib
+import io
 import os
 import socket
 import subprocess
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from postcrash.apps import Folder, Limits, Sandbox
+from postcrash.apps import Folder, Limits, Sandbox, SandboxError
 
 Make = Callable[..., Folder]
 
@@ -99,3 +102,23 @@ def test_a_check_cannot_fill_the_disk(sandbox: Sandbox, folder: Make) -> None:
 def test_what_a_check_says_is_bounded(sandbox: Sandbox, folder: Make) -> None:
     result = sandbox.run(folder(), "head -c 10000000 /dev/zero | tr '\\0' x", [])
     assert 0 < len(result.output) <= 1 << 17
+
+
+def test_a_folder_that_cannot_be_unpacked_is_no_folder(sandbox: Sandbox, folder: Make) -> None:
+    for broken in (folder(big=bytes(20 << 20)), Folder(b"no archive" * 100)):
+        with pytest.raises(SandboxError, match="cannot unpack it"):
+            sandbox.run(broken, "true", [])
+
+
+def test_a_hostile_folder_stays_in_its_place(sandbox: Sandbox) -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        link = tarfile.TarInfo("out")
+        link.type, link.linkname = tarfile.SYMTYPE, "/tmp"
+        archive.addfile(link)
+        for name in ("out/through-the-link", "../above"):
+            archive.addfile(tarfile.TarInfo(name))
+    with contextlib.suppress(SandboxError):
+        sandbox.run(Folder(made.getvalue()), "true", [])
+    assert not Path("/tmp/through-the-link").exists()
+    assert not Path("/above").exists()

@@ -1,0 +1,74 @@
+"""The table of audits: applications down, file systems across, and in each cell a verdict with what it rests on."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.model import Verdict
+from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row
+
+LEGEND = f"✓ every promise is kept, ✗ one is broken, ? undecided, {NOT_ASKED} not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCell:
+    """What an application comes to on a target, over all disks.
+
+    states, total  crash states that were judged, and all that there are, of all instants
+    folders        different folders, with what had been acknowledged, that the check was asked about
+    said           what the check says, or why it is undecided; empty if it holds
+    finding        id of the finding that shows it; empty if there is none
+    """
+
+    application: str
+    target: str
+    verdict: Verdict
+    states: int
+    total: int
+    recoveries: int
+    folders: int
+    said: str
+    finding: str
+
+
+def applications_markdown(
+    cells: Sequence[AuditCell], *, command: str, kernel: str, model: str, date: datetime.date
+) -> str:
+    """The table in Markdown, with what breaks, and a certificate for each cell."""
+    targets = list(dict.fromkeys(cell.target for cell in cells))
+    by_place = {(cell.application, cell.target): cell for cell in cells}
+    lines = [
+        "# Applications on file systems",
+        "",
+        f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
+        "",
+        f"    {command}",
+        "",
+        f"Does the application keep its promises after a crash at any instant ([audit.md](audit.md))? {LEGEND}.",
+        "",
+        *_table(
+            ("application", *targets),
+            [
+                (name, *(_mark(by_place.get((name, target))) for target in targets))
+                for name in dict.fromkeys(cell.application for cell in cells)
+            ],
+        ),
+    ]
+    open_cells = [cell for cell in cells if cell.verdict is not Verdict.HOLDS]
+    if open_cells:
+        rows = [(cell.application, cell.target, cell.verdict.symbol, cell.said, cell.finding) for cell in open_cells]
+        lines += ["## What is wrong, or not known", "", *_table(("application", "target", "", "why", "finding"), rows)]
+    certificates = [
+        (cell.application, cell.target, f"{cell.states} of {cell.total}", str(cell.recoveries), str(cell.folders))
+        for cell in cells
+    ]
+    header = ("application", "target", "crash states", "recoveries", "folders checked")
+    return "\n".join([*lines, "## Certificates", "", *_table(header, certificates)])
+
+
+def _mark(cell: AuditCell | None) -> str:
+    return NOT_ASKED if cell is None else cell.verdict.symbol
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [markdown_row(header), "|" + " --- |" * len(header), *map(markdown_row, rows), ""]
