@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Self
 
 from postcrash.model import Entry, Segment, Tree, runs
-from postcrash.model.observation import BYTES
+from postcrash.model.segments import BYTES
 from postcrash.model.tree import ROOT_PATH
 
-BYTES_MAX = 256 << 20
+BYTES_MAX = 64 << 20
 """Of all files of a folder together."""
 _UNREADABLE = "\ufffd"
 """Stands in names for bytes that are not text (docs/formats.md)."""
@@ -46,10 +46,12 @@ class Folder:
             raise UnreadFolderError(f"the files of a crash state have {total} bytes, more than {BYTES_MAX}")
         made = io.BytesIO()
         first: dict[int, str] = {}
-        with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8") as archive:
             for entry in sorted(tree.values(), key=lambda entry: entry.path.split("/")):
                 if entry.error:
                     raise UnreadFolderError(f"{entry.path} could not be read (errno {entry.error})")
+                if entry.xattrs:
+                    raise UnreadFolderError(f"{entry.path} has extended attributes, which a copy of it would not have")
                 if _UNREADABLE in entry.path + entry.target:
                     raise UnreadFolderError(f"{entry.path!r} is a name that is not text, or leads to one")
                 for info, content in _members(entry, first):

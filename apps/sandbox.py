@@ -21,6 +21,8 @@ from types import TracebackType
 from typing import Self
 
 from postcrash.apps.folder import Folder
+from postcrash.model import Entry, Tree
+from postcrash.model.tree import ROOT_PATH
 
 PLACE = "/mnt"
 """Where the folder is, for the application that runs and for its check."""
@@ -33,11 +35,13 @@ _VISIBLE = (
 )
 """Programs of the machine, and what they need to start."""
 _CGROUPS = Path("/sys/fs/cgroup")
-_KILLED = (128 + signal.SIGKILL, -signal.SIGKILL)
-"""How a check ends that used up its time, or was killed."""
+_KILLED = 128 + signal.SIGKILL
+"""How a check ends that was killed."""
+_NO_PROGRAM = (126, 127)
+"""How a shell ends that does not find a program, or cannot run it."""
 _NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
-_LIMITED = 'echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; ulimit -t "$3"; shift 3; exec "$@"'
-"""Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512, seconds."""
+_LIMITED = '{ echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; } 2>/dev/null; shift 2; exec "$@"'
+"""Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512."""
 _numbers = itertools.count()
 _TRIES = 50
 _PAUSE_S = 0.1
@@ -94,6 +98,11 @@ class Sandbox:
             with suppress(OSError):  # of a check that is just being ended; it has no processes that could do anything
                 self._group.rmdir()
 
+    def probe(self) -> None:
+        """Raises SandboxError if no check can be run on this machine."""
+        if self.run(Folder.of(Tree([Entry(ROOT_PATH, "dir")])), "true", ()).status != 0:
+            raise SandboxError("the sandbox does not run even `true`")
+
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
 
@@ -108,13 +117,15 @@ class Sandbox:
         return self._once(folder, command, acknowledged)
 
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        lines = "".join(f"{line}\n" for line in acknowledged)
-        with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as said:
-            archive.write(folder.archive)
-            archive.seek(0)
+        with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as said:
             try:
+                archive.write(folder.archive)
+                lines.write("".join(f"{line}\n" for line in acknowledged).encode())
+                for file in (archive, lines):
+                    file.seek(0)
                 status = subprocess.run(
-                    self._command(command, lines),
+                    self._command(command, lines.fileno()),
+                    pass_fds=[lines.fileno()],
                     stdin=archive,
                     stdout=said,
                     stderr=said,
@@ -124,31 +135,35 @@ class Sandbox:
             except subprocess.TimeoutExpired:
                 return CheckResult(None, "")
             except OSError as error:
-                raise SandboxError(f"{self._program}: {error.strerror}") from error
+                raise SandboxError(f"no check can be run: {error.strerror}") from error
             said.seek(0)
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
-        if status and _NOT_UNPACKED in output:
-            raise SandboxError(f"{_NOT_UNPACKED}: {output.strip()[:500]}")
+        if status and output.startswith(_NOT_UNPACKED):
+            raise SandboxError(output.strip()[:500])
         if status and output.startswith("bwrap: "):
             full = os.strerror(errno.EAGAIN) in output
             raise (_NoProcessError if full else SandboxError)(output.strip())
-        return CheckResult(None if status in _KILLED else status, output)
+        if status in _NO_PROGRAM:
+            raise SandboxError(f"the sandbox lacks a program that the check runs: {output.strip()[:500]}")
+        return CheckResult(None if status < 0 or status == _KILLED else status, output)
 
-    def _command(self, command: str, acknowledged: str) -> list[str]:
+    def _command(self, command: str, lines: int) -> list[str]:
+        """What runs the check; `lines` is the descriptor of a file with what was acknowledged."""
         limits = self._limits
         disk = str(limits.disk_mib << 20)
         seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
-        inside = (
-            f"printf %s {shlex.quote(acknowledged)} >{ACKNOWLEDGED} && tar --no-same-owner -pxf - || "
-            f"{{ echo {shlex.quote(_NOT_UNPACKED)}; exit 1; }}; exec </dev/null; exec sh -c {shlex.quote(command)}"
-        )
+        unpacked = "tar --no-same-owner -pxf - 2>/tmp/tar"
+        failed = f"echo {shlex.quote(_NOT_UNPACKED)}; head -n 5 /tmp/tar; exit 1"
+        inside = f"{unpacked} || {{ {failed}; }}; rm /tmp/tar; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        # In the guest the application is root, to whom modes mean nothing. Another user cannot have that here.
+        as_root = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
         # The shell becomes bubblewrap, which is ended when its time is over; all that it has started ends with it.
         return [
             *("sh", "-c", _LIMITED, str(self._group / "cgroup.procs" if self._group else "/dev/null")),
-            *(str(limits.memory_mib << 10), str(limits.disk_mib << 11), str(limits.seconds)),
-            *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+            *(str(limits.memory_mib << 10), str(limits.disk_mib << 11)),
+            *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--proc", "/proc", "--dev", "/dev", "--size", disk, "--tmpfs", "/tmp", "--size", disk, "--tmpfs", PLACE),
-            *seen,
+            *("--file", str(lines), ACKNOWLEDGED, *seen),
             *("--chdir", PLACE, "--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
             *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"),
             *("--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED, "sh", "-c", inside),

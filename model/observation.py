@@ -11,7 +11,7 @@ from typing import cast, get_args
 
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.pattern import TAG_MAX
-from postcrash.model.segments import Segment, Segments, merged, write_of
+from postcrash.model.segments import BYTES, Segment, Segments, merged, write_of
 from postcrash.model.tree import ROOT_PATH, Entry, EntryType, Tree
 
 ENTRIES_MAX = 100_000
@@ -33,8 +33,6 @@ SIZE_MAX = 2**63 - 1
 
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _HASH = re.compile(r"[0-9a-f]{16}")
-BYTES = "bytes:"
-"""Begins the source of bytes that are told as they are (model/wire/src/content.rs)."""
 _SOURCE = re.compile(r"zero|stale|other|write:(?:0|[1-9][0-9]{0,2})(?:[+-][1-9][0-9]{0,10})?|error:[1-9][0-9]{0,3}")
 _TYPES = get_args(EntryType)
 _WITH_TARGET = ("symlink", "char", "block")

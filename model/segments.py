@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 ZERO = "zero"
+BYTES = "bytes:"
+"""Begins the source of bytes that are told as they are (model/wire/src/content.rs)."""
 _WRITTEN = re.compile(r"write:([0-9]+)([+-][0-9]+)?")
 
 Segments = tuple["Segment", ...]
@@ -53,7 +55,8 @@ def merged(segments: Iterable[Segment]) -> Segments:
     for segment in segments:
         if segment.start == segment.end:
             continue
-        if runs and runs[-1].end == segment.start and runs[-1].source == segment.source:
+        is_told = segment.source.startswith(BYTES)  # which byte is which, then, so that two equal halves are no whole
+        if runs and runs[-1].end == segment.start and runs[-1].source == segment.source and not is_told:
             segment = Segment(runs.pop().start, segment.end, segment.source)
         runs.append(segment)
     return tuple(runs)

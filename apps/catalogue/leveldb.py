@@ -15,14 +15,14 @@ SMALL, LARGE = 100, 24 << 10
 """Bytes of a value; the buffer of 64 KiB is full after three large ones."""
 
 
-def value(number: int) -> bytes:
-    """Of the put with this number, in either size."""
-    return b"%d " % number
+def value(number: int, length: int) -> bytes:
+    """Of the put with this number."""
+    return (b"%d " % number * length)[:length]
 
 
 def set_up() -> None:
     with closing(plyvel.DB("store", create_if_missing=True)) as store:
-        store.put(b"0", value(0) * SMALL, sync=True)
+        store.put(b"0", value(0, SMALL), sync=True)
 
 
 def run(sync: str, rotation: str) -> None:
@@ -30,7 +30,7 @@ def run(sync: str, rotation: str) -> None:
         for number in range(1, PUTS + 1):
             is_synced = sync == "every" or (sync == "second" and number % 2 == 0)
             length = LARGE if rotation == "yes" else SMALL
-            store.put(b"%d" % number, (value(number) * length)[:length], sync=is_synced)
+            store.put(b"%d" % number, value(number, length), sync=is_synced)
             if is_synced:
                 print(number, flush=True)
 
@@ -49,7 +49,7 @@ def check() -> str:
         return f"the store does not open: {str(error).partition(':')[0]}"
     if used_on != b"used on":
         return "the store cannot be used on"
-    if any(not content.startswith(value(number)) for number, content in found.items()):
+    if any(content not in (value(number, SMALL), value(number, LARGE)) for number, content in found.items()):
         return "a pair has the value of another one"
     if sorted(found) != list(range(len(found))):
         return "a put is there without an earlier one"

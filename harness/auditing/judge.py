@@ -26,7 +26,8 @@ ABOUT = "application"
 class ApplicationJudge:
     """Has the application recover in a copy of the folder, and asks its check. Use it in a `with` statement.
 
-    Folders that hold equal bytes, with equal acknowledgements, are asked about once.
+    Of folders that hold equal bytes, with equal acknowledgements, one is asked about. A check that failed is run anew
+    each time, so that a violation which is confirmed has failed twice.
     """
 
     name = NAME
@@ -37,9 +38,11 @@ class ApplicationJudge:
         visible = () if application.folder is None else (application.folder,)
         try:
             self._sandbox = Sandbox(Limits(seconds=application.check_seconds), visible)
+            self._sandbox.probe()
         except SandboxError as error:
             raise InfrastructureError(str(error)) from error
-        self._known: dict[tuple[str, tuple[str, ...]], CheckResult] = {}
+        self._passed: set[tuple[str, tuple[str, ...]]] = set()
+        self._failed: set[tuple[str, tuple[str, ...]]] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -52,12 +55,12 @@ class ApplicationJudge:
     @property
     def folders(self) -> int:
         """So many different folders and acknowledgements have been asked about."""
-        return len(self._known)
+        return len(self._passed | self._failed)
 
     @property
     def version(self) -> str:
-        """Digest of the check, and of the files beside it."""
-        return hashlib.sha256(json.dumps(about(self._application)).encode() + _content(self._application)).hexdigest()
+        """Digest of what is known of the application: not of the files that its commands read."""
+        return hashlib.sha256(json.dumps(about(self._application)).encode()).hexdigest()
 
     def wants(self, recover: RecoveryKind) -> bool:
         """See `Judge`: recoveries that tell contents byte by byte."""
@@ -80,9 +83,11 @@ class ApplicationJudge:
 
     def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
         key = folder.digest, lines
-        if key not in self._known:
-            self._known[key] = self._sandbox.run(folder, self._application.check, lines)
-        return self._known[key]
+        if key in self._passed:
+            return CheckResult(0, "")
+        result = self._sandbox.run(folder, self._application.check, lines)
+        (self._passed if result.status == 0 else self._failed).add(key)
+        return result
 
 
 def acknowledged(history: History) -> tuple[str, ...]:
@@ -113,12 +118,3 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
         raise UsageError(f"{finding.id}: its recording does not say which application it is of")
     folder = told.pop("folder")
     return ApplicationJudge(Application(**told, folder=None if folder is None else Path(folder)))
-
-
-def _content(application: Application) -> bytes:
-    """Names and bytes of the files beside the application's."""
-    folder = application.folder
-    if folder is None:
-        return b""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    return b"".join(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest() for path in files)

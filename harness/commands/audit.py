@@ -17,7 +17,6 @@ from postcrash.apps import (
     load_application,
 )
 from postcrash.harness.auditing.audit import Audit, audit, workload_of
-from postcrash.harness.auditing.judge import NAME
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
@@ -32,6 +31,7 @@ from postcrash.model import Verdict, worst
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.applications import applications_markdown
 
+_TAKEN = ("/", "/tmp", "/mnt")
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 
 
@@ -135,6 +135,8 @@ def _variants(
     try:
         if name is None:
             assert run and check
+            if str(Path.cwd()) in _TAKEN:
+                raise UsageError(f"{Path.cwd()} is a folder of the sandbox's own: start this command in another one")
             application = Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
         else:
             application = load_application(Path(name)) if name.endswith(".toml") else application_named(name)
@@ -146,7 +148,7 @@ def _variants(
 def _print(session: Session, done: Audit) -> None:
     console = Console()
     for result in done.results:
-        for finding in named([each for each in result.findings if each.checker == NAME], session.store):
+        for finding in named(result.findings, session.store):
             console.rule(f"[red]{finding.message}[/] · {finding.id}")
             if finding.explanation is not None:
                 render_text(finding.explanation, console)

@@ -9,6 +9,7 @@ from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.guests.events import Report
 from postcrash.harness.guests.machine import Machine, Source
+from postcrash.model.segments import BYTES
 
 Choices = list[tuple[int, int]]
 
@@ -83,7 +84,9 @@ def _joined(segments: list[Any], chosen: dict[int, int]) -> list[list[Any]]:
     for segment in segments:
         parts = segment["versions"][chosen[segment["component"]]] if isinstance(segment, dict) else [segment]
         for start, end, source in parts:
-            if joined and joined[-1][2] == source:
+            if joined and source.startswith(BYTES) and joined[-1][2].startswith(BYTES):
+                joined[-1][1:] = [end, joined[-1][2] + source[len(BYTES) :]]
+            elif joined and joined[-1][2] == source:
                 joined[-1][1] = end
             else:
                 joined.append([start, end, source])

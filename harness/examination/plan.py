@@ -60,5 +60,6 @@ class Plan:
             *(self.target.name, json.dumps(self.target.mount_wire()), self.base.id, self.kernel, self.guest),
             *(self.workload.to_text(), self.how.model, self.how.recorder, str(self.how.held)),
             *(json.dumps(wire, sort_keys=True), str(within_recovery), judge, message),
+            *([json.dumps(dict(self.about), sort_keys=True)] if self.about else []),
         )
         return finding_id(parts)

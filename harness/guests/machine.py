@@ -321,7 +321,7 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
             said = transcript.errors.strip() or "it wrote nothing to its standard error"
             raise UsageError(f"{shown(command)} ends with status {transcript.status} in the guest: {said}")
         for line in transcript.lines:
-            if not line.isprintable() or len(line.encode()) > LINE_BYTES_MAX:
+            if not line.isprintable() or "\ufffd" in line or len(line.encode()) > LINE_BYTES_MAX:
                 expected = f"printable text of at most {LINE_BYTES_MAX} bytes"
                 raise UsageError(f"{shown(command)} says a line that is not {expected}: {shown(line)}")
     return workload.as_run([transcript.lines for transcript in transcripts])

@@ -90,6 +90,7 @@ def test_an_application_without_its_fsync_is_noticed(audit: Audit, tmp_path: Pat
         ("echo new >f; echo done; sync f", "violated"),
         ("(echo new >f; sync f; echo done) & wait", "holds"),
         ("(echo new >f; sync f) & echo done; wait", "violated"),
+        ("echo new >f; sync f; seq -f %050.0f 3000 >/tmp/long; cat /tmp/long; echo done", "holds"),
     ],
 )
 def test_an_acknowledgement_stands_where_it_was_given(audit: Audit, run: str, verdict: str) -> None:
@@ -140,6 +141,8 @@ def test_a_finding_is_shown_again(audit: Audit) -> None:
         (("--run", "echo a", "--set-up", "exit 5"), "ends with status 5 in the guest"),
         (("--run", "printf 'a\\001\\n'"), "says a line that is not printable"),
         (("--run", "/nowhere/program"), "not found"),
+        (("--run", "yes"), "says more than 4096 lines"),
+        (("--run", "yes >f", "--set-up", "seq 5000"), "says more than 4096 lines"),
     ],
 )
 def test_a_program_that_fails_is_said(audit: Audit, given: tuple[str, ...], said: str) -> None:

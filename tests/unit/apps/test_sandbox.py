@@ -40,6 +40,10 @@ def test_a_check_finds_the_folder_and_what_was_acknowledged(sandbox: Sandbox, fo
     assert (result.status, result.output) == (3, 'content\nit\'s 1\n"two" $HOME\n')
 
 
+def test_as_much_as_a_program_may_say_is_acknowledged(sandbox: Sandbox, folder: Make) -> None:
+    assert sandbox.run(folder(), 'wc -l <"$POSTCRASH_ACKNOWLEDGED"', ["x" * 200] * 4000).output == "4000\n"
+
+
 def test_each_check_has_a_folder_of_its_own(sandbox: Sandbox, folder: Make) -> None:
     made = folder(f=b"old\n")
     assert sandbox.run(made, "echo new >f; echo more >g", []).status == 0

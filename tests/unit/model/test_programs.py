@@ -3,7 +3,7 @@
 import pytest
 
 from postcrash.model import Observation, ObservationError, SimulationError, parse_workload, simulate
-from postcrash.model.observation import BYTES
+from postcrash.model.segments import BYTES
 
 TEXT = 'run "echo old >f"\n---\nrun "sh put.sh \\"a b\\""\nsync\n'
 

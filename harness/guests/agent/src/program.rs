@@ -26,6 +26,8 @@ const LINES_MAX: usize = 4096;
 const ERRORS_SHOWN_MAX: u64 = 4096;
 /// Status of a program that did not end in its time, as timeout(1) has it.
 const LATE: i32 = 124;
+/// Status of a program that says too much.
+const TOO_MUCH: i32 = 125;
 /// How long what is killed may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 /// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
@@ -72,6 +74,10 @@ pub fn run(command: &str, seconds: u64, said: &mut dyn FnMut(&str) -> io::Result
     let mut output = Output { reader: File::from(reader), pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
     let status = traced(started.id() as libc::pid_t, limit, &mut || output.drain(said))?;
+    if output.is_too_much() {
+        let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
+        return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
+    }
     output.end(said)?;
     let Some(status) = status else {
         let errors = format!("it did not end within {seconds} s");
@@ -109,6 +115,7 @@ fn enter() -> io::Result<()> {
     // SAFETY: plain numbers, and a set that lives through the calls.
     unsafe {
         check(libc::setsid())?;
+        libc::umask(0o022);
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         check(libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()))?;
@@ -147,30 +154,33 @@ fn mount_tmp(place: &str) -> io::Result<()> {
 }
 
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
-/// of them begins or ends. What still runs then is killed. None if `main` did not end in `limit`.
+/// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed.
+/// None if `main` did not end in `limit`, or was not to go on.
 fn traced(
     main: libc::pid_t,
     limit: Duration,
-    stopped: &mut dyn FnMut() -> io::Result<()>,
+    stopped: &mut dyn FnMut() -> io::Result<bool>,
 ) -> io::Result<Option<ExitStatus>> {
     let mut known = HashSet::new();
     let mut ended = None;
     let mut end = Instant::now() + limit;
     let mut is_over = false;
     loop {
-        let (thread, status) = match next(end)? {
+        let told = next(end)?;
+        let must_end = !stopped()? || (matches!(told, Next::Late) && ended.is_none());
+        if must_end && !is_over {
+            kill(&known);
+            is_over = true;
+            end = Instant::now() + GRACE;
+        }
+        let (thread, status) = match told {
             Next::Event(thread, status) => (thread, status),
-            Next::Late if !is_over => {
-                kill(&known);
-                is_over = true;
-                end = Instant::now() + GRACE;
-                continue;
-            }
+            Next::Tick => continue,
+            Next::Late if Instant::now() < end => continue,
             Next::Late => return Err(io::Error::other("a program that was killed does not end")),
             Next::Nothing => return Ok(ended.filter(|_| !is_over)),
         };
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-            stopped()?;
             known.remove(&thread);
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
@@ -181,17 +191,17 @@ fn traced(
         }
         let signal = libc::WSTOPSIG(status);
         let is_new = known.insert(thread);
+        if is_new && (is_over || ended.is_some()) {
+            kill(&known);
+        }
         let delivered = match signal {
-            signal if signal == libc::SIGTRAP | 0x80 => {
-                stopped()?;
-                0
-            }
+            signal if signal == libc::SIGTRAP | 0x80 => 0,
             libc::SIGTRAP if thread == main && is_new => {
                 // SAFETY: plain numbers.
                 check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, TRACE) })?;
                 0
             }
-            libc::SIGTRAP => 0,
+            libc::SIGTRAP if status >> 16 != 0 => 0,
             libc::SIGSTOP if is_new => 0,
             other => other,
         };
@@ -212,6 +222,8 @@ enum Next {
     Event(libc::pid_t, libc::c_int),
     /// There is no thread any more.
     Nothing,
+    /// Nothing to tell, for a while.
+    Tick,
     /// The time is over.
     Late,
 }
@@ -223,7 +235,8 @@ fn next(end: Instant) -> io::Result<Next> {
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
         match check(thread) {
             Ok(0) if Instant::now() >= end => return Ok(Next::Late),
-            Ok(0) => wait_for_child(),
+            Ok(0) if wait_for_child() => {}
+            Ok(0) => return Ok(Next::Tick),
             Ok(thread) => return Ok(Next::Event(thread as libc::pid_t, status)),
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Next::Nothing),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -232,8 +245,8 @@ fn next(end: Instant) -> io::Result<Next> {
     }
 }
 
-/// Sleep until there is something to tell of a child, or a look at the clock is due.
-fn wait_for_child() {
+/// Sleep until there is something to tell of a child, or for a while. Whether there is.
+fn wait_for_child() -> bool {
     // SAFETY: the set and the time live through the calls.
     unsafe {
         let mut set = std::mem::zeroed();
@@ -241,7 +254,7 @@ fn wait_for_child() {
         libc::sigaddset(&mut set, libc::SIGCHLD);
         libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
         let time = libc::timespec { tv_sec: 0, tv_nsec: POLL.subsec_nanos().into() };
-        libc::sigtimedwait(&set, std::ptr::null_mut(), &time);
+        libc::sigtimedwait(&set, std::ptr::null_mut(), &time) > 0
     }
 }
 
@@ -265,13 +278,20 @@ struct Output {
 }
 
 impl Output {
-    /// Take what is there.
-    fn drain(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    fn is_too_much(&self) -> bool {
+        self.bytes > OUTPUT_BYTES_MAX || self.lines.len() > LINES_MAX
+    }
+
+    /// Take what is there. Whether the program may go on: it has not said too much.
+    fn drain(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<bool> {
+        if self.is_too_much() {
+            return Ok(false);
+        }
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
         check(unsafe { libc::ioctl(self.reader.as_raw_fd(), libc::FIONREAD, &mut waiting) })?;
         if waiting == 0 {
-            return Ok(());
+            return Ok(true);
         }
         let mut bytes = vec![0; waiting as usize];
         self.reader.read_exact(&mut bytes)?;
@@ -281,12 +301,7 @@ impl Output {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
             self.line(&line[..end], said)?;
         }
-        if self.bytes > OUTPUT_BYTES_MAX || self.lines.len() > LINES_MAX {
-            return Err(io::Error::other(format!(
-                "the program says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes"
-            )));
-        }
-        Ok(())
+        Ok(!self.is_too_much())
     }
 
     /// The last line, if it has no end.

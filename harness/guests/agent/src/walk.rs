@@ -20,6 +20,8 @@ const ENTRIES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 64;
 /// Files are read up to this size; the rest is reported as unread.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Of a tree whose contents are reported byte by byte, so many bytes are read; a report has to fit into the guest's memory.
+const TOLD_BYTES_MAX: u64 = 8 << 20;
 /// Names in the root that are no workload's: our scratch file, a file that nilfs2's mkfs makes, and the folder of the
 /// files that fill aged base images.
 const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
@@ -58,15 +60,24 @@ struct Walker {
     map: bool,
     /// Report bytes as they are.
     bytes: bool,
+    /// So many bytes may still be read.
+    left: u64,
     entries: Vec<Entry>,
-    inodes: HashMap<u64, usize>,
+    /// By device and number: btrfs' subvolumes number their inodes each for itself.
+    inodes: HashMap<(u64, u64), usize>,
 }
 
 /// Everything below the mount point, sorted, folders before what they hold. With `map`, plain data is not read. With `bytes`,
 /// what is read is reported as it is, not by where it comes from.
 pub fn walk(map: bool, bytes: bool) -> io::Result<Vec<Entry>> {
     let root = open_at(libc::AT_FDCWD, &cstr(MOUNT_POINT)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
-    let mut walker = Walker { map, bytes, entries: Vec::new(), inodes: HashMap::new() };
+    let mut walker = Walker {
+        map,
+        bytes,
+        left: if bytes { TOLD_BYTES_MAX } else { u64::MAX },
+        entries: Vec::new(),
+        inodes: HashMap::new(),
+    };
     let stat = stat_at(root.as_raw_fd(), c"", libc::AT_EMPTY_PATH)?;
     let mut entry = walker.entry(".".into(), &stat);
     entry.read_xattrs(root.as_raw_fd());
@@ -108,7 +119,7 @@ impl Walker {
         let mut entry = self.entry(path, &stat);
         match entry.r#type {
             "file" => {
-                if let Err(error) = read_file(folder, name, &mut entry, self.map, self.bytes) {
+                if let Err(error) = self.read_file(folder, name, &mut entry) {
                     entry.error = Some(errno(&error));
                 }
                 self.entries.push(entry);
@@ -128,6 +139,31 @@ impl Walker {
             }
             _ => self.entries.push(entry),
         }
+    }
+
+    fn read_file(&mut self, folder: RawFd, name: &CStr, entry: &mut Entry) -> io::Result<()> {
+        let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
+        entry.read_xattrs(fd.as_raw_fd());
+        if self.map && entry.size > 0 && entry.size as u64 <= FILE_BYTES_MAX {
+            entry.extents = plain_extents(&fd, disk_bytes()?);
+            if entry.extents.is_some() {
+                return Ok(());
+            }
+        }
+        let most = FILE_BYTES_MAX.min(self.left);
+        let mut content = Vec::with_capacity((entry.size as u64).min(most) as usize + 1);
+        let mut file = File::from(fd).take(most);
+        let failed = if entry.size == 0 { None } else { file.read_to_end(&mut content).err() };
+        let unread = entry.size as u64 > content.len() as u64;
+        let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
+        self.left -= content.len() as u64;
+        let mut segments = told(&content, 0, self.bytes);
+        if let Some(error) = failed {
+            segments.push((content.len() as u64, entry.size as u64, format!("error:{error}")));
+        }
+        entry.segments = Some(segments);
+        entry.hash = Some(format!("{:016x}", xxh64(&content, 0)));
+        Ok(())
     }
 
     fn subfolder(&mut self, folder: RawFd, name: &CStr, mut entry: Entry, depth: usize) {
@@ -160,7 +196,7 @@ impl Walker {
             r#type,
             mode: stat.st_mode & 0o7777,
             nlink: stat.st_nlink,
-            inode: *self.inodes.entry(stat.st_ino).or_insert(next),
+            inode: *self.inodes.entry((stat.st_dev, stat.st_ino)).or_insert(next),
             // A folder's size is an implementation detail of the file system.
             size: if r#type == "dir" { 0 } else { stat.st_size },
             ..Entry::unknown(path)
@@ -258,29 +294,6 @@ fn names(folder: RawFd) -> io::Result<Vec<CString>> {
             }
         }
     }
-}
-
-fn read_file(folder: RawFd, name: &CStr, entry: &mut Entry, map: bool, bytes: bool) -> io::Result<()> {
-    let fd = open_at(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)?;
-    entry.read_xattrs(fd.as_raw_fd());
-    if map && entry.size > 0 && entry.size as u64 <= FILE_BYTES_MAX {
-        entry.extents = plain_extents(&fd, disk_bytes()?);
-        if entry.extents.is_some() {
-            return Ok(());
-        }
-    }
-    let mut content = Vec::with_capacity((entry.size as u64).min(FILE_BYTES_MAX) as usize + 1);
-    let mut file = File::from(fd).take(FILE_BYTES_MAX);
-    let failed = if entry.size == 0 { None } else { file.read_to_end(&mut content).err() };
-    let unread = entry.size as u64 > content.len() as u64;
-    let failed = failed.map(|error| errno(&error)).or(unread.then_some(libc::EFBIG));
-    let mut segments = told(&content, 0, bytes);
-    if let Some(error) = failed {
-        segments.push((content.len() as u64, entry.size as u64, format!("error:{error}")));
-    }
-    entry.segments = Some(segments);
-    entry.hash = Some(format!("{:016x}", xxh64(&content, 0)));
-    Ok(())
 }
 
 fn read_link(folder: RawFd, name: &CStr) -> io::Result<String> {
