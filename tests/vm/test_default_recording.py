@@ -17,7 +17,7 @@ from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
-from postcrash.model import WorkloadBuilder
+from postcrash.model import Workload, WorkloadBuilder
 from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.trace import Request
 from postcrash.targets import base_image, target_named
@@ -35,12 +35,13 @@ class WatchedMachine(Machine):
 
     log: Path
 
-    def record(self, *arguments: Any, **options: Any) -> None:
+    def record(self, *arguments: Any, **options: Any) -> Workload:
         """See `Machine.record`."""
         wanted = options.pop("log", None)
-        super().record(*arguments, **options, log=self.log)
+        ran = super().record(*arguments, **options, log=self.log)
         if wanted is not None:
             wanted.write_bytes(self.log.read_bytes())
+        return ran
 
 
 @pytest.fixture(scope="module")

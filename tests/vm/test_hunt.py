@@ -193,11 +193,14 @@ def test_a_drive_that_drops_one_flush_is_found(
     """The last flush before `fsync .` returns is dropped, as if the drive had not been asked for it."""
     honest = Machine.record
 
-    def record(machine: Machine, base: Path, mount: dict[str, Any], workload: Workload, out: Path, *more: Any) -> None:
-        honest(machine, base, mount, workload, out, *more)
+    def record(
+        machine: Machine, base: Path, mount: dict[str, Any], workload: Workload, out: Path, *more: Any
+    ) -> Workload:
+        ran = honest(machine, base, mount, workload, out, *more)
         for number, operation in enumerate(workload.operations):
             if str(operation) == "fsync .":
                 drop_flush(out, number)
+        return ran
 
     monkeypatch.setattr(Machine, "record", record)
     assert smallest(hunted(plan, CREATIONS), plan) == {"creat a\nfsync .\ncommit\nsync\n"}
@@ -225,10 +228,11 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
     """If the workload says `fsync .`, which promises names, the guest is told to msync an empty file instead."""
     honest = Machine.record
 
-    def record(machine: Machine, base: Path, mount: object, workload: Workload, *more: object) -> None:
+    def record(machine: Machine, base: Path, mount: object, workload: Workload, *more: object) -> Workload:
         nothing = Operation("msync", ".postcrash")
         ops = tuple(nothing if str(op) == "fsync ." else op for op in workload.ops)
         honest(machine, base, mount, replace(workload, ops=ops), *more)  # type: ignore[arg-type]
+        return workload
 
     assert hunted(plan).verdict is Verdict.HOLDS
     monkeypatch.setattr(Machine, "record", record)

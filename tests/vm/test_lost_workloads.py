@@ -130,11 +130,11 @@ class Mortal(Machine):
 
     deaths = 0
 
-    def record(self, *arguments: object, **options: object) -> None:
+    def record(self, *arguments: object, **options: object) -> Workload:
         if Mortal.deaths:
             Mortal.deaths -= 1
             os.kill(self._process.pid, signal.SIGKILL)
-        super().record(*arguments, **options)  # type: ignore[arg-type]
+        return super().record(*arguments, **options)  # type: ignore[arg-type]
 
 
 def test_a_campaign_goes_on_with_a_new_crash_disk(
