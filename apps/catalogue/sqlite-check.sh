@@ -5,7 +5,7 @@ last=0
 while read -r number; do last=$number; done <"$POSTCRASH_ACKNOWLEDGED"
 case $1-$2 in
 off-* | normal-wal) last=0 ;;                                     # consistent, and not durable
-full-delete | normal-delete) last=$((last > 0 ? last - 1 : 0)) ;; # only EXTRA syncs the folder that the journal was in
+full-delete | normal-*) last=$((last > 0 ? last - 1 : 0)) ;;      # the journal's end is synced by EXTRA, or by FULL
 esac
 found=$(sqlite3 store.db 2>&1 <<SQL
 SELECT CASE WHEN count(*) = max(number) + 1 THEN 'ordered' ELSE 'a transaction is there without an earlier one' END
