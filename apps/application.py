@@ -2,20 +2,17 @@
 
 import itertools
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from postcrash.model.argument import COMMAND_BYTES_MAX
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import TomlError, first_objection, read_toml
 
-_BYTES_MAX = 64 * 1024
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 HERE = "here"
 """In commands, `{here}` is the folder of the application's file."""
@@ -33,9 +30,11 @@ class Application:
     check       a shell command: has the application recover in the folder, and exits with 0 if all is as it promised
     summary     what it is, in a few words
     set_up      a shell command: what was there before, durable when `run` begins; empty for an empty folder
-    packages    Debian packages, and programs: what must be installed for it
+    packages    Debian packages that must be installed for it
+    programs    files that are there if the packages are
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
-    seconds     how long `run` may take in a guest, and how long `check` may take
+    seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
+    folder      the folder of the application's file, which guest and sandbox see
     """
 
     name: str
@@ -97,14 +96,8 @@ _schema = pydantic.TypeAdapter(Application)
 def load_application(path: Path) -> Application:
     """The application that the TOML file `path` describes, named after it. Raises ApplicationFileError."""
     try:
-        if path.stat().st_size > _BYTES_MAX:
-            raise ApplicationFileError(f"{path}: more than {_BYTES_MAX} bytes")
-        fields: dict[str, Any] = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ApplicationFileError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ApplicationFileError(f"{path}: not TOML: {error}") from None
-    try:
-        return _schema.validate_python({"name": path.stem, **fields, "folder": path.resolve().parent})
+        return _schema.validate_python({"name": path.stem, **read_toml(path), "folder": path.resolve().parent})
+    except TomlError as error:
+        raise ApplicationFileError(str(error)) from None
     except pydantic.ValidationError as error:
         raise ApplicationFileError(f"{path}: {first_objection(error)}") from None

@@ -1,10 +1,10 @@
 """Applications that come with postcrash: the files of the folder `catalogue`."""
 
-import difflib
 from functools import cache
 from pathlib import Path
 
 from postcrash.apps.application import Application, load_application
+from postcrash.model.validation import unknown_name
 
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
 
@@ -21,9 +21,7 @@ def applications() -> tuple[Application, ...]:
 
 def application_named(name: str) -> Application:
     """The application called `name`. UnknownApplicationError names the nearest ones."""
-    names = [application.name for application in applications()]
-    if name in names:
-        return applications()[names.index(name)]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
-    raise UnknownApplicationError(f"unknown application {name!r}{hint} (known: {', '.join(names)})")
+    for application in applications():
+        if application.name == name:
+            return application
+    raise UnknownApplicationError(unknown_name("application", name, (each.name for each in applications())))

@@ -7,19 +7,16 @@ garbage. UUIDs and hash seeds are fixed, so that the same mkfs makes the same im
 before the journal is replayed over them, which is why it has `recover_options`.
 """
 
-import difflib
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import TomlError, first_objection, read_toml, unknown_name
 from postcrash.targets.target import Target
 
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
 _TABLE = ("ext3-ordered", "ext3-writeback", "ext4-original", "ext4-current", "btrfs")
-_BYTES_MAX = 64 * 1024
 SIZE_MIB_MAX = 1024
 """The size of the test disk that guests see (`MachineSettings.disk_mib`)."""
 
@@ -51,13 +48,9 @@ def load_target(path: Path) -> Target:
 
 def _fields(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _BYTES_MAX:
-            raise TargetFileError(f"{path}: more than {_BYTES_MAX} bytes")
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise TargetFileError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TargetFileError(f"{path}: not TOML: {error}") from None
+        return read_toml(path)
+    except TomlError as error:
+        raise TargetFileError(str(error)) from None
 
 
 def _like(path: Path, name: object) -> dict[str, Any]:
@@ -83,7 +76,4 @@ def target_named(name: str) -> Target:
     for target in TARGETS:
         if target.name == name:
             return target
-    names = [target.name for target in TARGETS]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
-    raise UnknownTargetError(f"unknown target {name!r}{hint} (known: {', '.join(names)})")
+    raise UnknownTargetError(unknown_name("target", name, (target.name for target in TARGETS)))
