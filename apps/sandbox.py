@@ -94,6 +94,10 @@ class Sandbox:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was made for all checks together."""
         if self._group is not None:
             with suppress(OSError):  # of a check that is just being ended; it has no processes that could do anything
                 self._group.rmdir()

@@ -50,7 +50,7 @@ class ApplicationJudge:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._sandbox.__exit__(kind, error, trace)
+        self._sandbox.close()
 
     @property
     def folders(self) -> int:

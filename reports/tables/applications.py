@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row
+from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
 
 LEGEND = f"✓ every promise is kept, ✗ one is broken, ? undecided, {NOT_ASKED} not asked"
 
@@ -46,10 +46,10 @@ def applications_markdown(
         "",
         f"Does the application keep its promises after a crash at any instant ([audit.md](audit.md))? {LEGEND}.",
         "",
-        *_table(
+        *markdown_table(
             ("application", *targets),
             [
-                (name, *(_mark(by_place.get((name, target))) for target in targets))
+                markdown_row([name, *(_mark(by_place.get((name, target))) for target in targets)])
                 for name in dict.fromkeys(cell.application for cell in cells)
             ],
         ),
@@ -57,18 +57,15 @@ def applications_markdown(
     open_cells = [cell for cell in cells if cell.verdict is not Verdict.HOLDS]
     if open_cells:
         rows = [(cell.application, cell.target, cell.verdict.symbol, cell.said, cell.finding) for cell in open_cells]
-        lines += ["## What is wrong, or not known", "", *_table(("application", "target", "", "why", "finding"), rows)]
+        header = ("application", "target", "", "why", "finding")
+        lines += ["## What is wrong, or not known", "", *markdown_table(header, map(markdown_row, rows))]
     certificates = [
         (cell.application, cell.target, f"{cell.states} of {cell.total}", str(cell.recoveries), str(cell.folders))
         for cell in cells
     ]
-    header = ("application", "target", "crash states", "recoveries", "folders checked")
-    return "\n".join([*lines, "## Certificates", "", *_table(header, certificates)])
+    certified = ("application", "target", "crash states", "recoveries", "folders checked")
+    return "\n".join([*lines, "## Certificates", "", *markdown_table(certified, map(markdown_row, certificates))])
 
 
 def _mark(cell: AuditCell | None) -> str:
     return NOT_ASKED if cell is None else cell.verdict.symbol
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [markdown_row(header), "|" + " --- |" * len(header), *map(markdown_row, rows), ""]

@@ -15,7 +15,7 @@ from postcrash.model import Verdict, worst
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK, grouped
 from postcrash.reports.tables.matrix import CHANGED_MARK, counted
-from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row
+from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
 
 LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
@@ -219,4 +219,4 @@ def corpus_markdown(table: CorpusTable) -> str:
 def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, links: bool = False) -> list[str]:
     """If `links` is set, the last cell of each row is Markdown already."""
     body = [f"{markdown_row(row[:-1])} {row[-1]} |" if links else markdown_row(row) for row in rows]
-    return [markdown_row(header), "|" + " --- |" * len(header), *body, ""]
+    return markdown_table(header, body)

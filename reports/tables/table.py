@@ -1,7 +1,7 @@
 """The property table, for one kernel and for several, on the terminal, as Markdown and as JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -211,7 +211,12 @@ def _markdown_notes(grid: Grid) -> list[str]:
         [cell.target, cell.property, symbol(cell), standing(cell), *certificate_numbers(cell), note(cell)]
         for cell in grid.in_order
     ]
-    return [*lines, markdown_row(header), "|" + " --- |" * len(header), *map(markdown_row, rows), ""]
+    return [*lines, *markdown_table(header, map(markdown_row, rows))]
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[str]) -> list[str]:
+    """The lines of a table with `rows`, which are Markdown already, and an empty line."""
+    return [markdown_row(header), "|" + " --- |" * len(header), *rows, ""]
 
 
 def markdown_row(cells: Sequence[str]) -> str:
