@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from dataclasses import replace
 
 import pytest
 
@@ -69,10 +70,11 @@ def test_every_content_that_is_not_settled_is_a_folder() -> None:
         Entry("f", "file", error=5),
         file("f\ufffd80", b"1"),
         Entry("f", "symlink", 0o777, inode=4, target="\ufffd80"),
+        replace(file("f", b"1"), xattrs=(("user.a", "00"),)),
         Entry("f", "file", 0o644, inode=2, size=4, segments=(Segment(0, 4, "error:5"),)),
         Entry("f", "file", 0o644, inode=2, size=4, segments=(Segment(0, 4, "zero"),)),
     ],
-    ids=["name", "no-text", "no-text-behind-a-link", "bytes", "not-told-byte-by-byte"],
+    ids=["name", "no-text", "no-text-behind-a-link", "attributes", "bytes", "not-told-byte-by-byte"],
 )
 def test_what_could_not_be_read_is_no_folder(entry: Entry) -> None:
     with pytest.raises(UnreadFolderError, match="f"):

@@ -129,3 +129,18 @@ def test_a_hostile_folder_stays_in_its_place(sandbox: Sandbox) -> None:
         sandbox.run(Folder(made.getvalue()), "true", [])
     assert not Path("/tmp/through-the-link").exists()
     assert not Path("/above").exists()
+
+
+def test_a_program_that_the_sandbox_lacks_is_no_verdict(sandbox: Sandbox, folder: Make) -> None:
+    with pytest.raises(SandboxError, match="lacks a program"):
+        sandbox.run(folder(), "/nowhere/program", [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to another user modes mean something")
+def test_modes_mean_nothing_to_root(sandbox: Sandbox) -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        info = tarfile.TarInfo("f")
+        info.mode, info.size = 0, 5
+        archive.addfile(info, io.BytesIO(b"found"))
+    assert sandbox.run(Folder(made.getvalue()), "cat f", []).output == "found"

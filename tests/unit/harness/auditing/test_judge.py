@@ -1,0 +1,66 @@
+"""The judge of an audit: what its check says, how often it is asked, and what it cannot tell."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postcrash.apps import Application
+from postcrash.harness.auditing.judge import ApplicationJudge
+from postcrash.harness.examination.certify import settled
+from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
+
+RAN = parse_workload("run put\nsays one\nsays two\nends\n", "w")
+ROOT = Entry(".", "dir", 0o755)
+
+
+def observed(content: bytes) -> Observation:
+    segments = (Segment(0, len(content), f"bytes:{content.hex()}"),)
+    return Observation(0, Tree([ROOT, Entry("f", "file", 0o644, inode=2, size=len(content), segments=segments)]))
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[ApplicationJudge]:
+    """Its check wants as many lines in `f` as were acknowledged."""
+    check = '[ $(wc -l <f) -ge $(wc -l <"$POSTCRASH_ACKNOWLEDGED") ] || { echo a line is lost; exit 1; }'
+    with ApplicationJudge(Application(name="a", run="put", check=check, folder=tmp_path)) as judge:
+        yield judge
+
+
+@pytest.mark.parametrize(
+    ("returned", "content", "verdict"),
+    [
+        (1, b"x", Verdict.HOLDS),
+        (2, b"1\n", Verdict.HOLDS),
+        (2, b"x", Verdict.VIOLATED),
+        (3, b"1\n", Verdict.VIOLATED),
+        (4, b"1\n2\n", Verdict.HOLDS),
+    ],
+)
+def test_the_check_gets_what_had_been_said(
+    asked: ApplicationJudge, returned: int, content: bytes, verdict: Verdict
+) -> None:
+    opinion = asked.opinion(History(RAN, returned, returned), observed(content))
+    assert (opinion.verdict, opinion.message) == (verdict, "" if verdict is Verdict.HOLDS else "a line is lost")
+
+
+def test_a_check_that_failed_is_asked_anew(asked: ApplicationJudge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is confirmed has failed twice. One that passed is not."""
+    runs = []
+    honest = asked._sandbox.run
+    monkeypatch.setattr(asked._sandbox, "run", lambda *given: runs.append(given) or honest(*given))
+    for content in (b"x", b"x", b"1\n", b"1\n"):
+        asked.opinion(History(RAN, 2, 2), observed(content))
+    assert len(runs) == 3
+    assert asked.folders == 2
+
+
+def test_what_does_not_mount_is_undecided(asked: ApplicationJudge) -> None:
+    assert asked.opinion(History(RAN, 2, 2), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
+
+
+def test_a_prediction_joins_bytes_as_the_kernel_reads_them() -> None:
+    choice = {"start": 1, "end": 2, "component": 0, "versions": [[[1, 2, "bytes:00"]], [[1, 2, "bytes:ff"]]]}
+    tree = [{"path": "f", "segments": [[0, 1, "bytes:00"], choice, [2, 3, "bytes:11"]]}]
+    assert settled({"tree": tree}, {0: 1})["tree"][0]["segments"] == [[0, 3, "bytes:00ff11"]]
+    assert settled({"tree": tree}, {0: 0})["tree"][0]["segments"] == [[0, 3, "bytes:000011"]]
