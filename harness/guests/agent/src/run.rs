@@ -95,59 +95,54 @@ fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()>
 
 fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io::Result<()> {
     commit::prepare()?;
-    for operation in &run.setup {
-        let is_done = match operation.op {
-            Word::Run => set_up(marks, operation)?,
-            _ => simple(marks, held, operation, &run.mount.fstype)?,
-        };
-        if !is_done {
-            return Ok(());
-        }
+    if !sequence(marks, held, &run.setup, &run.mount.fstype, set_up)? {
+        return Ok(());
     }
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
-    for operation in &run.ops {
-        let is_done = match operation.op {
-            Word::Run => program(marks, operation)?,
-            _ => simple(marks, held, operation, &run.mount.fstype)?,
-        };
-        if !is_done {
-            return Ok(());
+    sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ())
+}
+
+/// Run the operations, programs among them by `run_program`, to the first one that fails. Whether none did.
+fn sequence(
+    marks: &mut ProgressMarks,
+    held: &mut HeldFiles,
+    operations: &[Operation],
+    fstype: &str,
+    run_program: fn(&mut ProgressMarks, &Operation) -> io::Result<Transcript>,
+) -> io::Result<bool> {
+    for operation in operations {
+        marks.started()?;
+        if operation.op == Word::Run {
+            let transcript = run_program(marks, operation)?;
+            marks.returned(0)?;
+            let succeeded = transcript.succeeded();
+            marks.transcripts.push(transcript);
+            if !succeeded {
+                return Ok(false);
+            }
+        } else {
+            marks.steady.operation()?;
+            let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
+            marks.returned(errno)?;
+            if errno != 0 {
+                return Ok(false);
+            }
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// One system call or two. Whether it succeeded.
-fn simple(marks: &mut ProgressMarks, held: &mut HeldFiles, operation: &Operation, fstype: &str) -> io::Result<bool> {
-    marks.started()?;
-    marks.steady.operation()?;
-    let errno = perform(operation, held, fstype).err().map_or(0, |e| errno(&e)) as u32;
-    marks.returned(errno)?;
-    Ok(errno == 0)
+/// A program of the set-up: what it says does not matter.
+fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
+    program::run(&operation.value, operation.program_seconds(), &mut |_| Ok(()))
 }
 
-/// A program of the set-up: what it says does not matter. Whether it succeeded.
-fn set_up(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool> {
-    marks.started()?;
-    let transcript = program::run(&operation.value, operation.program_seconds(), &mut |_| Ok(()))?;
-    marks.returned(0)?;
-    let succeeded = transcript.succeeded();
-    marks.transcripts.push(transcript);
-    Ok(succeeded)
-}
-
-/// A program that is recorded. That it runs is one operation; each line that it says is one that ends when it has been said, and
-/// so is its end. Whether it succeeded.
-fn program(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<bool> {
-    marks.started()?;
-    marks.returned(0)?;
-    marks.started()?;
-    let said = &mut |_: &str| marks.returned(0).and_then(|()| marks.started());
-    let transcript = program::run(&operation.value, operation.program_seconds(), said)?;
-    marks.returned(0)?;
-    let succeeded = transcript.succeeded();
-    marks.transcripts.push(transcript);
-    Ok(succeeded)
+/// A program that is recorded. That it runs is one operation. Each line that it says is one that ends when it has been said,
+/// and so is its end.
+fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
+    let mut next = || marks.returned(0).and_then(|()| marks.started());
+    next()?;
+    program::run(&operation.value, operation.program_seconds(), &mut |_| next())
 }
