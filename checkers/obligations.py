@@ -5,7 +5,7 @@ found under.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -271,23 +271,41 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
 def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
     """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture.
 
-    A run that some later state changes may show any of its states. If one of them is a hole or past the end, a block
-    may have been allocated but not written. So zero and stale bytes do not break an obligation there. The same holds
-    for zero bytes that share a block with a changed run. If bytes are moved extent by extent, a hole can be in between.
+    A run that some later state changes may show any of its states. Bytes of other origin are no broken obligation where
+
+    - a hole, or what is past the end, is filled later: a block may have been allocated but not written. Zero and stale
+      bytes may be in all of the block where there were zeros before;
+    - bytes are moved extent by extent: a hole can be in between;
+    - bytes are taken away from the middle of a block on: the rest of the block is made zero before the end is moved.
     """
-    changed = _changed_blocks(entries)
-    edges = {edge for run in changed for edge in run} | _edges(wanted).union(*(_edges(e.segments) for e in entries))
+    changed = _blocks_where(_is_changed, entries)
+    filled = _blocks_where(_is_filled, entries)
+    cut = _cut_blocks(entries)
+    edges = {edge for run in changed + cut for edge in run}
+    edges |= _edges(wanted).union(*(_edges(e.segments) for e in entries))
+    moves = any(_is_moved(entries, start, end) for start, end in _pieces(entries))
     runs = []
     for start, end in pairwise(sorted(edges)):
         if clipped(wanted, start, end):
             allowed = _sources_of(entries, start, end)
-            is_changed = any(first < end and start < last for first, last in changed)
-            if is_changed and allowed & {ZERO, None}:
+            if allowed & {ZERO, None} and _overlaps(filled, start, end):
                 allowed |= {ZERO, "stale"}
-            if is_changed and _is_moved(entries, start, end):
+            if _overlaps(changed, start, end) and (_is_moved(entries, start, end) or (None in allowed and moves)):
+                allowed |= {ZERO}
+            if None in allowed and _overlaps(cut, start, end):
                 allowed |= {ZERO}
             runs.append(SourceRun(start, end, frozenset(source for source in allowed if source is not None)))
     return _joined(runs)
+
+
+def _overlaps(ranges: list[tuple[int, int]], start: int, end: int) -> bool:
+    return any(first < end and start < last for first, last in ranges)
+
+
+def _is_filled(entries: list[Entry], start: int, end: int) -> bool:
+    """Whether there is a hole there, or the end of the file before it, that a later state has bytes in."""
+    empty = [bool(sources(entry, start, end) & {ZERO, None}) for entry in entries]
+    return any(before and not after for before, after in pairwise(empty))
 
 
 def _is_moved(entries: list[Entry], start: int, end: int) -> bool:
@@ -297,11 +315,27 @@ def _is_moved(entries: list[Entry], start: int, end: int) -> bool:
     return any(write is not None and (write[1] or write[0] in {each[0] for each in before if each}) for write in later)
 
 
-def _changed_blocks(entries: list[Entry]) -> list[tuple[int, int]]:
-    """The ranges in which `entries` differ, extended to whole blocks."""
-    pieces = pairwise(sorted(frozenset[int]().union(*(_edges(entry.segments) for entry in entries))))
-    changed = [(start, end) for start, end in pieces if len(_sources_of(entries, start, end)) > 1]
-    return [(start - start % BLOCK_BYTES, end + -end % BLOCK_BYTES) for start, end in changed]
+def _pieces(entries: list[Entry]) -> list[tuple[int, int]]:
+    """The ranges between the places where any of `entries` passes from one source to another."""
+    return list(pairwise(sorted(frozenset[int]().union(*(_edges(entry.segments) for entry in entries)))))
+
+
+def _blocks_where(holds: Callable[[list[Entry], int, int], bool], entries: list[Entry]) -> list[tuple[int, int]]:
+    """The pieces of which something holds, extended to whole blocks."""
+    found = [(start, end) for start, end in _pieces(entries) if holds(entries, start, end)]
+    return [(start - start % BLOCK_BYTES, end + -end % BLOCK_BYTES) for start, end in found]
+
+
+def _cut_blocks(entries: list[Entry]) -> list[tuple[int, int]]:
+    """The blocks in whose middle the file ends in one of `entries` and goes on in another."""
+    longest = max((entry.size for entry in entries), default=0)
+    blocks = {entry.size // BLOCK_BYTES for entry in entries if entry.size % BLOCK_BYTES and entry.size < longest}
+    return [(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES) for block in sorted(blocks)]
+
+
+def _is_changed(entries: list[Entry], start: int, end: int) -> bool:
+    """Whether the entries differ there."""
+    return len(_sources_of(entries, start, end)) > 1
 
 
 def _edges(segments: Segments) -> frozenset[int]:

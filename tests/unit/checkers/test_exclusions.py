@@ -54,6 +54,11 @@ DURABILITY = [
         (OPEN, "truncate a 0; append a 10", "a=stale:10"),
         (OPEN, "write a 0 10", "a=stale:10"),
     ),
+    (
+        "zero bytes behind the end",
+        ("creat a; append a 9000", "truncate a 5000", "a=w0:5000+zero:3192+w0:808"),
+        ("creat a; append a 9000", "truncate a 5000", "a=w0:8192+zero:808"),
+    ),
     ("entries of a directory", ("mkdir D", "creat D/a; fdatasync D", "D/"), ("mkdir D", "creat D/a; fsync D", "D/")),
 ]
 
