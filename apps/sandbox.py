@@ -107,6 +107,11 @@ class Sandbox:
         if self.run(Folder.of(Tree([Entry(ROOT_PATH, "dir")])), "true", ()).status != 0:
             raise SandboxError("the sandbox does not run even `true`")
 
+    def command_in(self, place: Path, command: str) -> list[str]:
+        """What runs the shell command in the folder `place` of this machine, which it may change."""
+        inside = ("--bind", str(place.resolve()), PLACE)
+        return self._boxed(inside, command)
+
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
 
@@ -153,12 +158,16 @@ class Sandbox:
 
     def _command(self, command: str, lines: int) -> list[str]:
         """What runs the check; `lines` is the descriptor of a file with what was acknowledged."""
-        limits = self._limits
-        disk = str(limits.disk_mib << 20)
-        seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         unpacked = "tar --no-same-owner -pxf - 2>/tmp/tar"
         failed = f"echo {shlex.quote(_NOT_UNPACKED)}; head -n 5 /tmp/tar; exit 1"
         inside = f"{unpacked} || {{ {failed}; }}; rm /tmp/tar; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(lines), ACKNOWLEDGED)
+        return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
+
+    def _boxed(self, place: Sequence[str], command: str) -> list[str]:
+        """What runs a shell command in the box; `place` are the arguments that put the folder there."""
+        limits = self._limits
+        seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         # In the guest the application is root, to whom modes mean nothing. Another user cannot have that here.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
         # The shell becomes bubblewrap, which is ended when its time is over; all that it has started ends with it.
@@ -166,11 +175,10 @@ class Sandbox:
             *("sh", "-c", _LIMITED, str(self._group / "cgroup.procs" if self._group else "/dev/null")),
             *(str(limits.memory_mib << 10), str(limits.disk_mib << 11)),
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
-            *("--proc", "/proc", "--dev", "/dev", "--size", disk, "--tmpfs", "/tmp", "--size", disk, "--tmpfs", PLACE),
-            *("--file", str(lines), ACKNOWLEDGED, *seen),
-            *("--chdir", PLACE, "--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
-            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"),
-            *("--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED, "sh", "-c", inside),
+            *("--proc", "/proc", "--dev", "/dev", "--size", str(limits.disk_mib << 20), "--tmpfs", "/tmp"),
+            *("--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
+            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *seen),
+            *("--chdir", PLACE, "sh", "-c", command),
         ]
 
 

@@ -23,6 +23,7 @@ from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
 from postcrash.harness.commands.kernels import kernels
 from postcrash.harness.commands.minimize import minimize
+from postcrash.harness.commands.needs import needs_command
 from postcrash.harness.commands.report import report
 from postcrash.harness.commands.repro import repro
 from postcrash.harness.commands.trace import import_strace_output, trace
@@ -83,7 +84,20 @@ def cli(context: click.Context, store: Path) -> None:
     context.obj = Session(store)
 
 
-for command in (doctor, kernels, characterize, check, audit_command, corpus, hunt, repro, explain, minimize, certify):
+for command in (
+    doctor,
+    kernels,
+    characterize,
+    check,
+    audit_command,
+    needs_command,
+    corpus,
+    hunt,
+    repro,
+    explain,
+    minimize,
+    certify,
+):
     cli.add_command(command)
 for command in (report, trace, import_strace_output, import_log, export_log):
     cli.add_command(command)

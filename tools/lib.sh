@@ -6,6 +6,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 VENV=$ROOT/.venv
 STATIC_TARGET=x86_64-unknown-linux-gnu
 CRASHDISK=$ROOT/target/release/crashdisk
+CALLS=$ROOT/target/release/postcrash-calls
 AGENT=$ROOT/target/$STATIC_TARGET/release/postcrash-agent
 XSTATE=$ROOT/target/release/libpostcrash_xstate.so
 
@@ -44,6 +45,7 @@ require_cargo() {
 
 build_programs() {
     cargo build --release --quiet --package crashdisk --bin crashdisk
+    cargo build --release --quiet --package postcrash-calls --bin postcrash-calls
     cargo build --release --quiet --package postcrash-xstate --lib
     RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet --package postcrash-agent \
         --bin postcrash-agent --target "$STATIC_TARGET"

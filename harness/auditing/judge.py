@@ -35,12 +35,7 @@ class ApplicationJudge:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        visible = () if application.folder is None else (application.folder,)
-        try:
-            self._sandbox = Sandbox(Limits(seconds=application.check_seconds), visible)
-            self._sandbox.probe()
-        except SandboxError as error:
-            raise InfrastructureError(str(error)) from error
+        self._sandbox = sandbox_of(application, application.check_seconds)
         self._passed: set[tuple[str, tuple[str, ...]]] = set()
         self._failed: set[tuple[str, tuple[str, ...]]] = set()
 
@@ -79,7 +74,7 @@ class ApplicationJudge:
             return Opinion(Verdict.UNDECIDED, True, f"the check did not end within {seconds} s, or was killed")
         if result.status == 0:
             return Opinion(Verdict.HOLDS, True, "")
-        return Opinion(Verdict.VIOLATED, True, _message(result))
+        return Opinion(Verdict.VIOLATED, True, message_of(result))
 
     def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
         key = folder.digest, lines
@@ -90,12 +85,23 @@ class ApplicationJudge:
         return result
 
 
+def sandbox_of(application: Application, seconds: int) -> Sandbox:
+    """A sandbox that sees the application's files, in which a command may take so long. Raises InfrastructureError."""
+    visible = () if application.folder is None else (application.folder,)
+    try:
+        sandbox = Sandbox(Limits(seconds=seconds), visible)
+        sandbox.probe()
+    except SandboxError as error:
+        raise InfrastructureError(str(error)) from error
+    return sandbox
+
+
 def acknowledged(history: History) -> tuple[str, ...]:
     """The lines that the application had said."""
     return tuple(operation.value for operation in history.returned_operations if operation.word == SAYS)
 
 
-def _message(result: CheckResult) -> str:
+def message_of(result: CheckResult) -> str:
     """The first line that the check wrote, or its exit status."""
     line = next(filter(None, map(str.strip, result.output.splitlines())), "")
     return line[:500] or f"the check exits with {result.status}"

@@ -4,19 +4,12 @@ import datetime
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from postcrash.apps import (
-    Application,
-    ApplicationFileError,
-    UnknownApplicationError,
-    application_named,
-    load_application,
-)
 from postcrash.harness.auditing.audit import Audit, audit, workload_of
+from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
@@ -31,15 +24,11 @@ from postcrash.model import Verdict, worst
 from postcrash.reports.explanation.explanation_text import render_text
 from postcrash.reports.tables.applications import applications_markdown
 
-_TAKEN = ("/", "/tmp", "/mnt")
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 
 
 @click.command("audit")
-@click.argument("name", required=False)
-@click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge.")
-@click.option("--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised.")
-@click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable.")
+@application_options
 @click.option(
     "--target",
     "targets",
@@ -48,10 +37,6 @@ _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: 
     metavar="NAME,…",
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
-@click.option(
-    "--set", "chosen", multiple=True, metavar="NAME=VALUE", help="A parameter of the application; can be repeated."
-)
-@click.option("--every", is_flag=True, help="Each combination of the parameters that --set does not name.")
 @click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
 @one_disk_option
 @exploration_options
@@ -87,15 +72,11 @@ def audit_command(
       postcrash audit sqlite-3.40 --set synchronous=off --target ext4-current,btrfs
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
-    variants = _variants(name, run, check, set_up, chosen, every=every)
+    variants = chosen_applications(name, run, check, set_up, chosen, every=every)
     if not isinstance(session.kernel.engine, Uml):
         raise UsageError(
             f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
         )
-    for program in variants[0].programs:
-        if not Path(program).exists():
-            packages = " ".join(variants[0].packages)
-            raise UsageError(f"{variants[0].name} needs {program}: run  apt-get install {packages}")
     audits = []
     for application in variants:
         for target in targets_named(session, targets):
@@ -116,33 +97,6 @@ def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
     write_text(
         place, applications_markdown(cells, command=command, kernel=audits[0].kernel, model=how.model, date=date)
     )
-
-
-def _variants(
-    name: str | None, run: str | None, check: str | None, set_up: str, chosen: Sequence[str], *, every: bool
-) -> list[Application]:
-    """What is audited: the application with the parameters that were chosen, or all that they leave open."""
-    values = {}
-    for given in chosen:
-        parameter, is_set, value = given.partition("=")
-        if not is_set:
-            raise UsageError(f"--set {given!r}: expected NAME=VALUE")
-        values[parameter] = value
-    if name is not None and (run or check or set_up):
-        raise UsageError(f"either the application {name}, or --run and --check")
-    if name is None and not (run and check):
-        raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
-    try:
-        if name is None:
-            assert run and check
-            if str(Path.cwd()) in _TAKEN:
-                raise UsageError(f"{Path.cwd()} is a folder of the sandbox's own: start this command in another one")
-            application = Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
-        else:
-            application = load_application(Path(name)) if name.endswith(".toml") else application_named(name)
-        return application.variants(values) if every else [application.with_parameters(values)]
-    except (ApplicationFileError, UnknownApplicationError) as error:
-        raise UsageError(str(error)) from error
 
 
 def _print(session: Session, done: Audit) -> None:

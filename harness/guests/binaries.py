@@ -1,4 +1,5 @@
-"""Finds the Rust parts that postcrash runs: `crashdisk` on the host, `postcrash-agent` in the guest, and a library.
+"""Finds the Rust parts that postcrash runs: `crashdisk` and `postcrash-calls` on the host, `postcrash-agent` in the
+guest, and a library.
 
 `libpostcrash_xstate.so` is preloaded into user-mode Linux, so that it runs on every host (harness/guests/xstate).
 """
@@ -12,6 +13,7 @@ import postcrash
 # that link it statically do not apply to build scripts. A dynamically linked agent in target/release must not be taken.
 CHECKOUT_FOLDERS = {
     "crashdisk": "target/release",
+    "postcrash-calls": "target/release",
     "postcrash-agent": "target/x86_64-unknown-linux-gnu/release",
     "libpostcrash_xstate.so": "target/release",
 }

@@ -1,0 +1,26 @@
+"""What an application needs of a file system, from the system calls that it made.
+
+Reading order: `trace` (what each call changed), `assumptions` (what properties of a file system say of these changes),
+`space` (the folders that a crash can leave under some of them), `states` (one of these folders), `needs` (the smallest
+sets of properties under which all is well).
+"""
+
+from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Assumption
+from postcrash.apps.protocol.needs import Budget, EnoughSet, Failure, Needs, find_needs, in_order, is_enough
+from postcrash.apps.protocol.trace import Protocol, Step, TraceError, read_trace
+
+__all__ = [
+    "ASSUMPTIONS",
+    "Assumption",
+    "Budget",
+    "EnoughSet",
+    "Failure",
+    "Needs",
+    "Protocol",
+    "Step",
+    "TraceError",
+    "find_needs",
+    "in_order",
+    "is_enough",
+    "read_trace",
+]

@@ -1,0 +1,302 @@
+"""What properties of a file system say of the changes of a protocol.
+
+A property becomes rules: if some changes are durable, or a call has returned, then another change is durable, or a
+later one of the same slot is. The properties are those of the catalogue (docs/properties.md). Here they are stated for
+all calls of a program, not for the workloads of a family. Without any property there is what documents promise of
+fsync and its relatives.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+
+from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot, Protocol, SizeSlot, Step
+from postcrash.model.units import BLOCK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If all changes in `durable` are durable, and step `returned` has returned (None: in any case), `then` is durable.
+
+    The last is also true if a later change of the same slot is durable. Changes are given by their indices.
+    """
+
+    durable: frozenset[int]
+    then: int
+    returned: int | None = None
+
+
+class Calls:
+    """The steps of a protocol, seen as operations: which write, append, change names, and what they concern."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.steps = protocol.steps
+
+    def changes(self, step: Step) -> tuple[Change, ...]:
+        """The changes of a step."""
+        return self.protocol.changes[step.first : step.end]
+
+    def names(self, step: Step) -> list[Change]:
+        """The changes of names."""
+        return [change for change in self.changes(step) if isinstance(change.slot, NameSlot)]
+
+    def blocks(self, step: Step) -> list[Change]:
+        """The changes of blocks."""
+        return [change for change in self.changes(step) if isinstance(change.slot, BlockSlot)]
+
+    def sizes(self, step: Step) -> list[Change]:
+        """The changes of sizes."""
+        return [change for change in self.changes(step) if isinstance(change.slot, SizeSlot)]
+
+    @cached_property
+    def directory(self) -> list[Step]:
+        """Steps that change names."""
+        return [step for step in self.steps if self.names(step)]
+
+    @cached_property
+    def renames(self) -> list[Step]:
+        """Renames."""
+        return [step for step in self.steps if step.call.startswith("rename")]
+
+    @cached_property
+    def writes(self) -> list[Step]:
+        """Steps that change bytes and no names."""
+        return [step for step in self.steps if self.blocks(step) and not self.names(step)]
+
+    @cached_property
+    def appends(self) -> list[Step]:
+        """Writes after which the file is longer."""
+        return [step for step in self.writes if any(_grows(size) for size in self.sizes(step))]
+
+    @cached_property
+    def overwrites(self) -> list[Step]:
+        """Writes after which the file is as long as before."""
+        return [step for step in self.writes if not self.sizes(step)]
+
+    @cached_property
+    def truncates(self) -> list[Step]:
+        """Steps that change nothing but sizes, or cut a file off."""
+        return [step for step in self.steps if self.sizes(step) and step not in self.appends]
+
+    def file(self, step: Step) -> int:
+        """The file that a write concerns; of several, the first."""
+        return next(change.slot.inode for change in self.changes(step) if not isinstance(change.slot, NameSlot))
+
+    def renamed(self, step: Step) -> list[tuple[Change, bool]]:
+        """The new names of a rename, and for each whether it had stood for something."""
+        return [(change, bool(change.before)) for change in self.names(step) if change.value]
+
+    def contents(self, inode: int, before: Step) -> list[Change]:
+        """What was written to a file before a step."""
+        earlier = self.protocol.changes[: before.first]
+        return [each for each in earlier if not isinstance(each.slot, NameSlot) and each.slot.inode == inode]
+
+    def visible(self, step: Step) -> Iterator[frozenset[int]]:
+        """Changes that show the step: a block behind the old end is seen only if the size is there, too."""
+        sizes = [size for size in self.sizes(step) if _grows(size)]
+        for change in self.changes(step):
+            slot = change.slot
+            behind = [size for size in sizes if isinstance(slot, BlockSlot) and slot.block * BLOCK_BYTES >= size.before]
+            covering = [size for size in behind if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
+            if behind:
+                yield from (frozenset({change.index, size.index}) for size in covering)
+            else:
+                yield frozenset({change.index})
+
+
+def _grows(size: Change) -> bool:
+    return isinstance(size.value, int) and size.value > size.before
+
+
+def _covers(size: Change, block: int) -> bool:
+    return isinstance(size.value, int) and size.value > block * BLOCK_BYTES
+
+
+Rules = Callable[[Calls], Iterable[Rule]]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A property of the catalogue, by its name, and its rules for a protocol."""
+
+    name: str
+    rules: Rules
+
+
+def promised(calls: Calls) -> Iterator[Rule]:
+    """What documents promise of fsync and its relatives: all that their files and directories held is durable."""
+    for step in calls.steps:
+        if step.everything or step.durable:
+            for change in calls.protocol.changes[: step.end]:
+                slot = change.slot
+                owner = slot.folder if isinstance(slot, NameSlot) else slot.inode
+                if step.everything or owner in step.durable:
+                    yield Rule(frozenset(), change.index, step.number)
+
+
+def _whole(calls: Calls, step: Step, when: Iterable[frozenset[int]], returned: int | None = None) -> Iterator[Rule]:
+    for durable in when:
+        yield from (
+            Rule(durable, change.index, returned) for change in calls.changes(step) if change.index not in durable
+        )
+
+
+def _atomic(select: Callable[[Calls], list[Step]]) -> Rules:
+    """If a step can be seen, it is whole."""
+
+    def rules(calls: Calls) -> Iterator[Rule]:
+        for step in select(calls):
+            yield from _whole(calls, step, calls.visible(step))
+
+    return rules
+
+
+Related = Callable[[Calls, Step, Step], bool]
+
+
+def _always(calls: Calls, first: Step, later: Step) -> bool:
+    return True
+
+
+def _same_file(calls: Calls, first: Step, later: Step) -> bool:
+    return calls.file(first) == calls.file(later)
+
+
+def _other_file(calls: Calls, first: Step, later: Step) -> bool:
+    return not _same_file(calls, first, later)
+
+
+def _other_directory(calls: Calls, first: Step, later: Step) -> bool:
+    folders = [
+        {change.slot.folder for change in calls.names(step) if isinstance(change.slot, NameSlot)}
+        for step in (first, later)
+    ]
+    return not folders[0] & folders[1]
+
+
+def _any(calls: Calls) -> list[Step]:
+    return [step for step in calls.steps if step.first < step.end]
+
+
+def _ordered(
+    select: Callable[[Calls], list[Step]], later: Callable[[Calls], list[Step]] = _any, related: Related = _always
+) -> Rules:
+    """If a step of `later` can be seen, the selected ones before it are whole."""
+
+    def rules(calls: Calls) -> Iterator[Rule]:
+        for first, after in product(select(calls), later(calls)):
+            if first.number < after.number and related(calls, first, after):
+                yield from _whole(calls, first, calls.visible(after))
+
+    return rules
+
+
+def _returning(select: Callable[[Calls], list[Step]]) -> Rules:
+    """A selected step is durable when it returns."""
+
+    def rules(calls: Calls) -> Iterator[Rule]:
+        for step in select(calls):
+            yield from _whole(calls, step, [frozenset()], step.number)
+
+    return rules
+
+
+def _safe_append(calls: Calls) -> Iterator[Rule]:
+    """If a file has grown, the bytes up to its new end are there."""
+    for step in calls.appends:
+        for size, block in product(calls.sizes(step), calls.blocks(step)):
+            if isinstance(block.slot, BlockSlot) and _covers(size, block.slot.block):
+                yield Rule(frozenset({size.index}), block.index)
+
+
+def _flushed_name(calls: Calls, is_new: Callable[[Calls, Step], bool]) -> Iterator[Rule]:
+    """A flush of a file makes the names durable that a selected step gave it."""
+    for step in calls.directory:
+        for change in calls.names(step):
+            if change.value and is_new(calls, step):
+                for flush in calls.steps[step.number + 1 :]:
+                    if change.value in flush.durable:
+                        yield Rule(frozenset(), change.index, flush.number)
+
+
+def _creates(calls: Calls, step: Step) -> bool:
+    return step not in calls.renames and step.call not in ("link", "linkat")
+
+
+def _renames(calls: Calls, step: Step) -> bool:
+    return step in calls.renames
+
+
+def _links(calls: Calls, step: Step) -> bool:
+    return step.call in ("link", "linkat")
+
+
+def _safe_rename(replacing: bool) -> Rules:
+    """If a renamed file has its new name, what had been written to it is there."""
+
+    def rules(calls: Calls) -> Iterator[Rule]:
+        for step in calls.renames:
+            for name, replaces in calls.renamed(step):
+                if replaces == replacing and isinstance(name.value, int):
+                    for change in calls.contents(name.value, step):
+                        yield Rule(frozenset({name.index}), change.index)
+
+    return rules
+
+
+def _append_then_rename(calls: Calls) -> Iterator[Rule]:
+    """If anything later can be seen, an append to a file and the rename of that file are whole."""
+    for append, rename in product(calls.appends, calls.renames):
+        renamed = {change.value for change, _ in calls.renamed(rename)}
+        if append.number < rename.number and calls.file(append) in renamed:
+            for later in _any(calls):
+                if later.number > rename.number:
+                    for step in (append, rename):
+                        yield from _whole(calls, step, calls.visible(later))
+
+
+def _in_blocks(select: Callable[[Calls], list[Step]], one: bool) -> Callable[[Calls], list[Step]]:
+    return lambda calls: [step for step in select(calls) if (len(calls.blocks(step)) == 1) == one]
+
+
+ASSUMPTIONS: tuple[Assumption, ...] = (
+    Assumption("P1", _ordered(lambda calls: calls.directory, lambda calls: calls.directory)),
+    Assumption("P2", _safe_append),
+    Assumption("P3", _ordered(lambda calls: calls.appends, lambda calls: calls.appends, _other_file)),
+    Assumption("P4", lambda calls: _flushed_name(calls, _creates)),
+    Assumption("P5", _safe_rename(replacing=True)),
+    Assumption("O-block-append", _atomic(_in_blocks(lambda calls: calls.appends, one=True))),
+    Assumption("O-blocks", _atomic(_in_blocks(lambda calls: calls.writes, one=False))),
+    Assumption("O-dir", _atomic(lambda calls: calls.directory)),
+    Assumption("O-overwrite-any", _ordered(lambda calls: calls.overwrites)),
+    Assumption("O-append-any", _ordered(lambda calls: calls.appends)),
+    Assumption("O-append-append", _ordered(lambda calls: calls.appends, lambda calls: calls.appends, _same_file)),
+    Assumption("O-append-rename-any", _append_then_rename),
+    Assumption("O-dir-any", _ordered(lambda calls: calls.directory)),
+    Assumption("S-atomic", _atomic(lambda calls: calls.writes)),
+    Assumption("S-sequential", _ordered(lambda calls: calls.writes, lambda calls: calls.writes)),
+    Assumption("S-sync-dir", _returning(lambda calls: calls.directory)),
+    Assumption("A-rename", _atomic(lambda calls: calls.renames)),
+    Assumption("A-truncate", _atomic(lambda calls: calls.truncates)),
+    Assumption("R-rename-new", _safe_rename(replacing=False)),
+    Assumption("R-same-file", _ordered(lambda calls: calls.writes, lambda calls: calls.writes, _same_file)),
+    Assumption("R-two-files", _ordered(lambda calls: calls.writes, lambda calls: calls.writes, _other_file)),
+    Assumption("R-two-dirs", _ordered(lambda calls: calls.directory, lambda calls: calls.directory, _other_directory)),
+    Assumption("R-append-dir", _ordered(lambda calls: calls.appends, lambda calls: calls.directory)),
+    Assumption("R-dir-append", _ordered(lambda calls: calls.directory, lambda calls: calls.appends)),
+    Assumption("R-truncate-any", _ordered(lambda calls: calls.truncates)),
+    Assumption("D-return-data", _returning(lambda calls: calls.writes)),
+    Assumption("D-fsync-rename", lambda calls: _flushed_name(calls, _renames)),
+    Assumption("D-fsync-link", lambda calls: _flushed_name(calls, _links)),
+)
+"""The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
+
+
+@lru_cache(maxsize=8)
+def rules_of(protocol: Protocol) -> dict[str, frozenset[Rule]]:
+    """For each property, by its name, its rules for the protocol; and those that documents promise, under ""."""
+    calls = Calls(protocol)
+    found = {each.name: frozenset(each.rules(calls)) for each in ASSUMPTIONS}
+    return {"": frozenset(promised(calls)), **found}

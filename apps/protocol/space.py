@@ -1,0 +1,135 @@
+"""The folders that a crash can leave, if a file system has certain properties and no others.
+
+z3 finds them: a variable for each change says whether it is durable, and a clause stands for each rule. Of states that
+differ only in changes that the application cannot see, one is found.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import z3
+
+from postcrash.apps.protocol.assumptions import Rule, rules_of
+from postcrash.apps.protocol.states import Slots, State
+from postcrash.apps.protocol.trace import Change, Protocol
+
+Literal: TypeAlias = Any
+"""This is a z3.BoolRef, but z3 has no types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Crashes while step `number` runs: steps before it have returned. After the last one, all have.
+
+    end   changes with an index below it have been made
+    said  what the program had said by then
+    """
+
+    number: int
+    end: int
+    said: tuple[str, ...]
+
+
+def moments(protocol: Protocol, rules: Collection[Rule]) -> list[Moment]:
+    """The moments that matter: before the return of each step that says something or that a rule looks at; and the end.
+
+    Between two of them, nothing is promised and nothing is said. So what can be left earlier can be left later, too.
+    """
+    promising = {rule.returned for rule in rules}
+    found = []
+    said: tuple[str, ...] = ()
+    for step in protocol.steps:
+        if step.said or step.number in promising:
+            found.append(Moment(step.number, step.end, said))
+        said += step.said
+    return [*found, Moment(len(protocol.steps), len(protocol.changes), said)]
+
+
+class Space:
+    """All states at one moment, under the rules of some properties."""
+
+    def __init__(self, slots: Slots, moment: Moment, names: Collection[str]) -> None:
+        self.moment = moment
+        self._slots = slots
+        self._solver = z3.SolverFor("QF_FD")
+        self._changes = slots.protocol.changes[: moment.end]
+        self._durable = [z3.Bool(f"durable {change.index}") for change in self._changes]
+        self._kept: dict[int, Literal] = {}
+        rules = rules_of(slots.protocol)
+        for rule in frozenset[Rule]().union(*(rules[name] for name in ("", *names))):
+            if self._applies(rule):
+                self._solver.add(
+                    z3.Or([z3.Not(self._durable[index]) for index in rule.durable] + self._keeping(rule.then))
+                )
+        self._bounds: dict[int, Literal] = {}
+
+    def _applies(self, rule: Rule) -> bool:
+        returned = rule.returned is None or rule.returned < self.moment.number
+        return returned and rule.then < self.moment.end and all(index < self.moment.end for index in rule.durable)
+
+    def _keeping(self, index: int) -> list[Literal]:
+        """That a change is durable, or a later one of its slot."""
+        return [self._durable[each.index] for each in self.standing_for(index)]
+
+    def standing_for(self, index: int) -> list[Change]:
+        """The change, and the later ones of its slot."""
+        change = self._changes[index]
+        return [each for each in self._slots.of(change.slot) if index <= each.index < self.moment.end]
+
+    def states(self, losses_max: int | None = None) -> Iterator[State]:
+        """States that an application can tell apart, each once in the life of the space.
+
+        `losses_max`: only those with at most so many lost changes.
+        """
+        bound = [] if losses_max is None else [self._bound(losses_max)]
+        while self._solver.check(*bound) == z3.sat:
+            model = self._solver.model()
+            durable = frozenset(
+                change.index
+                for change, variable in zip(self._changes, self._durable, strict=True)
+                if z3.is_true(model.eval(variable, model_completion=True))
+            )
+            state = State(self._slots, self.moment.end, durable)
+            self._solver.add(z3.Or(list(self._differences(state))))
+            yield state
+
+    def _bound(self, losses_max: int) -> Literal:
+        if losses_max not in self._bounds:
+            bound = self._bounds[losses_max] = z3.Bool(f"at most {losses_max} lost")
+            lost = [z3.Not(z3.Or(self._keeping(change.index))) for change in self._changes]
+            self._solver.add(z3.Implies(bound, z3.AtMost(*lost, losses_max) if lost else z3.BoolVal(True)))
+        return self._bounds[losses_max]
+
+    def _differences(self, state: State) -> Iterator[Literal]:
+        """What must differ for another folder to be seen: the last durable change of a slot that is seen now."""
+        for slot in state.seen:
+            winner = state.winner(slot)
+            later = [each for each in self._slots.of(slot) if each.index < self.moment.end]
+            if winner is not None:
+                yield z3.Not(self._durable[winner.index])
+                later = later[later.index(winner) + 1 :]
+            yield from (self._durable[each.index] for each in later)
+
+
+class Properties:
+    """Says which properties do not allow a state."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._asking: dict[int, list[tuple[str, Rule]]] = {}
+        for name, rules in rules_of(protocol).items():
+            for rule in rules:
+                self._asking.setdefault(rule.then, []).append((name, rule))
+
+    def broken_by(self, state: State, moment: Moment) -> frozenset[str]:
+        """The properties of which the state breaks a rule."""
+        asking = ((name, rule) for change in state.lost for name, rule in self._asking.get(change.index, []))
+        return frozenset(
+            name
+            for name, rule in asking
+            if name and (rule.returned is None or rule.returned < moment.number) and rule.durable <= state.durable
+        )
+
+
+Judge: TypeAlias = Callable[[list[tuple[State, Moment]]], list[str]]
+"""What is wrong with each of these states, or nothing."""

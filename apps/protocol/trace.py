@@ -1,0 +1,249 @@
+"""What a program did to its folder, step by step, as changes that can each be durable by themselves.
+
+`postcrash-calls` writes one line of JSON for each step. A change sets one slot: a name, the size of a file, or a block
+of a file. Slots are what a file system writes as a whole, so a later change of a slot contains the earlier ones.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import pydantic
+from pydantic import Field
+
+from postcrash.model.units import BLOCK_BYTES
+
+LINES_MAX = 200_000
+CHANGES_MAX = 20_000
+
+
+class TraceError(ValueError):
+    """The file is not what `postcrash-calls` writes, or too large. The text is `FILE:LINE: …`."""
+
+
+class NameSlot(NamedTuple):
+    """A name in a directory, by the directory's inode."""
+
+    folder: int
+    name: str
+
+
+class SizeSlot(NamedTuple):
+    """The size of a file, by its inode."""
+
+    inode: int
+
+
+class BlockSlot(NamedTuple):
+    """A block of a file."""
+
+    inode: int
+    block: int
+
+
+Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One slot gets a value.
+
+    index  place in `Protocol.changes`, which are in the order in which they were made
+    step   number of the step that made it
+    value  of a name: the inode (0: the name is gone); of a size: bytes; of a block: its content, no zeros at its end
+    before  the value before it, of a name and a size
+    """
+
+    index: int
+    step: int
+    slot: Slot
+    value: int | bytes
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Inode:
+    """What an inode is, apart from what its slots hold."""
+
+    type: str
+    mode: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A system call that changed something, made it durable, or said something.
+
+    call     its name; `store` for what was stored through a mapping before the next call
+    about    what it concerned, for people: names, and sizes or blocks
+    first, end  its changes are `Protocol.changes[first:end]`
+    durable  inodes that were durable when it had returned; `everything`: all
+    said     lines on the standard output
+    """
+
+    number: int
+    call: str
+    about: str
+    first: int
+    end: int
+    durable: frozenset[int]
+    everything: bool
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """Everything that a program did.
+
+    root   inode of the folder
+    base   what each slot held when it began; a slot that is missing held nothing
+    """
+
+    root: int
+    base: dict[Slot, int | bytes]
+    inodes: dict[int, Inode]
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+
+
+class _Name(pydantic.BaseModel, extra="forbid"):
+    kind: str = Field(pattern="^name$")
+    folder: int
+    name: str
+    inode: int
+
+
+class _Inode(pydantic.BaseModel, extra="forbid"):
+    kind: str = Field(pattern="^inode$")
+    inode: int
+    type: str
+    mode: int
+    target: str
+
+
+class _Size(pydantic.BaseModel, extra="forbid"):
+    kind: str = Field(pattern="^size$")
+    inode: int
+    size: int = Field(ge=0)
+
+
+class _Block(pydantic.BaseModel, extra="forbid"):
+    kind: str = Field(pattern="^block$")
+    inode: int
+    block: int = Field(ge=0)
+    bytes: str = Field(pattern="^([0-9a-f]{2}){0,4096}$")
+
+
+class _Line(pydantic.BaseModel, extra="forbid"):
+    call: str
+    thread: int
+    effects: list[_Name | _Inode | _Size | _Block]
+    durable: list[int]
+    everything: bool
+    said: list[str]
+
+
+def read_trace(file: Path) -> Protocol:
+    """What `postcrash-calls` wrote to `file`. Raises `TraceError` and `OSError`."""
+    reader = _Reader()
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if number > LINES_MAX or len(reader.changes) > CHANGES_MAX:
+                raise TraceError(f"{file}:{number}: the program does more than {CHANGES_MAX} changes")
+            try:
+                step = _Line.model_validate(json.loads(line))
+            except ValueError as error:
+                raise TraceError(
+                    f"{file}:{number}: expected a step, found {line[:80]!r} ({type(error).__name__})"
+                ) from None
+            reader.take(step)
+    if reader.root is None:
+        raise TraceError(f"{file}:1: expected a step, found nothing")
+    return Protocol(reader.root, reader.base, reader.inodes, tuple(reader.steps), tuple(reader.changes))
+
+
+@dataclass
+class _Reader:
+    """The steps so far, and what each slot holds now."""
+
+    root: int | None = None
+    base: dict[Slot, int | bytes] = field(default_factory=dict)
+    inodes: dict[int, Inode] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    _now: dict[Slot, Any] = field(default_factory=dict)
+    _paths: dict[int, str] = field(default_factory=dict)
+
+    def take(self, line: _Line) -> None:
+        """Add a step. The first one tells what the folder held before."""
+        for effect in line.effects:
+            if isinstance(effect, _Inode):
+                self.inodes[effect.inode] = Inode(effect.type, effect.mode, effect.target)
+        values = list(self._values(line))
+        if self.root is None:
+            (self.root,) = line.durable
+            self._paths[self.root] = "."
+            self.base = dict(values)
+            self._now = dict(values)
+            self._name(values)
+            return
+        number, first = len(self.steps), len(self.changes)
+        names = self._named(values)
+        self._name(values)
+        self._change(number, values)
+        about = ", ".join(dict.fromkeys([*names, *self._named(values), *self._flushed(line)]))
+        self.steps.append(
+            Step(
+                number,
+                line.call,
+                about,
+                first,
+                len(self.changes),
+                frozenset(line.durable),
+                line.everything,
+                tuple(line.said),
+            )
+        )
+
+    def _values(self, line: _Line) -> Iterator[tuple[Slot, int | bytes]]:
+        for effect in line.effects:
+            if isinstance(effect, _Name):
+                yield NameSlot(effect.folder, effect.name), effect.inode
+            elif isinstance(effect, _Size):
+                yield SizeSlot(effect.inode), effect.size
+            elif isinstance(effect, _Block):
+                yield BlockSlot(effect.inode, effect.block), bytes.fromhex(effect.bytes)
+
+    def _change(self, step: int, values: list[tuple[Slot, int | bytes]]) -> None:
+        """A size that grows with data grows block by block, because a file system may write an append in parts."""
+        written = {slot.inode for slot, _ in values if isinstance(slot, BlockSlot)}
+        for slot, value in values:
+            before = self._now.get(slot, b"" if isinstance(slot, BlockSlot) else 0)
+            if isinstance(slot, SizeSlot) and slot.inode in written:
+                edges = range((before // BLOCK_BYTES + 1) * BLOCK_BYTES, int(value), BLOCK_BYTES)
+                for edge in edges:
+                    self._add(step, slot, edge, before)
+            self._add(step, slot, value, before if isinstance(before, int) else 0)
+            self._now[slot] = value
+
+    def _add(self, step: int, slot: Slot, value: int | bytes, before: int) -> None:
+        self.changes.append(Change(len(self.changes), step, slot, value, before))
+
+    def _name(self, values: list[tuple[Slot, int | bytes]]) -> None:
+        """Note where inodes can be found, for people."""
+        for slot, value in values:
+            if isinstance(slot, NameSlot) and isinstance(value, int) and value:
+                folder = self._paths.get(slot.folder, "?")
+                self._paths[value] = slot.name if folder == "." else f"{folder}/{slot.name}"
+
+    def _named(self, values: list[tuple[Slot, int | bytes]]) -> list[str]:
+        """What a step concerns. Called before and after names have changed, it tells both of a renamed file's."""
+        named = [value for slot, value in values if isinstance(slot, NameSlot) and isinstance(value, int) and value]
+        inodes = [*named, *(slot.inode for slot, _ in values if not isinstance(slot, NameSlot))]
+        gone = [slot.name for slot, value in values if isinstance(slot, NameSlot) and not value]
+        return [*gone, *(self._paths[inode] for inode in inodes if inode in self._paths)]
+
+    def _flushed(self, line: _Line) -> list[str]:
+        return [self._paths.get(inode, "?") for inode in line.durable]

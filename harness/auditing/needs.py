@@ -1,0 +1,142 @@
+"""What an application needs of a file system: its check judges all that a crash could leave of one traced run."""
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from postcrash.apps import Application, SandboxError
+from postcrash.apps.protocol import (
+    Budget,
+    EnoughSet,
+    Failure,
+    Needs,
+    Protocol,
+    TraceError,
+    find_needs,
+    is_enough,
+    read_trace,
+)
+from postcrash.apps.protocol.space import Moment
+from postcrash.apps.protocol.states import State
+from postcrash.harness.auditing.judge import message_of, sandbox_of
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+
+_CHECKS_AT_ONCE = 4
+_ERRORS_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What is wrong with a folder, or nothing; or why the check cannot tell."""
+
+    message: str
+    unknown: str
+
+
+class ApplicationNeeds:
+    """An application, its protocol, and its check. Use it in a `with` statement.
+
+    Raises UsageError where the application does not run to its end, and InfrastructureError where nothing can be run.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self._sandbox = sandbox_of(application, application.check_seconds)
+        self._pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+        self._known: dict[tuple[str, tuple[str, ...]], _Answer] = {}
+        try:
+            self.protocol = protocol_of(application)
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @property
+    def folders(self) -> int:
+        """So many different folders and acknowledgements have been asked about."""
+        return len(self._known)
+
+    @property
+    def unknown(self) -> str:
+        """Why the check could not tell of some folder; empty if it always could."""
+        return next((answer.unknown for answer in self._known.values() if answer.unknown), "")
+
+    def needs(self, budget: Budget, progress: Callable[[str], None]) -> Needs:
+        """The weakest sets of properties that are enough."""
+        return find_needs(self.protocol, self._judge, budget, progress)
+
+    def under(self, names: frozenset[str], budget: Budget) -> EnoughSet | Failure:
+        """Whether these properties are enough."""
+        return is_enough(self.protocol, self._judge, budget, names)
+
+    def _close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._sandbox.close()
+
+    def _judge(self, states: list[tuple[State, Moment]]) -> list[str]:
+        return list(self._pool.map(self._message, states))
+
+    def _message(self, asked: tuple[State, Moment]) -> str:
+        state, moment = asked
+        key = state.folder.digest, moment.said
+        if key not in self._known:
+            try:
+                result = self._sandbox.run(state.folder, self.application.check, moment.said)
+            except SandboxError as error:
+                self._known[key] = _Answer("", str(error))
+            else:
+                late = f"the check did not end within {self.application.check_seconds} s"
+                unknown = late if result.status is None else ""
+                self._known[key] = _Answer(message_of(result) if result.status else "", unknown)
+        return self._known[key].message
+
+
+def protocol_of(application: Application) -> Protocol:
+    """What the application's system calls change, from one run on this machine, in a folder that goes afterwards."""
+    try:
+        tracer = find_binary("postcrash-calls")
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
+    sandbox = sandbox_of(application, application.seconds)
+    try:
+        with tempfile.TemporaryDirectory(prefix="postcrash-") as place:
+            folder, trace = Path(place, "folder"), Path(place, "trace")
+            folder.mkdir()
+            if application.set_up:
+                _run(application, sandbox.command_in(folder, application.set_up))
+            _run(application, [str(tracer), str(folder), str(trace), *sandbox.command_in(folder, application.run)])
+            return read_trace(trace)
+    except (TraceError, OSError) as error:
+        raise InfrastructureError(f"{application.name} cannot be traced: {error}") from error
+    finally:
+        sandbox.close()
+
+
+def _run(application: Application, command: list[str]) -> None:
+    try:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=application.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"{application.name} did not end within {application.seconds} s") from error
+    if ended.returncode:
+        errors = ended.stderr.decode(errors="backslashreplace").strip()[-_ERRORS_SHOWN:]
+        raise UsageError(f"{application.name} ends with status {ended.returncode} on this machine: {errors}")

@@ -1,0 +1,215 @@
+//! The folder as it was at the last look, and what has changed since.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File, FileType, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::step::{Effect, Step};
+
+pub const BLOCK_BYTES: usize = 4096;
+const FILES_MAX: usize = 4096;
+const BYTES_MAX: u64 = 256 << 20;
+
+struct Known {
+    /// The file, so that it can be read under whichever name, and without any.
+    open: File,
+    size: u64,
+    /// The blocks, without the zeros at their ends.
+    blocks: Vec<Vec<u8>>,
+}
+
+/// What a folder holds: the names of each directory, and the contents of each file.
+pub struct Folder {
+    root: PathBuf,
+    device: u64,
+    names: BTreeMap<u64, BTreeMap<String, u64>>,
+    files: HashMap<u64, Known>,
+    seen: HashSet<u64>,
+    /// Directories, kept open so that their inodes are not used again. Files are open anyway.
+    kept: Vec<File>,
+    /// Files that are mapped: their bytes change without any system call.
+    pub mapped: HashSet<u64>,
+}
+
+impl Folder {
+    /// The folder as it is now, and the step that tells what it holds.
+    pub fn open(root: &Path) -> io::Result<(Self, Step)> {
+        let metadata = fs::metadata(root)?;
+        let mut folder = Self {
+            root: root.to_owned(),
+            device: metadata.dev(),
+            names: BTreeMap::new(),
+            files: HashMap::new(),
+            seen: HashSet::from([metadata.ino()]),
+            kept: Vec::new(),
+            mapped: HashSet::new(),
+        };
+        let mut begin = Step { call: "begin".to_owned(), durable: vec![metadata.ino()], ..Step::default() };
+        folder.names(&mut begin.effects)?;
+        Ok((folder, begin))
+    }
+
+    /// Whether this is a file or directory of the folder, or was one.
+    pub fn is_inside(&self, device: u64, inode: u64) -> bool {
+        device == self.device && self.seen.contains(&inode)
+    }
+
+    /// Note changed names, new files, and contents of files that have another size.
+    pub fn names(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let mut now = BTreeMap::new();
+        let root = self.root.clone();
+        self.directory(&root, &mut now, effects)?;
+        let folders: Vec<u64> =
+            self.names.keys().chain(now.keys()).copied().collect::<HashSet<_>>().into_iter().collect();
+        let mut folders = folders;
+        folders.sort_unstable();
+        let none = BTreeMap::new();
+        for folder in folders {
+            // A directory that has gone was empty: its names went before it.
+            let (before, after) = (self.names.get(&folder).unwrap_or(&none), now.get(&folder).unwrap_or(&none));
+            let names: BTreeMap<&String, ()> = before.keys().chain(after.keys()).map(|name| (name, ())).collect();
+            for name in names.into_keys() {
+                let (old, new) = (before.get(name).copied().unwrap_or(0), after.get(name).copied().unwrap_or(0));
+                if old != new {
+                    effects.push(Effect::Name { folder, name: name.clone(), inode: new });
+                }
+            }
+        }
+        self.names = now;
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        path: &Path,
+        now: &mut BTreeMap<u64, BTreeMap<String, u64>>,
+        effects: &mut Vec<Effect>,
+    ) -> io::Result<()> {
+        let mut names = BTreeMap::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let text = name.to_str().ok_or_else(|| io::Error::other(format!("{name:?} is a name that is not text")))?;
+            let Ok(metadata) = entry.metadata() else { continue };
+            names.insert(text.to_owned(), metadata.ino());
+            self.inode(&entry.path(), &metadata, effects)?;
+            if metadata.is_dir() {
+                self.directory(&entry.path(), now, effects)?;
+            }
+        }
+        now.insert(fs::metadata(path)?.ino(), names);
+        Ok(())
+    }
+
+    fn inode(&mut self, path: &Path, metadata: &Metadata, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let inode = metadata.ino();
+        if self.seen.insert(inode) {
+            if metadata.is_dir() {
+                self.kept.push(File::open(path)?);
+            }
+            let target = if metadata.is_symlink() { fs::read_link(path)? } else { PathBuf::new() };
+            let target = String::from_utf8_lossy(target.as_os_str().as_bytes()).into_owned();
+            let file_type = type_of(metadata.file_type());
+            effects.push(Effect::Inode { inode, file_type, mode: metadata.mode() & 0o7777, target });
+        }
+        if !metadata.is_file() {
+            return Ok(());
+        }
+        if !self.files.contains_key(&inode) {
+            if self.files.len() == FILES_MAX {
+                return Err(io::Error::other(format!("the program makes more than {FILES_MAX} files")));
+            }
+            self.files.insert(inode, Known { open: File::open(path)?, size: 0, blocks: Vec::new() });
+        }
+        if self.files[&inode].size != metadata.size() {
+            self.content(inode, effects)?;
+        }
+        Ok(())
+    }
+
+    /// Note the changed bytes of one file.
+    pub fn content(&mut self, inode: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let Some(known) = self.files.get_mut(&inode) else { return Ok(()) };
+        let size = known.open.metadata()?.size();
+        if size > BYTES_MAX {
+            return Err(io::Error::other(format!("a file has more than {BYTES_MAX} bytes")));
+        }
+        if size != known.size {
+            effects.push(Effect::Size { inode, size });
+        }
+        let count = (size as usize).div_ceil(BLOCK_BYTES);
+        let shrunk = size < known.size;
+        known.size = size;
+        let mut buffer = vec![0; size as usize];
+        let length = read_all(&known.open, &mut buffer)?;
+        buffer.truncate(length);
+        if shrunk {
+            // Blocks behind the new end go with it; a later one starts from nothing.
+            known.blocks.truncate(count);
+        }
+        known.blocks.resize(count, Vec::new());
+        for (block, old) in known.blocks.iter_mut().enumerate() {
+            let start = (block * BLOCK_BYTES).min(buffer.len());
+            let new = without_zeros(&buffer[start..(start + BLOCK_BYTES).min(buffer.len())]);
+            if old.as_slice() != new {
+                effects.push(Effect::Block { inode, block: block as u64, bytes: hexadecimal(new) });
+                *old = new.to_vec();
+            }
+        }
+        Ok(())
+    }
+
+    /// Note the changed bytes of all files that are mapped.
+    pub fn stores(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let mut mapped: Vec<u64> = self.mapped.iter().copied().collect();
+        mapped.sort_unstable();
+        mapped.into_iter().try_for_each(|inode| self.content(inode, effects))
+    }
+
+    /// Note everything that has changed.
+    pub fn everything(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
+        self.names(effects)?;
+        let mut files: Vec<u64> = self.files.keys().copied().collect();
+        files.sort_unstable();
+        files.into_iter().try_for_each(|inode| self.content(inode, effects))
+    }
+}
+
+fn type_of(file_type: FileType) -> &'static str {
+    match file_type {
+        kind if kind.is_file() => "file",
+        kind if kind.is_dir() => "dir",
+        kind if kind.is_symlink() => "symlink",
+        kind if kind.is_fifo() => "fifo",
+        _ => "other",
+    }
+}
+
+fn read_all(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut at = 0;
+    while at < buffer.len() {
+        match file.read_at(&mut buffer[at..], at as u64)? {
+            0 => break,
+            length => at += length,
+        }
+    }
+    Ok(at)
+}
+
+fn without_zeros(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)] as char);
+        text.push(DIGITS[usize::from(byte & 15)] as char);
+    }
+    text
+}

@@ -1,0 +1,37 @@
+//! What is written down: one line of JSON for each step of the program.
+
+use serde::Serialize;
+
+/// A system call that changed the folder, made something durable, or said something; or what was stored between two calls.
+#[derive(Serialize, Debug, Default, PartialEq)]
+pub struct Step {
+    /// The name or the number of the call; `store` for what was stored through a mapping.
+    pub call: String,
+    pub thread: i32,
+    pub effects: Vec<Effect>,
+    /// The inodes that were durable when the call returned; with `everything`, all.
+    pub durable: Vec<u64>,
+    pub everything: bool,
+    /// Lines that the program wrote to its standard output in this call.
+    pub said: Vec<String>,
+}
+
+/// One change that can be durable by itself.
+#[derive(Serialize, Debug, PartialEq)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Effect {
+    /// A name stands for another inode than before; 0 for none.
+    Name { folder: u64, name: String, inode: u64 },
+    /// An inode that was not seen before.
+    Inode {
+        inode: u64,
+        #[serde(rename = "type")]
+        file_type: &'static str,
+        mode: u32,
+        target: String,
+    },
+    /// The size of a file in bytes.
+    Size { inode: u64, size: u64 },
+    /// The bytes of a block of a file, in hexadecimal, without the zeros at its end.
+    Block { inode: u64, block: u64, bytes: String },
+}

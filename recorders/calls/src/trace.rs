@@ -1,0 +1,81 @@
+//! Runs a program with every thread stopped at each of its system calls.
+
+use std::collections::HashSet;
+use std::io;
+use std::process::ExitStatus;
+
+use std::os::unix::process::ExitStatusExt;
+
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_EXITKILL;
+
+/// Is asked at each stop.
+pub trait Watcher {
+    /// A thread has stopped where a system call begins or ends. The threads that may go on now: it, others, or none.
+    fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
+    /// A thread has ended. The threads that may go on now.
+    fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
+}
+
+/// Let the process `main`, which waits to be traced, and all that it starts run to the end of `main`. What still runs then is
+/// killed.
+pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatus> {
+    let mut known = HashSet::new();
+    let mut status = 0;
+    let mut ended = None;
+    loop {
+        // SAFETY: the status lives through the call.
+        let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
+        if thread < 0 {
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                Some(libc::ECHILD) => return ended.ok_or(error),
+                _ => return Err(error),
+            }
+        }
+        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+            known.remove(&thread);
+            resume_all(watcher.ended(thread)?);
+            if thread == main {
+                ended = Some(ExitStatus::from_raw(status));
+                known.iter().for_each(|&other| kill(other));
+            }
+            continue;
+        }
+        let signal = libc::WSTOPSIG(status);
+        let is_new = known.insert(thread);
+        if is_new && ended.is_some() {
+            kill(thread);
+        }
+        match signal {
+            signal if signal == libc::SIGTRAP | 0x80 => resume_all(watcher.stopped(thread)?),
+            libc::SIGTRAP if thread == main && is_new => {
+                // SAFETY: plain numbers.
+                unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, OPTIONS) };
+                resume(thread, 0);
+            }
+            libc::SIGTRAP if status >> 16 != 0 => resume(thread, 0),
+            libc::SIGSTOP if is_new => resume(thread, 0),
+            other => resume(thread, other),
+        }
+    }
+}
+
+fn resume_all(threads: Vec<libc::pid_t>) {
+    threads.into_iter().for_each(|thread| resume(thread, 0));
+}
+
+fn resume(thread: libc::pid_t, signal: i32) {
+    // SAFETY: plain numbers. Of a thread that is gone the next wait tells.
+    unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, signal) };
+}
+
+fn kill(thread: libc::pid_t) {
+    // SAFETY: plain numbers; the thread is ours, and not waited for yet.
+    unsafe { libc::kill(thread, libc::SIGKILL) };
+}

@@ -1,0 +1,205 @@
+//! Turns the stops of a program into steps. Calls that can change the folder run one after the other.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use crate::folder::Folder;
+use crate::kinds::{kind_of, Kind};
+use crate::names::name_of;
+use crate::process::{at, descriptor, mapped, At};
+use crate::step::Step;
+use crate::trace::Watcher;
+
+/// A call that is under way.
+struct Call {
+    number: i64,
+    arguments: [u64; 6],
+    kind: Kind,
+    /// What its descriptor stands for: a file of the folder, and whether a write to it waits for the disk.
+    file: Option<(u64, bool)>,
+}
+
+pub struct Watch {
+    folder: Folder,
+    output: Box<dyn Write>,
+    /// The program's standard output, and the inode of that pipe.
+    said: File,
+    pipe: (u64, u64),
+    pending: Vec<u8>,
+    calls: HashMap<libc::pid_t, Call>,
+    /// The thread whose call may change the folder, and those that wait to begin one.
+    inside: Option<libc::pid_t>,
+    waiting: VecDeque<libc::pid_t>,
+    /// Look at everything after every call.
+    looks_always: bool,
+}
+
+impl Watch {
+    pub fn new(folder: Folder, output: Box<dyn Write>, said: File, looks_always: bool) -> io::Result<Self> {
+        let metadata = said.metadata()?;
+        let pipe = (metadata.dev(), metadata.ino());
+        Ok(Self {
+            folder,
+            output,
+            said,
+            pipe,
+            pending: Vec::new(),
+            calls: HashMap::new(),
+            inside: None,
+            waiting: VecDeque::new(),
+            looks_always,
+        })
+    }
+
+    /// What was said last, and what was changed last.
+    pub fn end(mut self) -> io::Result<()> {
+        let mut step = Step { call: "end".to_owned(), ..Step::default() };
+        self.folder.everything(&mut step.effects)?;
+        self.drain(&mut step)?;
+        if !self.pending.is_empty() {
+            step.said.push(String::from_utf8_lossy(&self.pending).into_owned());
+        }
+        self.write(&step)?;
+        self.output.flush()
+    }
+
+    fn write(&mut self, step: &Step) -> io::Result<()> {
+        if step.effects.is_empty() && step.durable.is_empty() && !step.everything && step.said.is_empty() {
+            return Ok(());
+        }
+        serde_json::to_writer(&mut self.output, step)?;
+        self.output.write_all(b"\n")
+    }
+
+    /// What was stored through mappings since the last look.
+    fn stores(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        let mut step = Step { call: "store".to_owned(), thread, ..Step::default() };
+        self.folder.stores(&mut step.effects)?;
+        self.write(&step)
+    }
+
+    fn drain(&mut self, step: &mut Step) -> io::Result<()> {
+        let mut waiting: libc::c_int = 0;
+        // SAFETY: the kernel writes one number.
+        if unsafe { libc::ioctl(self.said.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut bytes = vec![0; waiting as usize];
+        self.said.read_exact(&mut bytes)?;
+        self.pending.extend_from_slice(&bytes);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            step.said.push(String::from_utf8_lossy(&line[..end]).into_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
+    fn entered(&mut self, thread: libc::pid_t, number: i64, arguments: [u64; 6]) -> io::Result<bool> {
+        let mut kind = kind_of(number, &arguments);
+        let mut file = None;
+        if let Kind::Content(which) | Kind::Flush(which) = kind {
+            match descriptor(thread, arguments[which]) {
+                Some((device, inode, waits)) if self.folder.is_inside(device, inode) => file = Some((inode, waits)),
+                Some((device, inode, _)) if (device, inode) == self.pipe => kind = Kind::Says,
+                _ => kind = Kind::Harmless,
+            }
+        }
+        self.calls.insert(thread, Call { number, arguments, kind, file });
+        if matches!(kind, Kind::Harmless | Kind::Map) {
+            return Ok(true);
+        }
+        if matches!(kind, Kind::Unknown | Kind::Says) {
+            self.stores(thread)?;
+            return Ok(true);
+        }
+        if self.inside.is_some() {
+            self.waiting.push_back(thread);
+            return Ok(false);
+        }
+        self.inside = Some(thread);
+        self.stores(thread)?;
+        Ok(true)
+    }
+
+    fn left(&mut self, thread: libc::pid_t, succeeded: bool) -> io::Result<Vec<libc::pid_t>> {
+        let mut go = vec![thread];
+        let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
+        let mut step = Step { call: name_of(call.number), thread, ..Step::default() };
+        self.look(thread, &call, &mut step)?;
+        if succeeded {
+            self.durable(thread, &call, &mut step)?;
+        }
+        self.drain(&mut step)?;
+        self.write(&step)?;
+        if self.inside == Some(thread) {
+            go.extend(self.next()?);
+        }
+        Ok(go)
+    }
+
+    fn look(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
+        match call.kind {
+            Kind::Harmless | Kind::Map if !self.looks_always => {}
+            Kind::Content(_) | Kind::Flush(_) if !self.looks_always => {
+                self.folder.content(call.file.map_or(0, |(inode, _)| inode), &mut step.effects)?;
+            }
+            Kind::Names if !self.looks_always => self.folder.names(&mut step.effects)?,
+            Kind::Says | Kind::FlushAll | Kind::FlushMemory if !self.looks_always => {}
+            _ => self.folder.everything(&mut step.effects)?,
+        }
+        if call.kind == Kind::Map && call.arguments[3] & libc::MAP_SHARED as u64 != 0 {
+            if let Some((device, inode, _)) = descriptor(thread, call.arguments[4]) {
+                if self.folder.is_inside(device, inode) {
+                    self.folder.mapped.insert(inode);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn durable(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
+        match call.kind {
+            Kind::Flush(_) => step.durable.extend(call.file.map(|(inode, _)| inode)),
+            Kind::FlushMemory => {
+                let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
+                let found: HashSet<u64> = mapped(thread, call.arguments[0], end)?.into_iter().collect();
+                step.durable.extend(found.into_iter().filter(|inode| self.folder.mapped.contains(inode)));
+            }
+            Kind::FlushAll => step.everything = true,
+            Kind::Content(_) => step.durable.extend(call.file.filter(|&(_, waits)| waits).map(|(inode, _)| inode)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The thread whose turn it is to begin its call.
+    fn next(&mut self) -> io::Result<Option<libc::pid_t>> {
+        self.inside = self.waiting.pop_front();
+        if let Some(thread) = self.inside {
+            self.stores(thread)?;
+        }
+        Ok(self.inside)
+    }
+}
+
+impl Watcher for Watch {
+    fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+        match at(thread) {
+            At::Entry(number, arguments) => {
+                Ok(if self.entered(thread, number, arguments)? { vec![thread] } else { Vec::new() })
+            }
+            At::Exit(succeeded) => self.left(thread, succeeded),
+            At::Other => Ok(vec![thread]),
+        }
+    }
+
+    fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
+        self.calls.remove(&thread);
+        self.waiting.retain(|&other| other != thread);
+        Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
+    }
+}

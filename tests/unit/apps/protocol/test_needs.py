@@ -1,0 +1,92 @@
+"""The needs of small protocols, as a judge in Python sees them."""
+
+import io
+import tarfile
+from itertools import combinations
+
+import pytest
+
+from postcrash.apps.protocol import ASSUMPTIONS, Budget, Failure, Protocol, find_needs, is_enough
+from postcrash.apps.protocol.assumptions import rules_of
+from postcrash.apps.protocol.needs import EnoughSet
+from postcrash.apps.protocol.space import Judge, Moment
+from postcrash.apps.protocol.states import State
+from postcrash.properties import PROPERTIES
+
+from .conftest import Traced
+
+
+def files(state: State) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(state.folder.archive)) as archive:
+        members = [member for member in archive if member.isreg()]
+        return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+
+
+def judge(condition: str) -> Judge:
+    """The condition speaks of `f`, the contents of files by their names, and `said`, the number of lines."""
+
+    def ask(states: list[tuple[State, Moment]]) -> list[str]:
+        names = [{"f": files(state), "said": len(moment.said)} for state, moment in states]
+        return ["" if eval(condition, {}, each) else "bad" for each in names]
+
+    return ask
+
+
+OLD_OR_NEW = "f.get('a') in (b'old', b'new')"
+# set-up, program, what must be, the sets that are enough
+CASES = [
+    ("put('a', 'old')", "put('b', 'new'); os.rename('b', 'a')", OLD_OR_NEW, ["P5"]),
+    ("put('a', 'old')", "os.fsync(put('b', 'new')); os.rename('b', 'a')", OLD_OR_NEW, [""]),
+    ("", "os.fsync(put('a', 'new')); print(1, flush=True)", "not said or f.get('a') == b'new'", ["P4"]),
+    ("put('a', 'old')", "put('b', ''); os.unlink('a')", "'a' in f or 'b' in f", ["P1"]),
+    ("put('a', '')", "put('a', 'new')", "f['a'] in (b'', b'new')", ["P2"]),
+    ("put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'", ["P3"]),
+    ("put('a', '')", "print(1, flush=True); put('a', 'new')", "not said or f['a'] == b'new'", None),
+]
+
+
+@pytest.mark.parametrize(("before", "program", "condition", "sets"), CASES)
+def test_needs_of_small_protocols(
+    traced: Traced, before: str, program: str, condition: str, sets: list[str] | None
+) -> None:
+    needs = find_needs(traced(program, before), judge(condition), Budget(), lambda text: None)
+    if sets is None:
+        assert needs.hopeless is not None
+        assert not needs.sets
+    else:
+        assert [",".join(sorted(each.names)) for each in needs.sets][: len(sets)] == sets
+        assert needs.is_complete
+    assert bool(needs.failures) == (sets != [""])
+
+
+@pytest.mark.parametrize(("before", "program", "condition", "sets"), CASES)
+def test_each_set_is_enough_and_no_smaller_one_is(
+    traced: Traced, before: str, program: str, condition: str, sets: list[str] | None
+) -> None:
+    """Every pair of properties is tried. One that is enough has a found set in it, or a stronger property for one."""
+    protocol = traced(program, before)
+    needs = find_needs(protocol, judge(condition), Budget(), lambda text: None)
+    for each in needs.sets:
+        for name in each.names:
+            assert isinstance(is_enough(protocol, judge(condition), Budget(), each.names - {name}), Failure)
+    known = [name for name, rules in rules_of(protocol).items() if name and rules]
+    enough = [
+        frozenset(names)
+        for size in (0, 1)
+        for names in combinations(known, size)
+        if isinstance(is_enough(protocol, judge(condition), Budget(), frozenset(names)), EnoughSet)
+    ]
+    assert bool(enough) == bool(needs.sets)
+    assert all(each.names in enough for each in needs.sets if len(each.names) < 2)
+
+
+def test_a_budget_that_runs_out_is_said(traced: Traced) -> None:
+    protocol = traced("for n in range(9): put(f'{n}', 'x')")
+    needs = find_needs(protocol, judge("True"), Budget(folders=20), lambda text: None)
+    (only,) = needs.sets
+    assert (only.names, only.folders, only.is_complete, needs.is_complete) == (frozenset(), 20, False, False)
+
+
+
+def test_assumptions_are_properties_of_the_catalogue() -> None:
+    assert {each.name for each in ASSUMPTIONS} <= {each.name for each in PROPERTIES}

@@ -1,0 +1,90 @@
+"""What the tracer sees of real programs."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.apps.protocol import Protocol, TraceError, read_trace
+from postcrash.apps.protocol.states import Slots, State
+from postcrash.apps.protocol.trace import BlockSlot, NameSlot, SizeSlot
+
+from .conftest import Traced
+
+
+def told(protocol: Protocol) -> list[str]:
+    """The steps, with what they change."""
+    lines = []
+    for step in protocol.steps:
+        parts = []
+        for change in protocol.changes[step.first : step.end]:
+            match change.slot:
+                case NameSlot(_, name):
+                    parts.append(f"{'+' if change.value else '-'}{name}")
+                case SizeSlot():
+                    parts.append(f"={change.value!r}")
+                case BlockSlot(_, block):
+                    parts.append(f"#{block}")
+        parts += ["durable"] * len(step.durable) + ["all durable"] * step.everything + [f"says {x}" for x in step.said]
+        lines.append(" ".join([step.call, *parts]))
+    return lines
+
+
+CASES = [
+    ("put('a', 'x' * 10)", ["openat +a", "pwrite64 =10 #0"]),
+    ("put('a', 'x' * 9000)", ["openat +a", "pwrite64 =4096 =8192 =9000 #0 #1 #2"]),
+    ("put('a', 'x', 5000); os.truncate('a', 10)", ["openat +a", "pwrite64 =4096 =5001 #1", "truncate =10"]),
+    ("os.fsync(put('a', 'x')); sync('.')", ["openat +a", "pwrite64 =1 #0", "fsync durable", "fsync durable"]),
+    ("put('a', 'x'); os.sync()", ["openat +a", "pwrite64 =1 #0", "sync all durable"]),
+    ("os.mkdir('d'); os.mkdir('d/e'); os.rename('d', 'f')", ["mkdir +d", "mkdir +e", "rename -d +f"]),
+    ("put('a', ''); os.link('a', 'b'); os.unlink('a')", ["openat +a", "link +b", "unlink -a"]),
+    ("os.symlink('x', 'a'); os.mkfifo('p')", ["symlink +a", "mknodat +p"]),
+    ("put('a', 'x', flags=os.O_CREAT | os.O_WRONLY | os.O_DSYNC)", ["openat +a", "pwrite64 =1 #0 durable"]),
+    ("put('a', 'x'); os.write(1, b'one\\ntwo\\n')", ["openat +a", "pwrite64 =1 #0", "write says one says two"]),
+    ("f = put('a', 'x'); os.unlink('a'); os.write(f, b'y')", ["openat +a", "pwrite64 =1 #0", "unlink -a", "write #0"]),
+    (
+        "f = os.open('m', os.O_CREAT | os.O_RDWR); os.ftruncate(f, 9000); m = mmap.mmap(f, 9000); m[0] = 7; m.flush()\n"
+        "m[8999] = 7; print(1, flush=True)",
+        ["openat +m", "ftruncate =9000", "store #0", "msync durable", "store #2", "write says 1"],
+    ),
+    (
+        "if os.fork() == 0:\n    put('a', 'x'); os._exit(0)\nos.wait(); put('b', 'y')",
+        ["openat +a", "pwrite64 =1 #0", "openat +b", "pwrite64 =1 #0"],
+    ),
+    ("a = put('a', 'xyz'); os.copy_file_range(os.open('a', 0), put('b', ''), 3)", None),
+]
+
+
+@pytest.mark.parametrize(("program", "steps"), CASES)
+def test_steps_are_what_the_program_does(traced: Traced, program: str, steps: list[str] | None) -> None:
+    """Looking at everything after every call shows nothing else."""
+    found = told(traced(program))
+    assert steps is None or found == steps
+    assert told(traced(program, always=True)) == found
+
+
+def test_the_last_state_is_what_the_program_left(traced: Traced, tmp_path: Path) -> None:
+    before = "put('old', 'x' * 5000); os.mkdir('d'); put('d/keep', 'k')"
+    protocol = traced("os.rename('old', 'd/new'); put('d/new', 'yy', 4095); os.truncate('d/keep', 0)", before)
+    state = State(Slots(protocol), len(protocol.changes), frozenset(range(len(protocol.changes))))
+    nothing = State(Slots(protocol), 0, frozenset())
+    inode = protocol.changes[0].before
+    assert state.content(inode) == b"x" * 4095 + b"yy" + b"x" * 903
+    assert nothing.content(inode) == b"x" * 5000
+    assert [slot.name for slot in nothing.seen if isinstance(slot, NameSlot)] == ["d", "old", "keep", "new"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        '{"call":"begin","thread":0,"effects":[],"durable":[1],"everything":false,"said":[],"more":1}',
+        '{"call":"begin","thread":0,"effects":[{"kind":"size","inode":2,"size":-1}],"durable":[1],'
+        '"everything":false,"said":[]}',
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trace").write_text(text)
+    with pytest.raises(TraceError, match="trace:1: expected a step"):
+        read_trace(tmp_path / "trace")
