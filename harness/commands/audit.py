@@ -73,10 +73,7 @@ def audit_command(
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
     variants = chosen_applications(name, run, check, set_up, chosen, every=every)
-    if not isinstance(session.kernel.engine, Uml):
-        raise UsageError(
-            f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
-        )
+    require_programs_run(session)
     audits = []
     for application in variants:
         for target in targets_named(session, targets):
@@ -88,6 +85,14 @@ def audit_command(
                 _write_table(markdown, audits, how)
     write_json(json_file, {"audits": [_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
+
+
+def require_programs_run(session: Session) -> None:
+    """Raises UsageError if programs of this machine do not run in guests of the session's kernel."""
+    if not isinstance(session.kernel.engine, Uml):
+        raise UsageError(
+            f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
+        )
 
 
 def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:

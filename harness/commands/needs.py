@@ -1,18 +1,31 @@
 """`postcrash needs`: the smallest sets of properties that an application needs of a file system."""
 
+import datetime
+import shlex
+import sys
 from collections.abc import Sequence
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
+from postcrash.apps import Application
 from postcrash.apps.protocol import Budget, Failure, Needs, Protocol, in_order
 from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot
+from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
-from postcrash.harness.commands.options import json_option
-from postcrash.harness.output import write_json
-from postcrash.model import ExitCode
+from postcrash.harness.commands.audit import require_programs_run
+from postcrash.harness.commands.characterize import targets_named
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.output import write_json, write_text
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.harness.tables.needs_and_gives import compare, gives, plans_of, question_of
+from postcrash.model import Verdict, worst
+from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
+from postcrash.targets import Target
 
 _FAILURES_SHOWN = 8
 _LOST_SHOWN = 4
@@ -24,8 +37,20 @@ _LOST_SHOWN = 4
     "--folders", type=click.IntRange(1, 10**7), default=2000, show_default=True, help="Judge at most so many for a set."
 )
 @click.option("--sets", type=click.IntRange(1, 100), default=6, show_default=True, help="The most that are looked for.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME,…",
+    help="Say whether these targets give what it needs, and run it there; can be repeated.",
+)
+@click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
+@exploration_options
+@kernel_options
 @json_option
+@click.pass_obj
 def needs_command(
+    session: Session,
     name: str | None,
     run: str | None,
     check: str | None,
@@ -34,6 +59,11 @@ def needs_command(
     every: bool,
     folders: int,
     sets: int,
+    targets: Sequence[str],
+    markdown: str | None,
+    how: Exploration,
+    guests: int | None,
+    fresh: bool,
     json_file: str | None,
 ) -> int:
     """Find the weakest properties of a file system under which an application keeps its promises.
@@ -46,19 +76,89 @@ def needs_command(
     \b
     Examples:
       postcrash needs leveldb-1.23 --set rotation=yes
+      postcrash needs replace-python --every --target ext4-current,xfs,btrfs
       postcrash needs --run 'echo new >f.new; mv f.new f' --set-up 'echo old >f' --check 'grep -q . f'
     """
-    console = Console()
-    answers = []
+    if targets:
+        require_programs_run(session)
+    report = _Report(session, Budget(folders, sets), how, guests, quiet="-" in (json_file, markdown))
     for application in chosen_applications(name, run, check, set_up, chosen, every=every):
-        with ApplicationNeeds(application) as asked, Console(stderr=True).status("running it") as status:
-            needs = asked.needs(Budget(folders, sets), lambda text: status.update(f"judging folders {text}"))
-        answers.append(to_json(asked, needs))
-        if json_file != "-":
-            status.stop()
-            print_needs(console, asked, needs)
-    write_json(json_file, {"needs": answers})
-    return ExitCode.HOLDS
+        report.add(application, targets_named(session, targets))
+        if markdown is not None:
+            write_text(markdown, report.markdown())
+    write_json(json_file, report.to_json())
+    return worst([cell.real for cell in report.cells] or [Verdict.HOLDS]).exit_code
+
+
+class _Report:
+    """The answers so far."""
+
+    def __init__(self, session: Session, budget: Budget, how: Exploration, guests: int | None, *, quiet: bool) -> None:
+        self._session, self._budget, self._how, self._guests = session, budget, how, guests
+        self._console = Console(quiet=quiet)
+        self._answers: list[dict[str, object]] = []
+        self._rows: list[NeedsRow] = []
+        self.cells: list[NeedsCell] = []
+
+    def add(self, application: Application, targets: Sequence[Target]) -> None:
+        """Find the needs of an application, and whether the targets give them."""
+        with ApplicationNeeds(application) as asked:
+            with Console(stderr=True).status("judging folders") as status:
+                needs = asked.needs(self._budget, lambda text: status.update(f"judging folders {text}"))
+            print_needs(self._console, asked, needs)
+            self._answers.append(to_json(asked, needs))
+            self._rows.append(_row(asked, needs))
+            for target in targets:
+                self.cells.append(self._cell(asked, target))
+                self._console.print(_cell_text(self.cells[-1]), highlight=False, markup=False)
+
+    def _cell(self, asked: ApplicationNeeds, target: Target) -> NeedsCell:
+        question = question_of(asked.protocol, self._how)
+        with TerminalProgress(plans_of(self._session, target, question)) as progress:
+            given = gives(self._session, target, question, self._guests, progress)
+        with TerminalProgress(2) as progress:
+            real = audit(self._session, asked.application, target, self._how, self._guests, progress)
+        return compare(asked, given, real, self._budget)
+
+    def markdown(self) -> str:
+        """The table so far."""
+        command = shlex.join(["postcrash", *sys.argv[1:]])
+        date = datetime.datetime.now(datetime.UTC).date()
+        kernel, model = self._session.kernel.label, self._how.model
+        return needs_markdown(self._rows, self.cells, command=command, kernel=kernel, model=model, date=date)
+
+    def to_json(self) -> dict[str, object]:
+        """Everything so far."""
+        cells = [
+            {
+                **{"application": cell.application, "target": cell.target, "standing": cell.symbol},
+                **{"real": cell.real.name.lower(), "modelled": cell.modelled.name.lower(), "because": cell.because},
+                **{"prevented_by": list(cell.lacking), "finding": cell.finding, "states": str(cell.states)},
+                **{"recoveries": cell.recoveries, "folders": cell.folders},
+            }
+            for cell in self.cells
+        ]
+        return {"needs": self._answers, "cells": cells}
+
+
+def _row(asked: ApplicationNeeds, needs: Needs) -> NeedsRow:
+    sets = tuple(" and ".join(in_order(each.names)) or "nothing" for each in needs.sets)
+    protocol = asked.protocol
+    return NeedsRow(
+        application=asked.application.name,
+        sets=sets,
+        is_complete=needs.is_complete,
+        calls=len(protocol.steps),
+        changes=len(protocol.changes),
+        folders=asked.folders,
+    )
+
+
+def _cell_text(cell: NeedsCell) -> str:
+    because = f": {cell.because}" if cell.because else ""
+    lacking = f"; it would take {' or '.join(cell.lacking)}" if cell.lacking else ""
+    witness = f" ({cell.finding})" if cell.finding else ""
+    return f"  {cell.symbol} on {cell.target}{because}{witness}{lacking}"
 
 
 def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from postcrash.apps.protocol import ASSUMPTIONS, Budget, Failure, Protocol, find_needs, is_enough
+from postcrash.apps.protocol import ASSUMPTIONS, Budget, Failure, find_needs, is_enough
 from postcrash.apps.protocol.assumptions import rules_of
 from postcrash.apps.protocol.needs import EnoughSet
 from postcrash.apps.protocol.space import Judge, Moment
@@ -85,7 +85,6 @@ def test_a_budget_that_runs_out_is_said(traced: Traced) -> None:
     needs = find_needs(protocol, judge("True"), Budget(folders=20), lambda text: None)
     (only,) = needs.sets
     assert (only.names, only.folders, only.is_complete, needs.is_complete) == (frozenset(), 20, False, False)
-
 
 
 def test_assumptions_are_properties_of_the_catalogue() -> None:

@@ -1,0 +1,88 @@
+"""Needs times gives: whether the properties that a target has are enough for an application, and what it does there."""
+
+from dataclasses import dataclass, replace
+
+from postcrash.apps.protocol import ASSUMPTIONS, Budget, EnoughSet, Protocol, in_order
+from postcrash.apps.protocol.assumptions import rules_of
+from postcrash.harness.auditing.audit import Audit
+from postcrash.harness.auditing.needs import ApplicationNeeds
+from postcrash.harness.examination.campaign import Progress
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.session import Session
+from postcrash.harness.tables.characterize import Question
+from postcrash.harness.tables.matrix import answer, ask
+from postcrash.model import Verdict
+from postcrash.properties import property_named
+from postcrash.reports.tables.needs import NeedsCell
+from postcrash.targets import Target
+
+PROMISED = (
+    *("D-fsync-data", "D-fsync-size", "D-fdatasync-data", "D-fdatasync-size"),
+    *("D-dir-name", "D-dir-rename", "D-sync-data", "D-sync-name"),
+)
+"""What the model takes for granted, because documents promise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gives:
+    """What a target gives: the properties that hold, and which of those that documents promise do not."""
+
+    holds: frozenset[str]
+    broken: tuple[str, ...]
+
+
+def question_of(protocol: Protocol, how: Exploration) -> Question:
+    """What has to be known of a target: properties that say something of the application's calls, and `PROMISED`."""
+    rules = rules_of(protocol)
+    names = [*PROMISED, *(each.name for each in ASSUMPTIONS if rules[each.name])]
+    return Question((), tuple(map(property_named, dict.fromkeys(names))), kernel="", guest="", how=how)
+
+
+def plans_of(session: Session, target: Target, question: Question) -> int:
+    """How many workloads tell what a target gives."""
+    return ask(session, session.kernel_name, [target], question).plans * len(question.how.disks(one=False))
+
+
+def gives(session: Session, target: Target, question: Question, guests: int | None, progress: Progress) -> Gives:
+    """The properties of a target, measured or from the store: those that hold on each disk on which it is audited."""
+    holds = frozenset(each.name for each in question.properties)
+    for held in question.how.disks(one=False):
+        each = replace(question, how=replace(question.how, held=held))
+        column, _ = answer(
+            session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=False
+        )
+        holds &= {cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS}
+    return Gives(holds, tuple(name for name in PROMISED if name not in holds))
+
+
+def compare(asked: ApplicationNeeds, given: Gives, real: Audit, budget: Budget) -> NeedsCell:
+    """The cell of an application and a target."""
+    modelled, because, lacking, folders = _modelled(asked, given, budget)
+    cell = real.cell
+    if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
+        because = f"{cell.said} ({because or 'its properties do not show it'})"
+    elif real.verdict is not Verdict.HOLDS:
+        because = cell.said
+    return NeedsCell(
+        application=asked.application.name,
+        target=real.target.name,
+        real=real.verdict,
+        modelled=modelled,
+        because=because,
+        lacking=lacking,
+        states=cell.states,
+        recoveries=cell.recoveries,
+        folders=folders,
+        finding=cell.finding,
+    )
+
+
+def _modelled(asked: ApplicationNeeds, given: Gives, budget: Budget) -> tuple[Verdict, str, tuple[str, ...], int]:
+    """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
+    if given.broken:
+        return Verdict.UNDECIDED, f"it lacks {', '.join(given.broken)}, which documents promise", (), 0
+    before = asked.folders
+    found = asked.under(given.holds & {each.name for each in ASSUMPTIONS}, budget)
+    if isinstance(found, EnoughSet):
+        return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
+    return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before

@@ -1,0 +1,135 @@
+"""Needs times gives: applications down, file systems across, and in each cell whether they go together."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postcrash.model import Verdict
+from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
+
+LEGEND = (
+    "✓ safe; ~ safe on the real file system, and the properties leave nothing wrong as far as was looked; "
+    "✗ unsafe, with a witness on the real file system; (✗) safe there, yet what is known of its properties does not "
+    f"make it so; ? undecided; {NOT_ASKED} not asked"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsRow:
+    """What an application needs: sets of properties, the weakest first, of which each is enough.
+
+    calls, changes  of its run; `folders`: so many were judged
+    """
+
+    application: str
+    sets: tuple[str, ...]
+    is_complete: bool
+    calls: int
+    changes: int
+    folders: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsCell:
+    """An application on a target.
+
+    real      what its crash states came to on the real file system
+    modelled  whether the properties that the target has make the application safe: HOLDS if all folders that they
+              allow are fine, UNDECIDED if only some were looked at, or the target breaks what documents promise
+    because   what goes wrong, or why nobody knows
+    lacking   properties that the target lacks and that would prevent it
+    states, recoveries  of the real file system; `folders`: of the model
+    finding   id of the real witness; empty if there is none
+    """
+
+    application: str
+    target: str
+    real: Verdict
+    modelled: Verdict
+    because: str
+    lacking: tuple[str, ...]
+    states: int
+    recoveries: int
+    folders: int
+    finding: str
+
+    @property
+    def symbol(self) -> str:
+        """As the table has it."""
+        if self.real is Verdict.HOLDS and self.modelled is not Verdict.HOLDS:
+            return "~" if self.modelled is Verdict.UNDECIDED else "(✗)"
+        return self.real.symbol
+
+
+def needs_markdown(
+    rows: Sequence[NeedsRow],
+    cells: Sequence[NeedsCell],
+    *,
+    command: str,
+    kernel: str,
+    model: str,
+    date: datetime.date,
+) -> str:
+    """The table in Markdown, with what each application needs, what goes wrong where, and certificates."""
+    targets = list(dict.fromkeys(cell.target for cell in cells))
+    by_place = {(cell.application, cell.target): cell for cell in cells}
+    wrong = [cell for cell in cells if cell.because]
+    return "\n".join(
+        [
+            "# What applications need, and what file systems give",
+            "",
+            f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
+            "",
+            f"    {command}",
+            "",
+            f"How to read it: [needs.md](needs.md). {LEGEND}.",
+            "",
+            *markdown_table(
+                ("application", *targets),
+                [
+                    markdown_row([row.application, *(_mark(by_place.get((row.application, name))) for name in targets)])
+                    for row in rows
+                ],
+            ),
+            "## What each needs",
+            "",
+            "Each set is enough, and without any of its properties it is not. “…” stands for sets not looked for.",
+            "",
+            *markdown_table(("application", "needs one of", "calls", "changes", "folders judged"), map(_needs, rows)),
+            "## What is wrong, or not known",
+            "",
+            *markdown_table(
+                ("application", "target", "", "why", "prevented by", "finding"),
+                [
+                    markdown_row(
+                        (
+                            *(cell.application, cell.target, cell.symbol, cell.because),
+                            *(" or ".join(cell.lacking), cell.finding),
+                        )
+                    )
+                    for cell in wrong
+                ],
+            ),
+            "## Certificates",
+            "",
+            *markdown_table(
+                ("application", "target", "crash states", "recoveries", "folders of the model"),
+                [
+                    markdown_row(
+                        (cell.application, cell.target, str(cell.states), str(cell.recoveries), str(cell.folders))
+                    )
+                    for cell in cells
+                ],
+            ),
+        ]
+    )
+
+
+def _needs(row: NeedsRow) -> str:
+    sets = "; ".join(row.sets) if row.sets else "what no property gives"
+    more = "" if row.is_complete else "; …"
+    return markdown_row((row.application, sets + more, str(row.calls), str(row.changes), str(row.folders)))
+
+
+def _mark(cell: NeedsCell | None) -> str:
+    return NOT_ASKED if cell is None else cell.symbol

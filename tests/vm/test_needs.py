@@ -1,0 +1,120 @@
+"""What an application needs, beside what real file systems do: the model of a file system is never better than it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from postcrash.apps import Application, CheckResult, Folder, Sandbox
+from postcrash.apps.protocol import Protocol
+from postcrash.apps.protocol.assumptions import rules_of
+from postcrash.apps.protocol.space import Space, moments
+from postcrash.apps.protocol.states import Slots
+from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.needs import protocol_of
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.harness.tables.characterize import Question
+from postcrash.harness.tables.needs_and_gives import gives
+from postcrash.properties import property_named
+from postcrash.targets import target_named
+
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+Asked = set[tuple[str, tuple[str, ...]]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """The folders of real crash states, with what had been said, that a check is asked about."""
+    found: Asked = set()
+    run = Sandbox.run
+
+    def noted(self: Sandbox, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
+        if command != "true":
+            found.add((folder.digest, tuple(acknowledged)))
+        return run(self, folder, command, acknowledged)
+
+    monkeypatch.setattr(Sandbox, "run", noted)
+    return found
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for all tests of this module, so that what a target gives is measured once."""
+    return tmp_path_factory.mktemp("store")
+
+
+def allowed(protocol: Protocol, names: frozenset[str]) -> Asked:
+    """All folders that a file system with these properties can leave."""
+    rules, slots = rules_of(protocol), Slots(protocol)
+    known = frozenset().union(*(rules[name] for name in ("", *names)))
+    return {
+        (state.folder.digest, moment.said)
+        for moment in moments(protocol, known)
+        for state in Space(slots, moment, names).states()
+    }
+
+
+def application(run: str, set_up: str) -> Application:
+    return Application(name="small", run=run, set_up=set_up, check="exit 0")
+
+
+PROPERTIES = ("P1", "P2", "P4", "P5", "O-dir", "A-rename")
+"""Those that are measured. A model with fewer properties than a file system has allows more."""
+
+
+@pytest.mark.parametrize(
+    ("target", "run", "set_up"),
+    [
+        ("ext4-current", "printf new >b; mv b a; echo 1", "printf old >a"),
+        ("ext4-current", "printf x >b; sync b; echo 1; printf y >>b; mkdir d; mv b d; sync d; echo 2", ""),
+        ("btrfs", "printf x >b; sync b; echo 1; printf y >>b; mkdir d; mv b d; sync d; echo 2", ""),
+    ],
+)
+def test_what_the_real_file_system_shows_its_model_allows(
+    asked: Asked, store: Path, target: str, run: str, set_up: str
+) -> None:
+    small = application(run, set_up)
+    protocol = protocol_of(small)
+    asked.clear()
+    session, how = Session(store), Exploration()
+    question = Question((), tuple(map(property_named, PROPERTIES)), kernel="", guest="", how=how)
+    with TerminalProgress(None) as progress:
+        audit(session, small, target_named(target), how, 2, progress)
+        given = gives(session, target_named(target), question, 2, progress)
+    model = allowed(protocol, given.holds)
+    assert len(asked) >= 3
+    assert asked <= model
+    assert model < allowed(protocol, frozenset())
+
+
+def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path) -> None:
+    """Canary: ext4 does not keep the order of data and names on every disk, so the real folders are not all allowed."""
+    small = application("printf new >b; mv b a; echo 1", "printf old >a")
+    protocol = protocol_of(small)
+    asked.clear()
+    with TerminalProgress(None) as progress:
+        audit(Session(tmp_path / "store"), small, target_named("ext4-original"), Exploration(), 2, progress)
+    assert not asked <= allowed(protocol, frozenset({"R-append-dir"}))
+    assert asked <= allowed(protocol, frozenset())
+
+
+def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None:
+    chosen = ["--set", "fsync=none", "--set", "durable=atomic", "--target", "ext4-original"]
+    command = [*COMMAND, "needs", "replace-python", *chosen, "--json", "-", "--markdown", "table.md"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "")
+    told = json.loads(ran.stdout)
+    (needs,) = told["needs"]
+    assert [each["properties"] for each in needs["sets"]] == [["P5"]]
+    assert needs["complete"] is True
+    (original,) = told["cells"]
+    assert original["standing"] == "✗"
+    assert original["modelled"] == "violated"
+    assert "P5" in original["prevented_by"]
+    assert original["finding"].startswith("f-")
+    assert (tmp_path / "table.md").read_text().count("replace-python") >= 4
