@@ -1,7 +1,7 @@
 """What properties of a file system say of the changes of a protocol.
 
-A property becomes rules: if some changes are durable, or a call has returned, then another change is durable, or a
-later one of the same slot is. The properties are those of the catalogue (docs/properties.md). Here they are stated for
+A property becomes rules: if some changes are durable, or a call has returned, then other changes are durable, or later
+ones of the same slots are. The properties are those of the catalogue (docs/properties.md). Here they are stated for
 all calls of a program, not for the workloads of a family. Without any property there is what documents promise of
 fsync and its relatives.
 """
@@ -17,13 +17,13 @@ from postcrash.model.units import BLOCK_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """If all changes in `durable` are durable, and step `returned` has returned (None: in any case), `then` is durable.
+    """If all changes in `durable` are durable, and step `returned` has returned, so are all in `then`.
 
-    The last is also true if a later change of the same slot is durable. Changes are given by their indices.
+    `returned` is None if nothing has to have returned. A change counts as durable in `then` if a later change of the same slot is. Changes are given by their indices.
     """
 
     durable: frozenset[int]
-    then: int
+    then: frozenset[int]
     returned: int | None = None
 
 
@@ -94,15 +94,13 @@ class Calls:
         return [each for each in earlier if not isinstance(each.slot, NameSlot) and each.slot.inode == inode]
 
     def visible(self, step: Step) -> Iterator[frozenset[int]]:
-        """Changes that show the step: a block behind the old end is seen only if the size is there, too."""
-        sizes = [size for size in self.sizes(step) if _grows(size)]
+        """Changes that show the step. A block behind the old end shows nothing: the size, which must be there, does."""
+        end = max((size.before for size in self.sizes(step) if _grows(size)), default=None)
         for change in self.changes(step):
-            slot = change.slot
-            behind = [size for size in sizes if isinstance(slot, BlockSlot) and slot.block * BLOCK_BYTES >= size.before]
-            covering = [size for size in behind if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
-            if behind:
-                yield from (frozenset({change.index, size.index}) for size in covering)
-            else:
+            is_behind = (
+                end is not None and isinstance(change.slot, BlockSlot) and change.slot.block * BLOCK_BYTES >= end
+            )
+            if not is_behind:
                 yield frozenset({change.index})
 
 
@@ -129,18 +127,19 @@ def promised(calls: Calls) -> Iterator[Rule]:
     """What documents promise of fsync and its relatives: all that their files and directories held is durable."""
     for step in calls.steps:
         if step.everything or step.durable:
-            for change in calls.protocol.changes[: step.end]:
-                slot = change.slot
-                owner = slot.folder if isinstance(slot, NameSlot) else slot.inode
-                if step.everything or owner in step.durable:
-                    yield Rule(frozenset(), change.index, step.number)
+            earlier = calls.protocol.changes[: step.end]
+            covered = [each.index for each in earlier if step.everything or _owner(each) in step.durable]
+            yield Rule(frozenset(), frozenset(covered), step.number)
+
+
+def _owner(change: Change) -> int:
+    """The directory or file whose flush covers a change."""
+    return change.slot.folder if isinstance(change.slot, NameSlot) else change.slot.inode
 
 
 def _whole(calls: Calls, step: Step, when: Iterable[frozenset[int]], returned: int | None = None) -> Iterator[Rule]:
-    for durable in when:
-        yield from (
-            Rule(durable, change.index, returned) for change in calls.changes(step) if change.index not in durable
-        )
+    whole = frozenset(change.index for change in calls.changes(step))
+    yield from (Rule(durable, whole, returned) for durable in when)
 
 
 def _atomic(select: Callable[[Calls], list[Step]]) -> Rules:
@@ -206,9 +205,10 @@ def _returning(select: Callable[[Calls], list[Step]]) -> Rules:
 def _safe_append(calls: Calls) -> Iterator[Rule]:
     """If a file has grown, the bytes up to its new end are there."""
     for step in calls.appends:
-        for size, block in product(calls.sizes(step), calls.blocks(step)):
-            if isinstance(block.slot, BlockSlot) and _covers(size, block.slot.block):
-                yield Rule(frozenset({size.index}), block.index)
+        for size in calls.sizes(step):
+            slots = [(each.index, each.slot) for each in calls.blocks(step)]
+            written = [index for index, slot in slots if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
+            yield Rule(frozenset({size.index}), frozenset(written))
 
 
 def _flushed_name(calls: Calls, is_new: Callable[[Calls, Step], bool]) -> Iterator[Rule]:
@@ -218,7 +218,7 @@ def _flushed_name(calls: Calls, is_new: Callable[[Calls, Step], bool]) -> Iterat
             if change.value and is_new(calls, step):
                 for flush in calls.steps[step.number + 1 :]:
                     if change.value in flush.durable:
-                        yield Rule(frozenset(), change.index, flush.number)
+                        yield Rule(frozenset(), frozenset({change.index}), flush.number)
 
 
 def _creates(calls: Calls, step: Step) -> bool:
@@ -240,8 +240,8 @@ def _safe_rename(replacing: bool) -> Rules:
         for step in calls.renames:
             for name, replaces in calls.renamed(step):
                 if replaces == replacing and isinstance(name.value, int):
-                    for change in calls.contents(name.value, step):
-                        yield Rule(frozenset({name.index}), change.index)
+                    written = frozenset(change.index for change in calls.contents(name.value, step))
+                    yield Rule(frozenset({name.index}), written)
 
     return rules
 
@@ -298,5 +298,5 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 def rules_of(protocol: Protocol) -> dict[str, frozenset[Rule]]:
     """For each property, by its name, its rules for the protocol; and those that documents promise, under ""."""
     calls = Calls(protocol)
-    found = {each.name: frozenset(each.rules(calls)) for each in ASSUMPTIONS}
-    return {"": frozenset(promised(calls)), **found}
+    found = {"": promised(calls), **{each.name: each.rules(calls) for each in ASSUMPTIONS}}
+    return {name: frozenset(rule for rule in rules if rule.then - rule.durable) for name, rules in found.items()}

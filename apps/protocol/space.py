@@ -12,7 +12,7 @@ import z3
 
 from postcrash.apps.protocol.assumptions import Rule, rules_of
 from postcrash.apps.protocol.states import Slots, State
-from postcrash.apps.protocol.trace import Change, Protocol
+from postcrash.apps.protocol.trace import Protocol
 
 Literal: TypeAlias = Any
 """This is a z3.BoolRef, but z3 has no types."""
@@ -55,27 +55,31 @@ class Space:
         self._solver = z3.SolverFor("QF_FD")
         self._changes = slots.protocol.changes[: moment.end]
         self._durable = [z3.Bool(f"durable {change.index}") for change in self._changes]
-        self._kept: dict[int, Literal] = {}
+        self._kept = [self._keeping(change.index) for change in self._changes]
+        self._whole: dict[frozenset[int], Literal] = {}
         rules = rules_of(slots.protocol)
         for rule in frozenset[Rule]().union(*(rules[name] for name in ("", *names))):
             if self._applies(rule):
-                self._solver.add(
-                    z3.Or([z3.Not(self._durable[index]) for index in rule.durable] + self._keeping(rule.then))
-                )
+                premise = [z3.Not(self._durable[index]) for index in rule.durable]
+                self._solver.add(z3.Or([*premise, self._all_kept(rule.then)]))
         self._bounds: dict[int, Literal] = {}
 
     def _applies(self, rule: Rule) -> bool:
         returned = rule.returned is None or rule.returned < self.moment.number
-        return returned and rule.then < self.moment.end and all(index < self.moment.end for index in rule.durable)
+        return returned and all(index < self.moment.end for index in rule.durable)
 
-    def _keeping(self, index: int) -> list[Literal]:
+    def _keeping(self, index: int) -> Literal:
         """That a change is durable, or a later one of its slot."""
-        return [self._durable[each.index] for each in self.standing_for(index)]
+        slot = self._changes[index].slot
+        standing = [each for each in self._slots.of(slot) if index <= each.index < self.moment.end]
+        return z3.Or([self._durable[each.index] for each in standing])
 
-    def standing_for(self, index: int) -> list[Change]:
-        """The change, and the later ones of its slot."""
-        change = self._changes[index]
-        return [each for each in self._slots.of(change.slot) if index <= each.index < self.moment.end]
+    def _all_kept(self, changes: frozenset[int]) -> Literal:
+        """That all of these changes that have been made are kept. Many rules ask for the same ones."""
+        if changes not in self._whole:
+            made = self._whole[changes] = z3.Bool(f"whole {len(self._whole)}")
+            self._solver.add([z3.Implies(made, self._kept[index]) for index in changes if index < self.moment.end])
+        return self._whole[changes]
 
     def states(self, losses_max: int | None = None) -> Iterator[State]:
         """States that an application can tell apart, each once in the life of the space.
@@ -97,7 +101,7 @@ class Space:
     def _bound(self, losses_max: int) -> Literal:
         if losses_max not in self._bounds:
             bound = self._bounds[losses_max] = z3.Bool(f"at most {losses_max} lost")
-            lost = [z3.Not(z3.Or(self._keeping(change.index))) for change in self._changes]
+            lost = [z3.Not(kept) for kept in self._kept]
             self._solver.add(z3.Implies(bound, z3.AtMost(*lost, losses_max) if lost else z3.BoolVal(True)))
         return self._bounds[losses_max]
 
@@ -119,7 +123,8 @@ class Properties:
         self._asking: dict[int, list[tuple[str, Rule]]] = {}
         for name, rules in rules_of(protocol).items():
             for rule in rules:
-                self._asking.setdefault(rule.then, []).append((name, rule))
+                for index in rule.then:
+                    self._asking.setdefault(index, []).append((name, rule))
 
     def broken_by(self, state: State, moment: Moment) -> frozenset[str]:
         """The properties of which the state breaks a rule."""

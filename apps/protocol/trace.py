@@ -16,7 +16,7 @@ from pydantic import Field
 from postcrash.model.units import BLOCK_BYTES
 
 LINES_MAX = 200_000
-CHANGES_MAX = 20_000
+CHANGES_MAX = 4000
 
 
 class TraceError(ValueError):
@@ -151,7 +151,7 @@ def read_trace(file: Path) -> Protocol:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if number > LINES_MAX or len(reader.changes) > CHANGES_MAX:
-                raise TraceError(f"{file}:{number}: the program does more than {CHANGES_MAX} changes")
+                raise TraceError(f"{file}:{number}: more than {CHANGES_MAX} names, sizes and blocks are changed")
             try:
                 step = _Line.model_validate(json.loads(line))
             except ValueError as error:

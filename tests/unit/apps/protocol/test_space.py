@@ -38,10 +38,14 @@ def all_folders(protocol: Protocol, names: tuple[str, ...]) -> set[tuple[str, tu
 def keeps(slots: Slots, rule: Rule, durable: set[int], number: int, end: int) -> bool:
     if rule.returned is not None and rule.returned >= number:
         return True
-    if rule.then >= end or not rule.durable <= durable:
+    if not rule.durable <= durable:
         return True
-    slot = slots.protocol.changes[rule.then].slot
-    return any(each.index in durable for each in slots.of(slot) if each.index >= rule.then)
+    return all(is_kept(slots, index, durable) for index in rule.then if index < end)
+
+
+def is_kept(slots: Slots, index: int, durable: set[int]) -> bool:
+    slot = slots.protocol.changes[index].slot
+    return any(each.index in durable for each in slots.of(slot) if each.index >= index)
 
 
 def searched(protocol: Protocol, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
