@@ -1,6 +1,7 @@
 """Applications under audit: what they are, and what their own recovery and check make of a recovered folder."""
 
-from postcrash.apps.application import Application, ApplicationFileError, load_application
+from postcrash.apps.application import Application, ApplicationFileError, Source, load_application
+from postcrash.apps.building import BuildError, Building
 from postcrash.apps.catalogue import UnknownApplicationError, application_named, applications
 from postcrash.apps.folder import Folder, UnreadFolderError
 from postcrash.apps.sandbox import CheckResult, Limits, Sandbox, SandboxError
@@ -8,11 +9,14 @@ from postcrash.apps.sandbox import CheckResult, Limits, Sandbox, SandboxError
 __all__ = [
     "Application",
     "ApplicationFileError",
+    "BuildError",
+    "Building",
     "CheckResult",
     "Folder",
     "Limits",
     "Sandbox",
     "SandboxError",
+    "Source",
     "UnknownApplicationError",
     "UnreadFolderError",
     "application_named",

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -16,10 +17,37 @@ from postcrash.model.validation import TomlError, first_objection, read_toml
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 HERE = "here"
 """In commands, `{here}` is the folder of the application's file."""
+BUILT = "built"
+"""In commands, `{built}` is the folder with what the application's build has made."""
+_DIGEST = "[0-9a-f]{64}"
 
 
 class ApplicationFileError(ValueError):
     """An application's file cannot be used; the message shows the file, the field and the value."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Source:
+    """The package with an application's source, by the name that it has in its registry.
+
+    npm     "NAME@VERSION", a package of npm; or
+    pypi    "NAME==VERSION", a source distribution of PyPI
+    sha256  digest of the package's file
+    """
+
+    sha256: str = Field(pattern=f"^{_DIGEST}$")
+    npm: str = Field(default="", pattern=r"^((@[\w.-]+/)?[\w.-]+@[\w.+-]+)?$")
+    pypi: str = Field(default="", pattern=r"^([\w.-]+==[\w.+!-]+)?$")
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless there is one name."""
+        if bool(self.npm) == bool(self.pypi):
+            raise ValueError("a source has a name in npm, or one in pypi")
+
+    @property
+    def package(self) -> str:
+        """Its name and version."""
+        return self.npm or self.pypi
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -35,6 +63,9 @@ class Application:
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
     folder      the folder of the application's file, which guest and sandbox see
+    source      the package that it is built from, if it is built
+    build       a shell command that builds it: runs in the unpacked package, and puts into `{built}` what it makes
+    built       the folder with what the build has made (`Building`), which guest and sandbox see
     """
 
     name: str
@@ -48,6 +79,23 @@ class Application:
     seconds: int = Field(default=60, ge=1, le=3600)
     check_seconds: int = Field(default=20, ge=1, le=3600)
     folder: Path | None = None
+    source: Source | None = None
+    build: str = ""
+    built: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a source that is not built, or a build without a source."""
+        if (self.source is None) != (not self.build):
+            raise ValueError("an application that is built has a source and a build")
+
+    @property
+    def visible(self) -> tuple[Path, ...]:
+        """The folders that guest and sandbox see."""
+        return tuple(path for path in (self.folder, self.built) if path is not None)
+
+    def build_command(self, made: Path) -> str:
+        """What builds the application into the folder `made`. Errors as `with_parameters`."""
+        return self._filled(self.build, self._places() | {BUILT: str(made)})
 
     def with_parameters(self, chosen: Mapping[str, str]) -> "Application":
         """The application with a value for each parameter, the default where none is chosen.
@@ -62,10 +110,9 @@ class Application:
                 known = ", ".join(self.parameters[name])
                 raise ApplicationFileError(f"{self.name}: {name} cannot be {value!r} (known: {known})")
         values = {name: chosen.get(name, known[0]) for name, known in self.parameters.items()}
-        if self.folder is not None:
-            values[HERE] = str(self.folder)
+        named = ",".join(f"{name}={value}" for name, value in values.items())
+        values |= self._places()
         set_up, run, check = (self._filled(command, values) for command in (self.set_up, self.run, self.check))
-        named = ",".join(f"{name}={value}" for name, value in values.items() if name != HERE)
         name = f"{self.name}[{named}]" if named else self.name
         return replace(self, name=name, parameters={}, set_up=set_up, run=run, check=check)
 
@@ -75,6 +122,10 @@ class Application:
         left = [name for name in self.parameters if name not in given]
         combinations = itertools.product(*(self.parameters[name] for name in left))
         return [self.with_parameters({**given, **dict(zip(left, values, strict=True))}) for values in combinations]
+
+    def _places(self) -> dict[str, str]:
+        """The folders that commands can name."""
+        return {name: str(path) for name, path in ((HERE, self.folder), (BUILT, self.built)) if path is not None}
 
     def _filled(self, command: str, values: Mapping[str, str]) -> str:
         def value_of(match: re.Match[str]) -> str:
@@ -94,10 +145,25 @@ _schema = pydantic.TypeAdapter(Application)
 
 
 def load_application(path: Path) -> Application:
-    """The application that the TOML file `path` describes, named after it. Raises ApplicationFileError."""
+    """The application that the TOML file `path` describes, named after it. Raises ApplicationFileError.
+
+    With `like = "NAME"` it takes what it does not say from the file NAME.toml beside it.
+    """
     try:
-        return _schema.validate_python({"name": path.stem, **read_toml(path), "folder": path.resolve().parent})
+        return _schema.validate_python({"name": path.stem, **_fields(path), "folder": path.resolve().parent})
     except TomlError as error:
         raise ApplicationFileError(str(error)) from None
     except pydantic.ValidationError as error:
         raise ApplicationFileError(f"{path}: {first_objection(error)}") from None
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    """What the file says, and the one that it is like, which is like no other."""
+    fields = read_toml(path)
+    like = fields.pop("like", None)
+    if like is None:
+        return fields
+    known = path.with_name(f"{like}.toml")
+    if not known.is_file():
+        raise ApplicationFileError(f"{path}: like: there is no {known}")
+    return {**read_toml(known), **fields}

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -87,9 +86,8 @@ class ApplicationJudge:
 
 def sandbox_of(application: Application, seconds: int) -> Sandbox:
     """A sandbox that sees the application's files, in which a command may take so long. Raises InfrastructureError."""
-    visible = () if application.folder is None else (application.folder,)
     try:
-        sandbox = Sandbox(Limits(seconds=seconds), visible)
+        sandbox = Sandbox(Limits(seconds=seconds), application.visible)
         sandbox.probe()
     except SandboxError as error:
         raise InfrastructureError(str(error)) from error
@@ -109,9 +107,10 @@ def message_of(result: CheckResult) -> str:
 
 def about(application: Application) -> dict[str, object]:
     """What of an application its judge needs, as decoded JSON."""
-    folder = None if application.folder is None else str(application.folder)
+    folders = {"folder": application.folder, "built": application.built}
     return {
-        **{"name": application.name, "run": application.run, "check": application.check, "folder": folder},
+        **{"name": application.name, "run": application.run, "check": application.check},
+        **{name: str(path) for name, path in folders.items() if path is not None},
         "check_seconds": application.check_seconds,
     }
 
@@ -122,5 +121,4 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
     told = json.loads(recording.metadata).get(ABOUT)
     if not isinstance(told, dict):
         raise UsageError(f"{finding.id}: its recording does not say which application it is of")
-    folder = told.pop("folder")
-    return ApplicationJudge(Application(**told, folder=None if folder is None else Path(folder)))
+    return ApplicationJudge(Application(**told))

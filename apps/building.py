@@ -1,0 +1,131 @@
+"""Applications that are built from source: a package is fetched by its name, checked, unpacked and built, once.
+
+What a build makes stays in a folder. The name of the folder has a digest of the package, of the build's command and of
+the files that the command names, so that a change of one of them has it made anew. It is there whole or not at all.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from postcrash.apps.application import Application, Source
+
+Fetch = Callable[[Source, Path], Path]
+"""Fetches a package into an empty folder, and says where it is there. Raises BuildError."""
+_NAMED_FILE = re.compile(r"\{here\}/([\w.+-]+)")
+_LOG_LINES = 10
+_DIGITS = 16
+
+
+class BuildError(RuntimeError):
+    """An application cannot be built; the text says why."""
+
+
+@dataclass(frozen=True)
+class Building:
+    """How an application gets its `built` folder. Its source and its folder are known.
+
+    cache  the folder in which all that is built stays
+    """
+
+    application: Application
+    cache: Path
+
+    @property
+    def place(self) -> Path:
+        """Where the built files are, or will be."""
+        return (self.cache / "built" / f"{self.application.name}-{self._digest()}").resolve()
+
+    def make(self, say: Callable[[str], None], fetch: Fetch | None = None) -> None:
+        """Build, if it has not been done yet. `say` shows a line to a user who waits. Raises BuildError."""
+        place = self.place
+        if place.is_dir():
+            return
+        source = self._source
+        say(f"{self.application.name}: fetching {source.package} and building it, the first time a minute or two")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as scratch:
+                for name in ("fetched", "unpacked", "built"):
+                    (Path(scratch) / name).mkdir()
+                package = (fetch or fetched)(source, Path(scratch) / "fetched")
+                self._check(package)
+                _run(["tar", "-xf", str(package), "-C", f"{scratch}/unpacked"], Path(scratch))
+                self._build(Path(scratch))
+                if not place.is_dir():  # another process may have been faster
+                    (Path(scratch) / "built").rename(place)
+        except OSError as error:
+            raise BuildError(f"{place}: {error.strerror}") from error
+
+    def _check(self, package: Path) -> None:
+        found = hashlib.sha256(package.read_bytes()).hexdigest()
+        if found != self._source.sha256:
+            raise BuildError(
+                f"{self.application.name}: {self._source.package} is not the package that its file names: "
+                f"expected SHA-256 {self._source.sha256}, found {found}"
+            )
+
+    def _build(self, scratch: Path) -> None:
+        """Run the command in the package's only folder. What it says is kept if it fails."""
+        inside = list((scratch / "unpacked").iterdir())
+        folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else scratch / "unpacked"
+        command = self.application.build_command(scratch / "built")
+        log = scratch / "log"
+        with log.open("wb") as said:
+            status = subprocess.run(
+                ["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False
+            ).returncode
+        if status != 0:
+            kept = log.rename(f"{self.place}.log")
+            last = "\n".join(kept.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+            raise BuildError(f"{self.application.name}: its build fails with status {status} (log: {kept}):\n{last}")
+
+    @property
+    def _source(self) -> Source:
+        assert self.application.source is not None
+        return self.application.source
+
+    def _digest(self) -> str:
+        """Of all that decides what is built, but the compiler."""
+        command, folder = self.application.build, self.application.folder
+        files = {}
+        if folder is not None:
+            for name in sorted(set(_NAMED_FILE.findall(command))):
+                file = folder / name
+                files[name] = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        known = [self._source.package, self._source.sha256, command, files]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:_DIGITS]
+
+
+def fetched(source: Source, folder: Path) -> Path:
+    """The package, from the registry that npm or pip uses. See `Fetch`."""
+    if source.npm:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise BuildError(f"{source.package} is a package of npm, which is not installed: run  apt-get install npm")
+        _run([npm, "pack", "--silent", "--ignore-scripts", source.npm], folder)
+    else:
+        # pip asks the package for its metadata, which runs it, so pip has to check its digest first.
+        wanted = folder.parent / "wanted.txt"
+        wanted.write_text(f"{source.pypi} --hash=sha256:{source.sha256}\n")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
+        _run([*pip, "--no-deps", "--no-binary", ":all:", "--requirement", str(wanted)], folder)
+    (package,) = folder.iterdir()
+    return package
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode != 0:
+        last = "\n".join((done.stderr or done.stdout).splitlines()[-_LOG_LINES:])
+        raise BuildError(f"{shlex.join(command)} fails with status {done.returncode}:\n{last}")
