@@ -1,13 +1,13 @@
-# SQLite recovers the database. It is whole; transactions are there whole and in order; with PRAGMA synchronous = $1 and
-# journal mode $2, those that were acknowledged are there as far as SQLite's documentation promises
+# The shell $1 recovers the database. It is whole; transactions are there whole and in order; with journal mode $2 and
+# PRAGMA synchronous = $3, those that were acknowledged are there as far as SQLite's documentation promises
 # (https://www.sqlite.org/pragma.html#pragma_synchronous).
 last=0
 while read -r number; do last=$number; done <"$POSTCRASH_ACKNOWLEDGED"
-case $1-$2 in
+case $3-$2 in
 off-* | normal-wal) last=0 ;;                                     # consistent, and not durable
 full-delete | normal-*) last=$((last > 0 ? last - 1 : 0)) ;;      # the journal's end is synced by EXTRA, or by FULL
 esac
-found=$(sqlite3 store.db 2>&1 <<SQL
+found=$($1 store.db 2>&1 <<SQL
 SELECT CASE WHEN count(*) = max(number) + 1 THEN 'ordered' ELSE 'a transaction is there without an earlier one' END
     FROM puts;
 SELECT CASE WHEN count(*) = 0 THEN 'whole' ELSE 'a transaction is there in part' END FROM (
