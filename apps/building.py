@@ -111,7 +111,7 @@ def fetched(source: Source, folder: Path) -> Path:
         npm = shutil.which("npm")
         if npm is None:
             raise BuildError(f"{source.package} is a package of npm, which is not installed: run  apt-get install npm")
-        _run([npm, "pack", "--silent", "--ignore-scripts", source.npm], folder)
+        _run([npm, "pack", "--loglevel=error", "--ignore-scripts", source.npm], folder)
     else:
         # pip asks the package for its metadata, which runs it, so pip has to check its digest first.
         wanted = folder.parent / "wanted.txt"

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from postcrash.apps import Folder
+from postcrash.apps import Building, Folder, application_named
 from postcrash.harness.budget import Budget
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
+from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, every_answer
 from postcrash.model.operation import RUN, Operation
 from postcrash.model.workload import Workload
@@ -58,6 +59,28 @@ def test_sqlite_keeps_what_it_promises(audit: Audit) -> None:
 @pytest.mark.parametrize("given", [("--set", "synchronous=off"), ("--model", "lying", "--budget", "300")])
 def test_sqlite_without_flushes_does_not(audit: Audit, given: tuple[str, ...]) -> None:
     assert told(audit, "sqlite-3.40", *given)["verdict"] == "violated"
+
+
+def made(name: str) -> str:
+    """The application, which is built now if it was not yet, so that the audit says nothing of it."""
+    Building(application_named(name), cache_folder()).make(lambda line: None)
+    return name
+
+
+@pytest.mark.parametrize(("synchronous", "verdict"), [("full", "holds"), ("off", "violated")])
+def test_an_old_sqlite_that_is_built_from_source(audit: Audit, synchronous: str, verdict: str) -> None:
+    done = told(audit, made("sqlite-3.7.17"), "--set", f"synchronous={synchronous}")
+    assert done["verdict"] == verdict
+    assert done["folders"] > 5
+
+
+def test_a_finding_of_the_paper_is_in_the_version_that_has_it(audit: Audit) -> None:
+    """LevelDB's issue 68: the file that is renamed to CURRENT is not flushed before. Later versions flush it."""
+    old = told(audit, made("leveldb-1.2"), target="ext4-original")
+    assert old["verdict"] == "violated"
+    messages = [finding["message"] for finding in old["disks"][0]["findings"]]
+    assert messages == ["the store does not open: Corruption: CURRENT file does not end with newline"]
+    assert told(audit, "leveldb-1.23", target="ext4-original")["verdict"] == "holds"
 
 
 PUT = """

@@ -149,7 +149,7 @@ def test_a_package_is_fetched_by_its_name(
     assert fetched(source, tmp_path / "fetched") == tmp_path / "fetched/p.tgz"
     (words,) = ran
     if source.npm:
-        assert words == ["/usr/bin/npm", "pack", "--silent", "--ignore-scripts", "p@1"]
+        assert words == ["/usr/bin/npm", "pack", "--loglevel=error", "--ignore-scripts", "p@1"]
     else:
         assert Path(words[-1]).read_text() == f"p==1 --hash=sha256:{'0' * 64}\n"
 
