@@ -60,8 +60,7 @@ class Building:
                 self._check(package)
                 _run(["tar", "-xf", str(package), "-C", f"{scratch}/unpacked"], Path(scratch))
                 self._build(Path(scratch))
-                if not place.is_dir():  # another process may have been faster
-                    (Path(scratch) / "built").rename(place)
+                _put(Path(scratch) / "built", place)
         except OSError as error:
             raise BuildError(f"{place}: {error.strerror}") from error
 
@@ -120,6 +119,15 @@ def fetched(source: Source, folder: Path) -> Path:
         _run([*pip, "--no-deps", "--no-binary", ":all:", "--requirement", str(wanted)], folder)
     (package,) = folder.iterdir()
     return package
+
+
+def _put(made: Path, place: Path) -> None:
+    """Move the folder to its place, unless another process was faster."""
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

@@ -19,7 +19,8 @@ from postcrash.model.units import BLOCK_BYTES
 class Rule:
     """If all changes in `durable` are durable, and step `returned` has returned, so are all in `then`.
 
-    `returned` is None if nothing has to have returned. A change counts as durable in `then` if a later change of the same slot is. Changes are given by their indices.
+    `returned` is None if nothing has to have returned. Of `then`, a change counts as durable if a later one of the same
+    slot is. Changes are given by their indices.
     """
 
     durable: frozenset[int]
