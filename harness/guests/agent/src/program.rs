@@ -148,7 +148,11 @@ fn mount_tmp(place: &str) -> io::Result<()> {
         let there = format!("{place}/{name}");
         std::fs::create_dir(&there)?;
         let here = cstr(&format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
-        mount(&here, &there, c"none", libc::MS_BIND, c"")?;
+        match mount(&here, &there, c"none", libc::MS_BIND, c"") {
+            // The host has removed it since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => std::fs::remove_dir(&there)?,
+            mounted => mounted?,
+        }
     }
     Ok(())
 }
