@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 
-from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot, Protocol, SizeSlot, Step
+from postcrash.apps.protocol.trace import STORE, BlockSlot, Change, NameSlot, Protocol, SizeSlot, Step
 from postcrash.model.units import BLOCK_BYTES
 
 
@@ -68,13 +68,27 @@ class Calls:
 
     @cached_property
     def appends(self) -> list[Step]:
-        """Writes after which the file is longer."""
-        return [step for step in self.writes if any(_grows(size) for size in self.sizes(step))]
+        """Writes after which the file is longer, and stores through a mapping that only fill what was zero before."""
+        longer = {step.number for step in self.writes if any(_grows(size) for size in self.sizes(step))}
+        return [step for step in self.writes if step.number in longer or step.number in self._filling]
+
+    @cached_property
+    def _filling(self) -> set[int]:
+        """Stores through mappings that put bytes behind those that the block had, as appending does."""
+        now = dict(self.protocol.base)
+        filling = set()
+        for step in self.steps:
+            blocks = [(change.slot, change.value, now.get(change.slot, b"")) for change in self.blocks(step)]
+            if step.call == STORE and blocks and all(_begins_with(new, old) for _, new, old in blocks):
+                filling.add(step.number)
+            now.update((slot, new) for slot, new, _ in blocks)
+        return filling
 
     @cached_property
     def overwrites(self) -> list[Step]:
-        """Writes after which the file is as long as before."""
-        return [step for step in self.writes if not self.sizes(step)]
+        """Writes after which the file is as long as before, and had other bytes there."""
+        appends = {step.number for step in self.appends}
+        return [step for step in self.writes if not self.sizes(step) and step.number not in appends]
 
     @cached_property
     def truncates(self) -> list[Step]:
@@ -103,6 +117,10 @@ class Calls:
             )
             if not is_behind:
                 yield frozenset({change.index})
+
+
+def _begins_with(new: int | bytes, old: int | bytes) -> bool:
+    return isinstance(new, bytes) and isinstance(old, bytes) and new.startswith(old)
 
 
 def _grows(size: Change) -> bool:

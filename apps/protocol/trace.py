@@ -15,6 +15,8 @@ from pydantic import Field
 
 from postcrash.model.units import BLOCK_BYTES
 
+STORE = "store"
+"""The name of steps that are no calls: what was stored through a mapping before the next call."""
 LINES_MAX = 200_000
 CHANGES_MAX = 4000
 
@@ -76,7 +78,7 @@ class Inode:
 class Step:
     """A system call that changed something, made it durable, or said something.
 
-    call     its name; `store` for what was stored through a mapping before the next call
+    call     its name, or `STORE`
     about    what it concerned, for people: names, and sizes or blocks
     first, end  its changes are `Protocol.changes[first:end]`
     durable  inodes that were durable when it had returned; `everything`: all

@@ -75,7 +75,7 @@ def needs_command(
 
     \b
     Examples:
-      postcrash needs leveldb-1.23 --set rotation=yes
+      postcrash needs leveldb-1.23 --set workload=switch
       postcrash needs replace-python --every --target ext4-current,xfs,btrfs
       postcrash needs --run 'echo new >f.new; mv f.new f' --set-up 'echo old >f' --check 'grep -q . f'
     """

@@ -41,6 +41,12 @@ CASES = [
     ("put('a', 'old')", "put('b', ''); os.unlink('a')", "'a' in f or 'b' in f", ["P1"]),
     ("put('a', '')", "put('a', 'new')", "f['a'] in (b'', b'new')", ["P2"]),
     ("put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'", ["P3"]),
+    (
+        "for name in 'ab': os.truncate(put(name, ''), 4096)",
+        "for name in 'ab':\n    m = mmap.mmap(os.open(name, os.O_RDWR), 4096); m[0] = 7; os.chmod(name, 0o644)",
+        "not any(f['b']) or any(f['a'])",
+        ["P3"],
+    ),
     ("put('a', '')", "print(1, flush=True); put('a', 'new')", "not said or f['a'] == b'new'", None),
 ]
 
