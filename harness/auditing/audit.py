@@ -90,7 +90,7 @@ def audit(
     Raises HarnessError where it cannot be run.
     """
     hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
-    with ApplicationJudge(application) as judge:
+    with ApplicationJudge(application, how.budget.seconds) as judge:
         plans = [_plan(session, application, target, each, (judge, *judges_named(BESIDE))) for each in hows]
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
         return Audit(application, target, session.kernel.label, hows, tuple(results), judge.folders)

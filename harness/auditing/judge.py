@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from types import TracebackType
 from typing import Self
 
@@ -32,8 +33,10 @@ class ApplicationJudge:
     name = NAME
     depends_on = ("returned",)
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, seconds: float | None = None) -> None:
+        """`seconds`: how long all checks together may take; None is no limit."""
         self._application = application
+        self._seconds, self._spent = seconds, 0.0
         self._sandbox = sandbox_of(application, application.check_seconds)
         self._passed: set[tuple[str, tuple[str, ...]]] = set()
         self._failed: set[tuple[str, tuple[str, ...]]] = set()
@@ -64,6 +67,8 @@ class ApplicationJudge:
         """See `Judge`."""
         if observation.mount_errno or ROOT_PATH not in observation.tree:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if self._seconds is not None and self._spent > self._seconds:
+            return Opinion(Verdict.UNDECIDED, False, f"the checks took more than {self._seconds:g} s", is_last=True)
         try:
             result = self._asked(Folder.of(observation.tree), acknowledged(history))
         except (UnreadFolderError, SandboxError) as error:
@@ -79,7 +84,9 @@ class ApplicationJudge:
         key = folder.digest, lines
         if key in self._passed:
             return CheckResult(0, "")
+        started = time.monotonic()
         result = self._sandbox.run(folder, self._application.check, lines)
+        self._spent += time.monotonic() - started
         (self._passed if result.status == 0 else self._failed).add(key)
         return result
 

@@ -4,6 +4,7 @@ import datetime
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import chain
 
 import click
 from rich.console import Console
@@ -68,10 +69,11 @@ def needs_command(
 ) -> int:
     """Find the weakest properties of a file system under which an application keeps its promises.
 
-    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md). Or give --run and
-    --check, as for `audit`. The application runs once, on this machine, and each change that its system calls make is
-    noted. A crash may lose every change that nothing protects. What fsync and its relatives promise protects changes,
-    and so do the properties that a file system has. Each folder that can be left is given to the check (docs/needs.md).
+    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md), or several with commas
+    between them. Or give --run and --check, as for `audit`. The application runs once, on this machine, and each change
+    that its system calls make is noted. A crash may lose every change that nothing protects. What fsync and its
+    relatives promise protects changes, and so do the properties that a file system has. Each folder that can be left is
+    given to the check (docs/needs.md).
 
     \b
     Examples:
@@ -82,7 +84,9 @@ def needs_command(
     if targets:
         require_programs_run(session)
     report = _Report(session, Budget(folders, sets), how, guests, quiet="-" in (json_file, markdown))
-    for application in chosen_applications(name, run, check, set_up, chosen, every=every):
+    names = [None] if name is None else name.split(",")
+    variants = [chosen_applications(each, run, check, set_up, chosen, every=every) for each in names]
+    for application in chain.from_iterable(variants):
         report.add(application, targets_named(session, targets))
         if markdown is not None:
             write_text(markdown, report.markdown())

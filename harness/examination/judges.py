@@ -28,11 +28,13 @@ class Opinion:
     relevant  the judge's premise was true: there was something in the observation that could have been wrong. A judge
               that HOLDS without a true premise was not put to the test
     message   for VIOLATED what is wrong, for UNDECIDED why
+    is_last   the judge has no more time: it says the same of everything from now on
     """
 
     verdict: Verdict
     relevant: bool
     message: str
+    is_last: bool = False
 
 
 class Judge(Protocol):

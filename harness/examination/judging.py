@@ -48,6 +48,8 @@ class Opinions:
                 ruling.undecided(f"contents matter in more than {ANSWERS_MAX} ways to {judge.name}")
                 return
             ruling.take(opinion)
+            if opinion.is_last:
+                return
             if opinion.verdict is Verdict.VIOLATED:
                 found = witness.settled(versions, None if place is None else place.intervals[witness.interval])
                 fewest = len(found.lost) if fewest is None else fewest

@@ -55,6 +55,17 @@ def test_a_check_that_failed_is_asked_anew(asked: ApplicationJudge, monkeypatch:
     assert asked.folders == 2
 
 
+def test_checks_end_with_their_time(tmp_path: Path) -> None:
+    with ApplicationJudge(Application(name="a", run="put", check="true", folder=tmp_path), seconds=0.0) as judge:
+        first, second = (judge.opinion(History(RAN, 2, 2), observed(content)) for content in (b"x", b"y"))
+    assert (first.verdict, first.is_last) == (Verdict.HOLDS, False)
+    assert (second.verdict, second.is_last, second.message) == (
+        Verdict.UNDECIDED,
+        True,
+        "the checks took more than 0 s",
+    )
+
+
 def test_what_does_not_mount_is_undecided(asked: ApplicationJudge) -> None:
     assert asked.opinion(History(RAN, 2, 2), Observation(5, Tree([]))).verdict is Verdict.UNDECIDED
 
