@@ -2,15 +2,17 @@
 
 Reading order: `trace` (what each call changed), `assumptions` (what properties of a file system say of these changes),
 `space` (the folders that a crash can leave under some of them), `states` (one of these folders), `needs` (the smallest
-sets of properties under which all is well).
+sets of properties under which all is well), and `advice` (which flushes are needed, and which are missing).
 """
 
+from postcrash.apps.protocol.advice import Advice, advise
 from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Assumption
 from postcrash.apps.protocol.needs import Budget, EnoughSet, Failure, Needs, find_needs, in_order, is_enough
 from postcrash.apps.protocol.trace import Protocol, Step, TraceError, read_trace
 
 __all__ = [
     "ASSUMPTIONS",
+    "Advice",
     "Assumption",
     "Budget",
     "EnoughSet",
@@ -19,6 +21,7 @@ __all__ = [
     "Protocol",
     "Step",
     "TraceError",
+    "advise",
     "find_needs",
     "in_order",
     "is_enough",

@@ -6,7 +6,7 @@ all calls of a program, not for the workloads of a family. Without any property 
 fsync and its relatives.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -147,11 +147,11 @@ def promised(calls: Calls) -> Iterator[Rule]:
     for step in calls.steps:
         if step.everything or step.durable:
             earlier = calls.protocol.changes[: step.end]
-            covered = [each.index for each in earlier if step.everything or _owner(each) in step.durable]
+            covered = [each.index for each in earlier if step.everything or owner_of(each) in step.durable]
             yield Rule(frozenset(), frozenset(covered), step.number)
 
 
-def _owner(change: Change) -> int:
+def owner_of(change: Change) -> int:
     """The directory or file whose flush covers a change."""
     return change.slot.folder if isinstance(change.slot, NameSlot) else change.slot.inode
 
@@ -311,6 +311,12 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("D-fsync-link", lambda calls: _flushed_name(calls, _links)),
 )
 """The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
+
+
+def rules_with(protocol: Protocol, names: Collection[str]) -> frozenset[Rule]:
+    """The rules of a file system that keeps what documents promise and has these properties."""
+    rules = rules_of(protocol)
+    return frozenset[Rule]().union(*(rules[name] for name in ("", *names)))
 
 
 @lru_cache(maxsize=8)

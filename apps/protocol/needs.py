@@ -12,7 +12,7 @@ from itertools import islice
 
 import z3
 
-from postcrash.apps.protocol.assumptions import ASSUMPTIONS, rules_of
+from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Rule, rules_of, rules_with
 from postcrash.apps.protocol.space import Judge, Moment, Properties, Space, moments
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
@@ -102,9 +102,14 @@ def find_needs(protocol: Protocol, judge: Judge, budget: Budget, progress: Calla
     return needs
 
 
-def is_enough(protocol: Protocol, judge: Judge, budget: Budget, names: frozenset[str]) -> EnoughSet | Failure:
-    """Whether these properties are enough; if not, the first failure that they allow."""
-    return _Search(protocol, judge, budget).under(names)
+def is_enough(
+    protocol: Protocol, judge: Judge, budget: Budget, names: frozenset[str], rules: frozenset[Rule] | None = None
+) -> EnoughSet | Failure:
+    """Whether these properties are enough; if not, the first failure that they allow.
+
+    `rules` stand in the place of those that a file system with these properties has.
+    """
+    return _Search(protocol, judge, budget).under(names, rules)
 
 
 def in_order(names: frozenset[str]) -> list[str]:
@@ -164,7 +169,7 @@ class _Search:
             name: set() for name, rules in rules_of(self._protocol).items() if name and rules
         }
         tried = _Tried()
-        for number, (state, moment, message) in enumerate(self._judged(frozenset(), tried)):
+        for number, (state, moment, message) in enumerate(self._judged(rules_with(self._protocol, ()), tried)):
             broken = self._properties.broken_by(state, moment)
             for name in broken:
                 excluded[name].add(number)
@@ -175,18 +180,17 @@ class _Search:
             {name: frozenset(states) for name, states in excluded.items()},
         )
 
-    def under(self, names: frozenset[str]) -> EnoughSet | Failure:
+    def under(self, names: frozenset[str], rules: frozenset[Rule] | None = None) -> EnoughSet | Failure:
         """The first failure under some properties; without any, that they are enough."""
         tried = _Tried()
-        for state, moment, message in self._judged(names, tried):
+        known = rules_with(self._protocol, names) if rules is None else rules
+        for state, moment, message in self._judged(known, tried):
             if message:
                 return Failure(moment, state, message, self._properties.broken_by(state, moment))
         return EnoughSet(names, tried.folders, tried.is_complete)
 
-    def _judged(self, names: frozenset[str], tried: "_Tried") -> Iterator[tuple[State, Moment, str]]:
-        rules = rules_of(self._protocol)
-        known = frozenset().union(*(rules[name] for name in ("", *names)))
-        spaces = [Space(self._slots, moment, names) for moment in moments(self._protocol, known)]
+    def _judged(self, rules: frozenset[Rule], tried: "_Tried") -> Iterator[tuple[State, Moment, str]]:
+        spaces = [Space(self._slots, moment, rules) for moment in moments(self._protocol, rules)]
         for level in _LEVELS:
             for space in spaces:
                 states = space.states(level)

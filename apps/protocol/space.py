@@ -47,9 +47,9 @@ def moments(protocol: Protocol, rules: Collection[Rule]) -> list[Moment]:
 
 
 class Space:
-    """All states at one moment, under the rules of some properties."""
+    """All states at one moment, under some rules."""
 
-    def __init__(self, slots: Slots, moment: Moment, names: Collection[str]) -> None:
+    def __init__(self, slots: Slots, moment: Moment, rules: Collection[Rule]) -> None:
         self.moment = moment
         self._slots = slots
         self._solver = z3.SolverFor("QF_FD")
@@ -57,8 +57,7 @@ class Space:
         self._durable = [z3.Bool(f"durable {change.index}") for change in self._changes]
         self._kept = [self._keeping(change.index) for change in self._changes]
         self._whole: dict[frozenset[int], Literal] = {}
-        rules = rules_of(slots.protocol)
-        for rule in frozenset[Rule]().union(*(rules[name] for name in ("", *names))):
+        for rule in rules:
             if self._applies(rule):
                 premise = [z3.Not(self._durable[index]) for index in rule.durable]
                 self._solver.add(z3.Or([*premise, self._all_kept(rule.then)]))

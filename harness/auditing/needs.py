@@ -11,12 +11,14 @@ from typing import Self
 
 from postcrash.apps import Application, SandboxError
 from postcrash.apps.protocol import (
+    Advice,
     Budget,
     EnoughSet,
     Failure,
     Needs,
     Protocol,
     TraceError,
+    advise,
     find_needs,
     is_enough,
     read_trace,
@@ -77,6 +79,10 @@ class ApplicationNeeds:
     def needs(self, budget: Budget, progress: Callable[[str], None]) -> Needs:
         """The weakest sets of properties that are enough."""
         return find_needs(self.protocol, self._judge, budget, progress)
+
+    def advice(self, names: frozenset[str], budget: Budget, progress: Callable[[str], None]) -> Advice:
+        """Which flushes are needed and which are missing, on file systems with these properties."""
+        return advise(self.protocol, self._judge, budget, names, progress)
 
     def under(self, names: frozenset[str], budget: Budget) -> EnoughSet | Failure:
         """Whether these properties are enough."""

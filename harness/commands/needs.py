@@ -8,17 +8,17 @@ from itertools import chain
 
 import click
 from rich.console import Console
-from rich.markup import escape
 
 from postcrash.apps import Application
-from postcrash.apps.protocol import Budget, Failure, Needs, Protocol, in_order
-from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot
+from postcrash.apps.protocol import ASSUMPTIONS, Advice, Budget, Needs, in_order
 from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.audit import require_programs_run
 from postcrash.harness.commands.characterize import targets_named
+from postcrash.harness.commands.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
@@ -27,9 +27,6 @@ from postcrash.harness.tables.needs_and_gives import compare, gives, plans_of, q
 from postcrash.model import Verdict, worst
 from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
 from postcrash.targets import Target
-
-_FAILURES_SHOWN = 8
-_LOST_SHOWN = 4
 
 
 @click.command("needs")
@@ -44,6 +41,13 @@ _LOST_SHOWN = 4
     multiple=True,
     metavar="NAME,…",
     help="Say whether these targets give what it needs, and run it there; can be repeated.",
+)
+@click.option("--advise", is_flag=True, help="Say which flushes are needed, which can go, and which are missing.")
+@click.option(
+    "--given",
+    metavar="NAME,…",
+    callback=lambda _context, _parameter, names: _given(names),
+    help="With --advise: the properties that the file system has.  [default: none]",
 )
 @click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
 @exploration_options
@@ -61,6 +65,8 @@ def needs_command(
     folders: int,
     sets: int,
     targets: Sequence[str],
+    advise: bool,
+    given: frozenset[str],
     markdown: str | None,
     how: Exploration,
     guests: int | None,
@@ -83,7 +89,8 @@ def needs_command(
     """
     if targets:
         require_programs_run(session)
-    report = _Report(session, Budget(folders, sets), how, guests, quiet="-" in (json_file, markdown))
+    quiet = "-" in (json_file, markdown)
+    report = _Report(session, Budget(folders, sets), how, guests, given if advise else None, quiet=quiet)
     names = [None] if name is None else name.split(",")
     variants = [chosen_applications(each, run, check, set_up, chosen, every=every) for each in names]
     for application in chain.from_iterable(variants):
@@ -97,8 +104,18 @@ def needs_command(
 class _Report:
     """The answers so far."""
 
-    def __init__(self, session: Session, budget: Budget, how: Exploration, guests: int | None, *, quiet: bool) -> None:
-        self._session, self._budget, self._how, self._guests = session, budget, how, guests
+    def __init__(
+        self,
+        session: Session,
+        budget: Budget,
+        how: Exploration,
+        guests: int | None,
+        given: frozenset[str] | None,
+        *,
+        quiet: bool,
+    ) -> None:
+        """`given`: advise on file systems with these properties; None: do not advise."""
+        self._session, self._budget, self._how, self._guests, self._given = session, budget, how, guests, given
         self._console = Console(quiet=quiet)
         self._answers: list[dict[str, object]] = []
         self._rows: list[NeedsRow] = []
@@ -112,9 +129,17 @@ class _Report:
             print_needs(self._console, asked, needs)
             self._answers.append(to_json(asked, needs))
             self._rows.append(_row(asked, needs))
+            if self._given is not None:
+                self._answers[-1]["advice"] = advice_to_json(self._advice(asked, self._given))
             for target in targets:
                 self.cells.append(self._cell(asked, target))
                 self._console.print(_cell_text(self.cells[-1]), highlight=False, markup=False)
+
+    def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
+        with Console(stderr=True).status("judging folders") as status:
+            advice = asked.advice(given, self._budget, lambda text: status.update(f"judging folders {text}"))
+        print_advice(self._console, asked.protocol, advice)
+        return advice
 
     def _cell(self, asked: ApplicationNeeds, target: Target) -> NeedsCell:
         question = question_of(asked.protocol, self._how)
@@ -145,6 +170,14 @@ class _Report:
         return {"needs": self._answers, "cells": cells}
 
 
+def _given(names: str | None) -> frozenset[str]:
+    given = frozenset(filter(None, (names or "").split(",")))
+    known = {each.name for each in ASSUMPTIONS}
+    if unknown := sorted(given - known):
+        raise UsageError(f"--given {unknown[0]}: expected properties of {', '.join(in_order(frozenset(known)))}")
+    return given
+
+
 def _row(asked: ApplicationNeeds, needs: Needs) -> NeedsRow:
     sets = tuple(" and ".join(in_order(each.names)) or "nothing" for each in needs.sets)
     protocol = asked.protocol
@@ -163,89 +196,3 @@ def _cell_text(cell: NeedsCell) -> str:
     lacking = f"; it would take {' or '.join(cell.lacking)}" if cell.lacking else ""
     witness = f" ({cell.finding})" if cell.finding else ""
     return f"  {cell.symbol} on {cell.target}{because}{witness}{lacking}"
-
-
-def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None:
-    """What was found out, for people."""
-    protocol, shown = asked.protocol, _worth_showing(needs.failures)
-    for failure in shown[:_FAILURES_SHOWN]:
-        console.rule(f"[red]{escape(failure.message)}[/]", align="left")
-        for line in told(protocol, failure):
-            console.print(line, highlight=False, markup=False)
-    if len(shown) > _FAILURES_SHOWN:
-        console.print(f"… and {len(shown) - _FAILURES_SHOWN} more", highlight=False)
-    console.rule()
-    console.print(f"[bold]{escape(asked.application.name)}[/] needs", highlight=False)
-    for number, each in enumerate(needs.sets):
-        names = ", ".join(in_order(each.names)) or "nothing beyond what documents promise of fsync and its relatives"
-        how = f"all {each.folders} folders" if each.is_complete else f"the first {each.folders} folders"
-        console.print(f"  {'or ' if number else ''}{names}  ({how} are fine)", highlight=False, markup=False)
-    if needs.hopeless:
-        console.print("  what no property gives: see the first failure", highlight=False)
-    if asked.unknown:
-        console.print(f"  the check could not tell of some folders: {asked.unknown}", highlight=False, markup=False)
-    whole = "there are no other sets" if needs.is_complete else "there may be other sets"
-    console.print(
-        f"{len(protocol.steps)} calls, {len(protocol.changes)} changes, {asked.folders} folders judged; {whole}",
-        highlight=False,
-    )
-
-
-def told(protocol: Protocol, failure: Failure) -> list[str]:
-    """A failure in words: what is lost, what is there, and which properties would have prevented it."""
-    lost = failure.state.lost
-    lines = [f"  lost: {change_text(protocol, change)}" for change in lost[:_LOST_SHOWN]]
-    lines += [f"  … and {len(lost) - _LOST_SHOWN} more"] if len(lost) > _LOST_SHOWN else []
-    later = next((each for each in reversed(protocol.changes[: failure.moment.end]) if each not in lost), None)
-    if later is not None and lost and later.index > lost[0].index:
-        lines.append(f"  there: {change_text(protocol, later)}")
-    said = ", ".join(failure.moment.said[-3:])
-    lines += [f"  it had said: {said}"] if said else []
-    names = ", ".join(in_order(failure.broken)) or "no property"
-    return [*lines, f"  prevented by: {names}"]
-
-
-def change_text(protocol: Protocol, change: Change) -> str:
-    """A change in words, with its call."""
-    step = protocol.steps[change.step]
-    if isinstance(change.slot, NameSlot):
-        what = f"the name {change.slot.name}" if change.value else f"that the name {change.slot.name} is gone"
-    elif isinstance(change.slot, BlockSlot):
-        what = f"block {change.slot.block}"
-    else:
-        what = f"the size {change.value!r}"
-    return f"{what} ({step.call} of {step.about}, call {step.number})"
-
-
-def _worth_showing(failures: Sequence[Failure]) -> list[Failure]:
-    """Failures of which no other one with the same message lost only a part."""
-    found: list[Failure] = []
-    for failure in sorted(failures, key=lambda each: len(each.state.lost)):
-        lost = set(failure.state.lost)
-        if not any(each.message == failure.message and set(each.state.lost) <= lost for each in found):
-            found.append(failure)
-    return found
-
-
-def to_json(asked: ApplicationNeeds, needs: Needs) -> dict[str, object]:
-    """What was found out, as JSON."""
-    protocol = asked.protocol
-    return {
-        "application": asked.application.name,
-        **{"calls": len(protocol.steps), "changes": len(protocol.changes), "folders": asked.folders},
-        "sets": [
-            {"properties": in_order(each.names), "folders": each.folders, "complete": each.is_complete}
-            for each in needs.sets
-        ],
-        "complete": needs.is_complete,
-        "unknown": asked.unknown,
-        "failures": [
-            {
-                "message": failure.message,
-                "said": list(failure.moment.said),
-                "lost": [change_text(protocol, change) for change in failure.state.lost],
-                "prevented_by": in_order(failure.broken),
-            }
-            for failure in _worth_showing(needs.failures)
-        ],
-    }

@@ -10,7 +10,7 @@ import pytest
 
 from postcrash.apps import Application, CheckResult, Folder, Sandbox
 from postcrash.apps.protocol import Protocol
-from postcrash.apps.protocol.assumptions import rules_of
+from postcrash.apps.protocol.assumptions import rules_with
 from postcrash.apps.protocol.space import Space, moments
 from postcrash.apps.protocol.states import Slots
 from postcrash.harness.auditing.audit import audit
@@ -50,12 +50,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def allowed(protocol: Protocol, names: frozenset[str]) -> Asked:
     """All folders that a file system with these properties can leave."""
-    rules, slots = rules_of(protocol), Slots(protocol)
-    known = frozenset().union(*(rules[name] for name in ("", *names)))
+    rules, slots = rules_with(protocol, names), Slots(protocol)
     return {
         (state.folder.digest, moment.said)
-        for moment in moments(protocol, known)
-        for state in Space(slots, moment, names).states()
+        for moment in moments(protocol, rules)
+        for state in Space(slots, moment, rules).states()
     }
 
 

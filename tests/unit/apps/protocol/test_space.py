@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import pytest
 
 from postcrash.apps.protocol import ASSUMPTIONS, Protocol
-from postcrash.apps.protocol.assumptions import Rule, rules_of
+from postcrash.apps.protocol.assumptions import Rule, rules_of, rules_with
 from postcrash.apps.protocol.space import Moment, Properties, Space, moments
 from postcrash.apps.protocol.states import Slots, State
 
@@ -22,8 +22,7 @@ BEFORE = "put('a', 'old')"
 
 def all_folders(protocol: Protocol, names: tuple[str, ...]) -> set[tuple[str, tuple[str, ...]]]:
     """Digests of folders, with what had been said, of every set of changes that breaks no rule at some moment."""
-    slots, rules = Slots(protocol), rules_of(protocol)
-    known = frozenset[Rule]().union(*(rules[name] for name in ("", *names)))
+    slots, known = Slots(protocol), rules_with(protocol, names)
     found = set()
     said: tuple[str, ...] = ()
     steps = [(step.number, step.end, step.said) for step in protocol.steps]
@@ -49,12 +48,11 @@ def is_kept(slots: Slots, index: int, durable: set[int]) -> bool:
 
 
 def searched(protocol: Protocol, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    rules, slots = rules_of(protocol), Slots(protocol)
-    known = frozenset[Rule]().union(*(rules[name] for name in ("", *names)))
+    slots, known = Slots(protocol), rules_with(protocol, names)
     return [
         (state.folder.digest, moment.said)
         for moment in moments(protocol, known)
-        for state in chain(*(Space(slots, moment, names).states(level) for level in (None,)))
+        for state in Space(slots, moment, known).states()
     ]
 
 
@@ -74,13 +72,14 @@ def test_levels_come_before_the_rest_and_what_is_not_seen_does_not_count(traced:
     protocol = traced(PROGRAMS[2], BEFORE)
     slots, end = Slots(protocol), len(protocol.changes)
     moment = Moment(len(protocol.steps), end, ())
-    space = Space(slots, moment, ())
+    rules = rules_with(protocol, ())
+    space = Space(slots, moment, rules)
     levels = [list(space.states(level)) for level in (0, 1, None)]
     assert [len(level) > 0 for level in levels] == [True, True, True]
     assert all(len(state.lost) <= 1 for state in (*levels[0], *levels[1]))
     digests = [state.folder.digest for level in levels for state in level]
     assert len(digests) < 2**end / 4
-    assert set(digests) == {state.folder.digest for state in Space(slots, moment, ()).states()}
+    assert set(digests) == {state.folder.digest for state in Space(slots, moment, rules).states()}
 
 
 def test_a_state_breaks_the_properties_that_do_not_allow_it(traced: Traced) -> None:

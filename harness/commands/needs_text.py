@@ -1,0 +1,157 @@
+"""What `postcrash needs` says on a terminal and as JSON."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from postcrash.apps.protocol import Advice, EnoughSet, Failure, Needs, Protocol, Step, in_order
+from postcrash.apps.protocol.advice import MissingFlush
+from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot
+from postcrash.harness.auditing.needs import ApplicationNeeds
+
+_FAILURES_SHOWN = 8
+_LOST_SHOWN = 4
+
+
+def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None:
+    """What was found out, for people."""
+    protocol, shown = asked.protocol, worth_showing(needs.failures)
+    for failure in shown[:_FAILURES_SHOWN]:
+        console.rule(f"[red]{escape(failure.message)}[/]", align="left")
+        for line in told(protocol, failure):
+            console.print(line, highlight=False, markup=False)
+    if len(shown) > _FAILURES_SHOWN:
+        console.print(f"… and {len(shown) - _FAILURES_SHOWN} more", highlight=False)
+    console.rule()
+    console.print(f"[bold]{escape(asked.application.name)}[/] needs", highlight=False)
+    for number, each in enumerate(needs.sets):
+        names = ", ".join(in_order(each.names)) or "nothing beyond what documents promise of fsync and its relatives"
+        how = f"all {each.folders} folders" if each.is_complete else f"the first {each.folders} folders"
+        console.print(f"  {'or ' if number else ''}{names}  ({how} are fine)", highlight=False, markup=False)
+    if needs.hopeless:
+        console.print("  what no property gives: see the first failure", highlight=False)
+    if asked.unknown:
+        console.print(f"  the check could not tell of some folders: {asked.unknown}", highlight=False, markup=False)
+    whole = "there are no other sets" if needs.is_complete else "there may be other sets"
+    console.print(
+        f"{len(protocol.steps)} calls, {len(protocol.changes)} changes, {asked.folders} folders judged; {whole}",
+        highlight=False,
+    )
+
+
+def told(protocol: Protocol, failure: Failure) -> list[str]:
+    """A failure in words: what is lost, what is there, and which properties would have prevented it."""
+    lost = failure.state.lost
+    lines = [f"  lost: {change_text(protocol, change)}" for change in lost[:_LOST_SHOWN]]
+    lines += [f"  … and {len(lost) - _LOST_SHOWN} more"] if len(lost) > _LOST_SHOWN else []
+    later = next((each for each in reversed(protocol.changes[: failure.moment.end]) if each not in lost), None)
+    if later is not None and lost and later.index > lost[0].index:
+        lines.append(f"  there: {change_text(protocol, later)}")
+    said = ", ".join(failure.moment.said[-3:])
+    lines += [f"  it had said: {said}"] if said else []
+    names = ", ".join(in_order(failure.broken)) or "no property"
+    return [*lines, f"  prevented by: {names}"]
+
+
+def change_text(protocol: Protocol, change: Change) -> str:
+    """A change in words, with its call."""
+    step = protocol.steps[change.step]
+    if isinstance(change.slot, NameSlot):
+        what = f"the name {change.slot.name}" if change.value else f"that the name {change.slot.name} is gone"
+    elif isinstance(change.slot, BlockSlot):
+        what = f"block {change.slot.block}"
+    else:
+        what = f"the size {change.value!r}"
+    return f"{what} ({step.call} of {step.about}, call {step.number})"
+
+
+def worth_showing(failures: Sequence[Failure]) -> list[Failure]:
+    """Failures of which no other one with the same message lost only a part."""
+    found: list[Failure] = []
+    for failure in sorted(failures, key=lambda each: len(each.state.lost)):
+        lost = set(failure.state.lost)
+        if not any(each.message == failure.message and set(each.state.lost) <= lost for each in found):
+            found.append(failure)
+    return found
+
+
+def to_json(asked: ApplicationNeeds, needs: Needs) -> dict[str, object]:
+    """What was found out, as JSON."""
+    protocol = asked.protocol
+    return {
+        "application": asked.application.name,
+        **{"calls": len(protocol.steps), "changes": len(protocol.changes), "folders": asked.folders},
+        "sets": [
+            {"properties": in_order(each.names), "folders": each.folders, "complete": each.is_complete}
+            for each in needs.sets
+        ],
+        "complete": needs.is_complete,
+        "unknown": asked.unknown,
+        "failures": [
+            {
+                "message": failure.message,
+                "said": list(failure.moment.said),
+                "lost": [change_text(protocol, change) for change in failure.state.lost],
+                "prevented_by": in_order(failure.broken),
+            }
+            for failure in worth_showing(needs.failures)
+        ],
+    }
+
+
+def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
+    """Advice for people."""
+    given = f"file systems with {', '.join(in_order(advice.names))}" if advice.names else "any file system"
+    console.print(f"on {given}:", highlight=False)
+    for each in advice.missing:
+        console.print(f"  missing: {missing_text(each)}", highlight=False, markup=False)
+        console.print(f"    without it: {each.failure.message}", highlight=False, markup=False)
+    if isinstance(advice.result, Failure):
+        console.print(f"  no flush mends: {advice.result.message}", highlight=False, markup=False)
+        for line in told(protocol, advice.result):
+            console.print(f"  {line}", highlight=False, markup=False)
+        return
+    if advice.missing:
+        console.print(f"  with {'it' if len(advice.missing) == 1 else 'them'}, {_fine(advice.result)}", highlight=False)
+        return
+    for flush in advice.flushes:
+        if isinstance(flush.without, EnoughSet):
+            text = f"  can go: {step_text(flush.step)}; without it, {_fine(flush.without)}"
+        else:
+            text = f"  needed: {step_text(flush.step)}; without it: {flush.without.message}"
+        console.print(text, highlight=False, markup=False)
+    count = len(advice.flushes)
+    console.print(f"the check notices the loss of {advice.noticed} of {count} flushes", highlight=False)
+
+
+def _fine(found: EnoughSet) -> str:
+    return f"{'all' if found.is_complete else 'the first'} {found.folders} folders are fine"
+
+
+def step_text(step: Step) -> str:
+    """A step in words."""
+    return f"{step.call} of {step.about} (call {step.number})"
+
+
+def missing_text(flush: MissingFlush) -> str:
+    """A missing flush in words."""
+    what = "the folder in which it is" if flush.is_folder else "the file"
+    return f"fsync of {what}, after {step_text(flush.after)}"
+
+
+def advice_to_json(advice: Advice) -> dict[str, object]:
+    """Advice as JSON."""
+    return {
+        "properties": in_order(advice.names),
+        "flushes": [
+            {
+                **{"call": flush.step.number, "name": flush.step.call, "about": flush.step.about},
+                "needed": isinstance(flush.without, Failure),
+                "without": flush.without.message if isinstance(flush.without, Failure) else _fine(flush.without),
+            }
+            for flush in advice.flushes
+        ],
+        "missing": [{"flush": missing_text(each), "without": each.failure.message} for each in advice.missing],
+        "result": advice.result.message if isinstance(advice.result, Failure) else _fine(advice.result),
+    }

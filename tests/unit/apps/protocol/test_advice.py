@@ -1,0 +1,62 @@
+"""Advice on flushes of small protocols."""
+
+import pytest
+
+from postcrash.apps.protocol import Advice, Budget, EnoughSet, Failure, advise
+
+from .conftest import Traced
+from .test_needs import OLD_OR_NEW, judge
+
+SAID_IS_THERE = "not said or f.get('a') == b'new'"
+
+
+def advice_on(traced: Traced, before: str, program: str, condition: str, names: frozenset[str] = frozenset()) -> Advice:
+    return advise(traced(program, before), judge(condition), Budget(), names, lambda text: None)
+
+
+def needed(advice: Advice) -> list[bool]:
+    return [isinstance(each.without, Failure) for each in advice.flushes]
+
+
+def test_each_flush_is_needed_or_can_go(traced: Traced) -> None:
+    program = "f = put('b', 'new'); os.fsync(f); os.fsync(f); os.rename('b', 'a'); sync('.'); print(1, flush=True)"
+    advice = advice_on(traced, "put('a', 'old')", program, f"{OLD_OR_NEW} and ({SAID_IS_THERE})")
+    assert needed(advice) == [False, False, True]
+    alone = advice_on(traced, "put('a', 'old')", program.replace("os.fsync(f); os.fsync(f)", "os.fsync(f)"), OLD_OR_NEW)
+    assert needed(alone) == [True, False]
+
+
+def test_what_a_file_system_gives_saves_flushes(traced: Traced) -> None:
+    program = "os.fsync(put('b', 'new')); os.rename('b', 'a')"
+    assert needed(advice_on(traced, "put('a', 'old')", program, OLD_OR_NEW)) == [True]
+    assert needed(advice_on(traced, "put('a', 'old')", program, OLD_OR_NEW, frozenset({"P5"}))) == [False]
+
+
+def test_a_check_that_always_passes_notices_nothing(traced: Traced) -> None:
+    advice = advice_on(traced, "", "os.fsync(put('a', 'new')); sync('.'); print(1, flush=True)", "True")
+    assert (advice.noticed, len(advice.flushes)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("program", "condition", "missing"),
+    [
+        ("put('b', 'new'); os.rename('b', 'a')", OLD_OR_NEW, [("pwrite64", False)]),
+        ("os.unlink('a'); print(1, flush=True)", "not said or 'a' not in f", [("unlink", True)]),
+        (
+            "os.unlink('a'); put('a', 'new'); print(1, flush=True)",
+            SAID_IS_THERE,
+            [("openat", True), ("pwrite64", False)],
+        ),
+    ],
+)
+def test_what_is_missing(traced: Traced, program: str, condition: str, missing: list[tuple[str, bool]]) -> None:
+    """With the missing flushes, nothing fails."""
+    advice = advice_on(traced, "put('a', 'old')", program, condition)
+    assert sorted((each.after.call, each.is_folder) for each in advice.missing) == missing
+    assert isinstance(advice.result, EnoughSet)
+    assert not advice.flushes
+
+
+def test_what_no_flush_mends(traced: Traced) -> None:
+    advice = advice_on(traced, "", "print(1, flush=True); put('a', 'new')", SAID_IS_THERE)
+    assert isinstance(advice.result, Failure)
