@@ -7,6 +7,7 @@ of a file. Slots are what a file system writes as a whole, so a later change of 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,6 +75,14 @@ class Inode:
     target: str
 
 
+class Frame(NamedTuple):
+    """One call on the stack of a thread. If the line is 0, the file is the program or library in which it is."""
+
+    function: str
+    file: str
+    line: int
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A system call that changed something, made it durable, or said something.
@@ -83,6 +92,7 @@ class Step:
     first, end  its changes are `Protocol.changes[first:end]`
     durable  inodes that were durable when it had returned; `everything`: all
     said     lines on the standard output
+    stack    where it is made, innermost first, as far as that could be found out
     """
 
     number: int
@@ -93,6 +103,13 @@ class Step:
     durable: frozenset[int]
     everything: bool
     said: tuple[str, ...]
+    stack: tuple[Frame, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where in the source it is made, and from where that is called: at most two of `folder/file:line`."""
+        known = (frame for frame in self.stack if frame.line)
+        return tuple(f"{'/'.join(frame.file.split('/')[-2:])}:{frame.line}" for frame in islice(known, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +155,16 @@ class _Block(pydantic.BaseModel, extra="forbid"):
     bytes: str = Field(pattern="^([0-9a-f]{2}){0,4096}$")
 
 
+class _Frame(pydantic.BaseModel, extra="forbid"):
+    function: str
+    file: str
+    line: int
+
+
 class _Line(pydantic.BaseModel, extra="forbid"):
     call: str
     thread: int
+    stack: list[_Frame]
     effects: list[_Name | _Inode | _Size | _Block]
     durable: list[int]
     everything: bool
@@ -206,6 +230,7 @@ class _Reader:
                 frozenset(line.durable),
                 line.everything,
                 tuple(line.said),
+                tuple(Frame(frame.function, frame.file, frame.line) for frame in line.stack),
             )
         )
 

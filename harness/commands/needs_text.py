@@ -63,7 +63,7 @@ def change_text(protocol: Protocol, change: Change) -> str:
         what = f"block {change.slot.block}"
     else:
         what = f"the size {change.value!r}"
-    return f"{what} ({step.call} of {step.about}, call {step.number})"
+    return f"{what} ({step_text(step)})"
 
 
 def worth_showing(failures: Sequence[Failure]) -> list[Failure]:
@@ -130,8 +130,9 @@ def _fine(found: EnoughSet) -> str:
 
 
 def step_text(step: Step) -> str:
-    """A step in words."""
-    return f"{step.call} of {step.about} (call {step.number})"
+    """A step in words, with its place in the source where that is known."""
+    places = f", {' from '.join(step.places)}" if step.places else ""
+    return f"{step.call} of {step.about}, call {step.number}{places}"
 
 
 def missing_text(flush: MissingFlush) -> str:

@@ -8,6 +8,7 @@ mod folder;
 mod kinds;
 mod names;
 mod process;
+mod stack;
 mod step;
 mod trace;
 mod watch;

@@ -2,12 +2,16 @@
 
 use serde::Serialize;
 
+use crate::stack::Frame;
+
 /// A system call that changed the folder, made something durable, or said something; or what was stored between two calls.
 #[derive(Serialize, Debug, Default, PartialEq)]
 pub struct Step {
     /// The name or the number of the call; `store` for what was stored through a mapping.
     pub call: String,
     pub thread: i32,
+    /// Where the call is made, innermost first.
+    pub stack: Vec<Frame>,
     pub effects: Vec<Effect>,
     /// The inodes that were durable when the call returned; with `everything`, all.
     pub durable: Vec<u64>,

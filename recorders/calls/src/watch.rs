@@ -10,6 +10,7 @@ use crate::folder::Folder;
 use crate::kinds::{kind_of, Kind};
 use crate::names::name_of;
 use crate::process::{at, descriptor, mapped, At};
+use crate::stack::{Frame, Stacks};
 use crate::step::Step;
 use crate::trace::Watcher;
 
@@ -20,6 +21,7 @@ struct Call {
     kind: Kind,
     /// What its descriptor stands for: a file of the folder, and whether a write to it waits for the disk.
     file: Option<(u64, bool)>,
+    stack: Vec<Frame>,
 }
 
 pub struct Watch {
@@ -30,6 +32,7 @@ pub struct Watch {
     pipe: (u64, u64),
     pending: Vec<u8>,
     calls: HashMap<libc::pid_t, Call>,
+    stacks: Stacks,
     /// The thread whose call may change the folder, and those that wait to begin one.
     inside: Option<libc::pid_t>,
     waiting: VecDeque<libc::pid_t>,
@@ -48,6 +51,7 @@ impl Watch {
             pipe,
             pending: Vec::new(),
             calls: HashMap::new(),
+            stacks: Stacks::default(),
             inside: None,
             waiting: VecDeque::new(),
             looks_always,
@@ -108,8 +112,10 @@ impl Watch {
                 _ => kind = Kind::Harmless,
             }
         }
-        self.calls.insert(thread, Call { number, arguments, kind, file });
-        if matches!(kind, Kind::Harmless | Kind::Map) {
+        let is_quiet = matches!(kind, Kind::Harmless | Kind::Map);
+        let stack = if is_quiet { Vec::new() } else { self.stacks.of(thread) };
+        self.calls.insert(thread, Call { number, arguments, kind, file, stack });
+        if is_quiet {
             return Ok(true);
         }
         if matches!(kind, Kind::Unknown | Kind::Says) {
@@ -130,6 +136,7 @@ impl Watch {
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let mut step = Step { call: name_of(call.number), thread, ..Step::default() };
         self.look(thread, &call, &mut step)?;
+        step.stack = call.stack.clone();
         if succeeded {
             self.durable(thread, &call, &mut step)?;
         }

@@ -1,5 +1,6 @@
 """What the tracer sees of real programs."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import BlockSlot, NameSlot, SizeSlot
+from postcrash.harness.guests.binaries import find_binary
 
 from .conftest import Traced
 
@@ -73,14 +75,40 @@ def test_the_last_state_is_what_the_program_left(traced: Traced, tmp_path: Path)
     assert [slot.name for slot in nothing.seen if isinstance(slot, NameSlot)] == ["d", "old", "keep", "new"]
 
 
+PUT_IN_C = """#include <fcntl.h>
+#include <unistd.h>
+static void put(int file) {
+    (void)!write(file, "x", 1);
+}
+int main(void) {
+    put(open("a", O_CREAT | O_WRONLY, 0644));
+    return 0;
+}
+"""
+
+
+def test_calls_have_their_places_in_the_source(tmp_path: Path) -> None:
+    """Also without frame pointers, as distributions build."""
+    source, program, folder = tmp_path / "put.c", tmp_path / "put", tmp_path / "folder"
+    source.write_text(PUT_IN_C)
+    folder.mkdir()
+    subprocess.run(["cc", "-g", "-O0", "-fomit-frame-pointer", "-o", program, source], check=True)
+    command = [str(find_binary("postcrash-calls")), str(folder), str(tmp_path / "trace"), str(program)]
+    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    made, written = read_trace(tmp_path / "trace").steps
+    assert [place.rpartition("/")[2] for place in made.places] == ["put.c:7"]
+    assert [place.rpartition("/")[2] for place in written.places] == ["put.c:4", "put.c:7"]
+    assert [frame.function for frame in written.stack if frame.line] == ["put", "main"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "",
         "x",
         "[]",
-        '{"call":"begin","thread":0,"effects":[],"durable":[1],"everything":false,"said":[],"more":1}',
-        '{"call":"begin","thread":0,"effects":[{"kind":"size","inode":2,"size":-1}],"durable":[1],'
+        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[1],"everything":false,"said":[],"more":1}',
+        '{"call":"begin","thread":0,"stack":[],"effects":[{"kind":"size","inode":2,"size":-1}],"durable":[1],'
         '"everything":false,"said":[]}',
     ],
 )

@@ -1,0 +1,185 @@
+//! Where in its source a stopped thread is: the frames of its stack.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use addr2line::Loader;
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
+use object::{Object, ObjectSection};
+use serde::Serialize;
+
+const FRAMES_MAX: usize = 24;
+const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// One call on a stack. Without a line, the file is the program or library in which it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Frame {
+    pub function: String,
+    pub file: String,
+    pub line: u32,
+}
+
+/// A program or library that is mapped into a process.
+#[derive(Clone, PartialEq)]
+struct Mapped {
+    path: String,
+    /// Where its first byte would be, and where it lies.
+    base: u64,
+    range: Range<u64>,
+}
+
+/// What is known of the processes that were looked at. Programs and libraries are read once.
+#[derive(Default)]
+pub struct Stacks {
+    processes: HashMap<Vec<String>, UnwinderX86_64<Vec<u8>>>,
+    sections: HashMap<String, Option<ExplicitModuleSectionInfo<Vec<u8>>>>,
+    sources: HashMap<String, Option<Loader>>,
+    told: HashMap<(String, u64), Frame>,
+    cache: CacheX86_64,
+}
+
+impl Stacks {
+    /// The frames of a thread that stands in a system call, innermost first. As many as can be found out.
+    pub fn of(&mut self, thread: libc::pid_t) -> Vec<Frame> {
+        self.frames(thread).unwrap_or_default()
+    }
+
+    fn frames(&mut self, thread: libc::pid_t) -> io::Result<Vec<Frame>> {
+        let registers = registers(thread)?;
+        let modules = mapped(thread)?;
+        let key: Vec<String> = modules.iter().map(|each| format!("{} {:x}", each.path, each.base)).collect();
+        if !self.processes.contains_key(&key) {
+            let unwinder = self.unwinder(thread, &modules);
+            self.processes.insert(key.clone(), unwinder);
+        }
+        let mut read = |address: u64| word(thread, address).ok_or(());
+        let start = UnwindRegsX86_64::new(registers.rip, registers.rsp, registers.rbp);
+        let mut frames = self.processes[&key].iter_frames(registers.rip, start, &mut self.cache, &mut read);
+        let mut addresses = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            addresses.push(match frame {
+                FrameAddress::InstructionPointer(address) => address,
+                FrameAddress::ReturnAddress(address) => address.get() - 1,
+            });
+            if addresses.len() == FRAMES_MAX {
+                break;
+            }
+        }
+        Ok(addresses.into_iter().filter_map(|address| self.told(thread, &modules, address)).collect())
+    }
+
+    fn unwinder(&mut self, thread: libc::pid_t, modules: &[Mapped]) -> UnwinderX86_64<Vec<u8>> {
+        let mut unwinder = UnwinderX86_64::new();
+        for module in modules {
+            let sections = self.sections.entry(module.path.clone()).or_insert_with(|| sections(thread, &module.path));
+            if let Some(sections) = sections.clone() {
+                unwinder.add_module(Module::new(module.path.clone(), module.range.clone(), module.base, sections));
+            }
+        }
+        unwinder
+    }
+
+    /// What stands at an address, unless it is in no program or library.
+    fn told(&mut self, thread: libc::pid_t, modules: &[Mapped], address: u64) -> Option<Frame> {
+        let module = modules.iter().find(|each| each.range.contains(&address))?;
+        let key = (module.path.clone(), address - module.base);
+        if let Some(known) = self.told.get(&key) {
+            return Some(known.clone());
+        }
+        let seen = seen_by(thread, &module.path);
+        let source = self.sources.entry(module.path.clone()).or_insert_with(|| Loader::new(seen).ok());
+        let mut frame = source.as_ref().map_or_else(Frame::default, |source| told(source, key.1));
+        if frame.line == 0 {
+            frame.file = module.path.clone();
+        }
+        self.told.insert(key, frame.clone());
+        Some(frame)
+    }
+}
+
+fn told(source: &Loader, address: u64) -> Frame {
+    let address = address + source.relative_address_base();
+    let symbol = source.find_symbol(address).map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+    let location = source.find_location(address).ok().flatten();
+    let (file, line) = location.map_or(("", 0), |found| (found.file.unwrap_or(""), found.line.unwrap_or(0)));
+    Frame { function: symbol.unwrap_or_default(), file: file.to_owned(), line }
+}
+
+fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
+    // SAFETY: the structure holds plain numbers, and the kernel fills it.
+    unsafe {
+        let mut registers: libc::user_regs_struct = std::mem::zeroed();
+        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
+            0 => Ok(registers),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// A word of the thread's memory.
+fn word(thread: libc::pid_t, address: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+    // SAFETY: both ranges have eight bytes; the kernel checks the other process's.
+    let length = unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) };
+    (length == 8).then(|| u64::from_ne_bytes(bytes))
+}
+
+/// The programs and libraries of a process, from lines such as `7f00-7f01 r-xp 00026000 08:01 42 /usr/lib/libc.so.6`.
+fn mapped(thread: libc::pid_t) -> io::Result<Vec<Mapped>> {
+    let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
+    let mut found: Vec<Mapped> = Vec::new();
+    for line in maps.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(range), Some(mode), Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else { continue };
+        let Some((first, last)) = range.split_once('-') else { continue };
+        let number = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+        let (first, last, offset) = (number(first), number(last), number(offset));
+        match found.iter_mut().find(|each| each.path == path) {
+            Some(known) => known.range.end = known.range.end.max(last),
+            None if offset == 0 && mode.ends_with('p') => {
+                found.push(Mapped { path: path.to_owned(), base: first, range: first..last });
+            }
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// A path of a process, as seen from here: it may have another root.
+fn seen_by(thread: libc::pid_t, path: &str) -> String {
+    format!("/proc/{thread}/root{path}")
+}
+
+/// What unwinding needs of a program or library. None if it is none.
+fn sections(thread: libc::pid_t, path: &str) -> Option<ExplicitModuleSectionInfo<Vec<u8>>> {
+    let file = fs::File::open(seen_by(thread, path)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let object = object::File::parse(bytes.as_slice()).ok()?;
+    let section = |name: &str| {
+        let section = object.section_by_name(name)?;
+        let data = section.data().ok()?.to_vec();
+        Some((section.address()..section.address() + section.size(), data))
+    };
+    let (text_svma, text) = section(".text").unzip();
+    let (eh_frame_svma, eh_frame) = section(".eh_frame").unzip();
+    let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
+    let got_svma = section(".got").map(|(range, _)| range);
+    Some(ExplicitModuleSectionInfo {
+        base_svma: object.relative_address_base(),
+        text_svma,
+        text,
+        eh_frame_svma,
+        eh_frame,
+        eh_frame_hdr_svma,
+        eh_frame_hdr,
+        got_svma,
+        ..ExplicitModuleSectionInfo::default()
+    })
+}
