@@ -38,7 +38,7 @@ SLEEPING = "creat a\nappend a 4096\nsleep 10\ncreat b\nappend b 4096\nsleep 20\n
 @contextmanager
 def booted(kernel: Kernel) -> Iterator[tuple[Machine, float]]:
     """A guest on the first core, and the seconds that it took to boot."""
-    machine = Machine(settings_for(kernel, guest_root(kernel, cache_folder())), 0)
+    machine = Machine(settings_for(kernel, guest_root(kernel, cache_folder())))
     try:
         yield machine, machine.boot()
     finally:

@@ -116,7 +116,7 @@ def main() -> None:
     kernel = find_kernel()
     settings = MachineSettings(kernel.path, guest_root(kernel, cache_folder()))
     table = Table("workload", "target", "blocks", "in flight, most", "crash states", "recoveries", "seconds")
-    with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder, Machine(settings, 0) as machine:
+    with tempfile.TemporaryDirectory(prefix="postcrash-bench-") as folder, Machine(settings) as machine:
         for family, name, blocks in product(FAMILIES, TARGETS, BLOCKS):
             workload = family(blocks)
             point = measured(machine, workload, name, blocks, Path(folder) / "growth.pcr")

@@ -106,7 +106,7 @@ def one_guest(session: Session, plan: Plan, selection: Selection) -> dict[str, f
     out = session.store_folder / "bench.pcr"
     TimedMachine.clock = Clock()
     recoveries = remembered = 0
-    with TimedMachine(session.settings, 0) as machine:
+    with TimedMachine(session.settings) as machine:
         started = time.perf_counter()
         for number in numbers:
             workload = selection.space.whole(number)

@@ -82,7 +82,7 @@ class Bench:
         target = target_named(name)
         base = base_image(target, cache_folder() / "bases")
         path = self.folder / f"{name}.pcr"
-        with Machine(self.settings, 0) as machine:
+        with Machine(self.settings) as machine:
             machine.record(base.path, target.mount_wire(), workload(), path, {})
         yield target, Source(path, base.path, "cache")
 
@@ -93,7 +93,7 @@ class Bench:
             materialise(source, plain)
             recover = target.recovery(walk=True, fsck=False)
             rates: list[tuple[float, float]] = []
-            with Machine(replace(self.settings, plain_disk=plain), 0) as machine:
+            with Machine(replace(self.settings, plain_disk=plain)) as machine:
                 machine.spin("/dev/ubda", recover, 10)
                 for _ in range(ROUNDS):
                     spun = machine.spin("/dev/ubda", recover, self.states)
@@ -104,7 +104,7 @@ class Bench:
 
     def two_guests(self, name: str) -> dict[str, float]:
         """States a second of two guests at once over those of one, median of alternating rounds."""
-        with self.recorded(name) as (target, source), Machine(self.settings, 0) as a, Machine(self.settings, 1) as b:
+        with self.recorded(name) as (target, source), Machine(self.settings) as a, Machine(self.settings) as b:
             ratios = []
             for _ in range(ROUNDS):
                 alone, _ = explore(a, target, source, self.states)
@@ -121,7 +121,7 @@ class Bench:
 
     def endurance(self, name: str, states: int) -> dict[str, float]:
         """Peak memory of one guest after a tenth of `states` and after all of them."""
-        with self.recorded(name) as (target, source), Machine(self.settings, 0) as machine:
+        with self.recorded(name) as (target, source), Machine(self.settings) as machine:
             _, early = explore(machine, target, source, states // 10)
             rate, late = explore(machine, target, source, states - states // 10)
             return {"states_per_s": rate, "early_mib": early / 1024, "late_mib": late / 1024}

@@ -206,8 +206,8 @@ def examine_all(
         first = list(islice(waiting, crew.machines))
         recorders = (plan.how.recorder for batch in first for _, plan in batch)
         settings = settings_for_recorders(crew.settings, recorders)
-        for cpu in range(len(first)):
-            post = _Post(settings, cpu)
+        for _ in first:
+            post = _Post(settings)
             worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
             stack.callback(worker.join)
             stack.callback(post.close)
@@ -256,9 +256,9 @@ def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | No
 class _Post:
     """One machine of a campaign. The machine is replaced when its crash disk has ended by itself."""
 
-    def __init__(self, settings: MachineSettings, cpu: int) -> None:
-        self._settings, self._cpu = settings, cpu
-        self._machine, self._closed = Machine(settings, cpu), False
+    def __init__(self, settings: MachineSettings) -> None:
+        self._settings = settings
+        self._machine, self._closed = Machine(settings), False
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -276,7 +276,7 @@ class _Post:
         with self._lock:
             if self._closed:
                 raise CrashDiskEndedError("the campaign has ended")
-            self._machine = Machine(self._settings, self._cpu)
+            self._machine = Machine(self._settings)
         self._machine.boot()
 
     def examine(self, plan: Plan, recording: Path, progress: Progress) -> Examination:

@@ -41,6 +41,7 @@ from postcrash.harness.guests.events import (
     read_event,
 )
 from postcrash.harness.guests.kernel import is_static
+from postcrash.harness.guests.seat import Seat
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
@@ -90,9 +91,8 @@ class Machine:
     raised. CrashDiskEndedError is raised if the crash disk's process is gone; then the machine is of no further use.
     """
 
-    def __init__(self, settings: MachineSettings, cpu: int | None = None) -> None:
+    def __init__(self, settings: MachineSettings) -> None:
         self._settings = settings
-        self._cpu = cpu
         self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
         self._log = self._work / "log"
         self._lost: list[LostAtWork] = []
@@ -104,6 +104,7 @@ class Machine:
         except (BinaryNotFoundError, OSError) as error:
             shutil.rmtree(self._work, ignore_errors=True)
             raise InfrastructureError(str(error)) from error
+        self._seat = Seat()
 
     def __enter__(self) -> Self:
         try:
@@ -126,6 +127,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._seat.close()
         shutil.rmtree(self._work, ignore_errors=True)
 
     @property
@@ -158,7 +160,7 @@ class Machine:
             work=str(self._work),
             memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
-            cpu=self._cpu,
+            cpu=self._seat.cpu,
             boot_timeout_s=settings.engine.boot_timeout_s,
             command_timeout_s=settings.command_timeout_s,
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,

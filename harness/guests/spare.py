@@ -39,7 +39,7 @@ class Spare:
         if self.is_over:
             raise CrashDiskEndedError("the time of this machine is over")
         if self._machine is None:
-            machine = Machine(self._settings, 0)
+            machine = Machine(self._settings)
             self._machine = machine
             if self._until is not None:
                 self._timer = threading.Timer(self._until - time.monotonic(), machine.close)

@@ -56,7 +56,7 @@ def settings() -> MachineSettings:
 @pytest.fixture(scope="session")
 def machine(settings: MachineSettings) -> Iterator[Machine]:
     """One guest for all tests that do not harm it."""
-    with Machine(settings, 0) as booted:
+    with Machine(settings) as booted:
         yield booted
 
 
@@ -86,7 +86,7 @@ def qemu_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def qemu(qemu_settings: MachineSettings, qemu_log: Path) -> Iterator[Machine]:
     """One QEMU guest for all tests that do not harm it. Every recorder can watch it."""
-    with Machine(with_all_recorders(qemu_settings, qemu_log), 0) as booted:
+    with Machine(with_all_recorders(qemu_settings, qemu_log)) as booted:
         yield booted
 
 

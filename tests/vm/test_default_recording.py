@@ -47,7 +47,7 @@ class WatchedMachine(Machine):
 @pytest.fixture(scope="module")
 def watched() -> Iterator[WatchedMachine]:
     kernel = find_kernel()
-    with WatchedMachine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as booted:
+    with WatchedMachine(settings_for(kernel, guest_root(kernel, cache_folder()))) as booted:
         yield booted
 
 
@@ -108,7 +108,7 @@ def test_what_a_flush_covers_does_not_depend_on_the_host(
     base, out = base_image(target, cache_folder() / "bases"), tmp_path / "run.pcr"
     shapes: Counter[tuple[Any, ...]] = Counter()
     for slow in ("nobody", "crash disk", "guest"):
-        with Machine(settings, 0) as machine:
+        with Machine(settings) as machine:
             lower_priority(machine, slow)
             for _ in range(RUNS):
                 machine.record(base.path, target.mount_wire(), workload, out, {})

@@ -62,7 +62,7 @@ def virtual(image: Kernel) -> Iterator[Machine]:
     """A guest whose clock jumps ahead while it is idle."""
     kernel = in_virtual_time(image)
     assert kernel.label == f"QEMU/TCG (virtual time) {image.version}"
-    with Machine(settings_for(kernel, guest_root(kernel, cache_folder())), 0) as booted:
+    with Machine(settings_for(kernel, guest_root(kernel, cache_folder()))) as booted:
         yield booted
 
 
@@ -154,7 +154,7 @@ def test_in_virtual_time_sleep_is_cheap_and_timers_fire(virtual: Machine, machin
 
 @pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])
 def test_a_lost_guest_is_replaced(qemu_settings: MachineSettings, tmp_path: Path, disturb, what) -> None:
-    with Machine(replace(qemu_settings, command_timeout_s=5.0), 0) as fragile:
+    with Machine(replace(qemu_settings, command_timeout_s=5.0)) as fragile:
         recorded = recorded_by(fragile, "ext4-journal", WORKLOADS[0], tmp_path / "recording.pcr")
         undisturbed = intervals_of(explored(fragile, recorded, budget=BUDGET, brute_force=True, recheck_share=0.0))
         events: list[ExplorationEvent] = []
@@ -171,7 +171,7 @@ def test_a_silent_guest_is_asked_where_it_is(qemu_settings: MachineSettings, tmp
     hasty = replace(qemu_settings, command_timeout_s=0.02)
     target = target_named("ext4-current")
     base = base_image(target, cache_folder() / "bases")
-    with Machine(hasty, 0) as machine, pytest.raises(GuestLostError, match="hangs") as raised:
+    with Machine(hasty) as machine, pytest.raises(GuestLostError, match="hangs") as raised:
         machine.record(base.path, target.mount_wire(), WORKLOADS[0], tmp_path / "recording.pcr", {})
     stacks = raised.value.lost.stacks
     assert re.search(r"sysrq: Show Regs(?s:.*)RIP: 0010:", stacks), stacks
@@ -183,7 +183,7 @@ def test_a_kernel_that_panics_is_a_lost_guest(qemu_settings: MachineSettings, tm
     empty.write_bytes(initramfs(tmp_path / "nothing"))
     started = time.monotonic()
     with pytest.raises(InfrastructureError, match=r"died|closed its disk") as raised:
-        Machine(replace(qemu_settings, root=empty), 0).boot()
+        Machine(replace(qemu_settings, root=empty)).boot()
     assert "Kernel panic" in raised.value.evidence
     assert time.monotonic() - started < qemu_settings.engine.boot_timeout_s
 

@@ -28,7 +28,7 @@ LATER = ("", "rename a b", "rename a D/b", "rename c a", "unlink a", "link a b",
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A guest whose ext4 returns from fsync at once."""
     kernel = mutant(tmp_path_factory.mktemp("kernel"), "ext4_sync_file", RETURN_SUCCESS)
-    with Machine(MachineSettings(kernel.path, guest_root(kernel, cache_folder())), 0) as machine:
+    with Machine(MachineSettings(kernel.path, guest_root(kernel, cache_folder()))) as machine:
         yield machine
 
 

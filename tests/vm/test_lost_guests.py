@@ -32,7 +32,7 @@ def guest_of(machine: Machine) -> int:
 @pytest.fixture
 def fragile(settings: MachineSettings) -> Iterator[Machine]:
     """A machine of its own that gives up on a silent guest early."""
-    with Machine(replace(settings, command_timeout_s=TIMEOUT_S), 0) as machine:
+    with Machine(replace(settings, command_timeout_s=TIMEOUT_S)) as machine:
         yield machine
 
 

@@ -115,7 +115,7 @@ def kill_while_quiet(machine: Machine, folder: Path) -> None:
 
 
 def test_a_guest_that_is_lost_once_is_a_note(settings: MachineSettings, store: Store) -> None:
-    with Machine(settings, 0) as machine, TerminalProgress(1) as progress:
+    with Machine(settings) as machine, TerminalProgress(1) as progress:
         threading.Thread(target=kill_while_quiet, args=(machine, store.folder / "recordings")).start()
         result = run_plan(plan_for(QUIET), lambda: machine, store, progress)
     assert (result.verdict, result.findings) == (Verdict.HOLDS, [])
@@ -188,7 +188,7 @@ def wait_for_guest(machine: Machine) -> int:
 def test_a_guest_ends_with_its_crash_disk(
     settings: MachineSettings, tmp_path: Path, phase: str, after_s: float
 ) -> None:
-    machine = Machine(replace(settings, command_timeout_s=30), 0)
+    machine = Machine(replace(settings, command_timeout_s=30))
     try:
         if phase != "booting":
             machine.boot()

@@ -145,7 +145,7 @@ def objection(program: Path, settings: MachineSettings, recorded: RecordedWorklo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postcrash.harness.guests.machine.find_binary", lambda _: program)
         try:
-            with Machine(settings, 0) as machine:
+            with Machine(settings) as machine:
                 if outcomes(machine, recorded, brute_force=False) != truth:
                     return "it does not find what brute force finds"
                 recover = recorded.target.recovery(walk=True, fsck=False)

@@ -108,7 +108,7 @@ def watched(
     settings = settings_for(kernel, guest_root(kernel, cache_folder()))
     log = tmp_path_factory.mktemp("qemu") / "log" if isinstance(settings.engine, Qemu) else None
     settings = with_all_recorders(settings, log) if log else settings_for_recorders(settings, [DM_LOG_WRITES])
-    with Machine(settings, 0) as booted:
+    with Machine(settings) as booted:
         yield WatchedGuest(booted, kernel, log)
 
 

@@ -125,7 +125,7 @@ def test_a_planted_repair_is_found(
     planted: MachineSettings, tmp_path: Path, program: str, expected: dict[str, Verdict]
 ) -> None:
     target = replace(EXT4, name=f"ext4-{program}", repair=(f"/sbin/{program}",))
-    with Machine(planted, 0) as machine:
+    with Machine(planted) as machine:
         result = examined(machine, tmp_path, target, WORKLOADS[0], "both", ("boots", "durability"))
     verdicts = {name: ruling.verdict for name, ruling in result.rulings.items()}
     assert verdicts == {**dict.fromkeys(("boots", "durability"), Verdict.HOLDS), **expected}
@@ -165,7 +165,7 @@ def test_e2fsck_of_another_suite_repairs_as_well(tmp_path: Path, suite: str) -> 
     program, kernel = fetch_e2fsck(suite, cache_folder()), find_kernel()
     target = replace(EXT4, name=f"ext4-{suite}", repair=(str(program), "-p"))
     settings = MachineSettings(kernel.path, guest_root(kernel, cache_folder(), [target]))
-    with Machine(settings, 0) as machine:
+    with Machine(settings) as machine:
         result = examined(machine, tmp_path, target, WORKLOADS[0], "repair", ("boots", "durability"))
     assert {ruling.verdict for ruling in result.rulings.values()} == {Verdict.HOLDS}
     assert result.rulings["boots"].relevant

@@ -41,9 +41,7 @@ fn main() {
 
 fn handle(machine: &mut Option<Machine>, request: HarnessRequest) -> Result<(), GuestError> {
     if let HarnessRequest::Boot(config) = request {
-        if let Some(cpu) = config.cpu {
-            process::pin(cpu);
-        }
+        process::pin(config.cpu);
         let started = Instant::now();
         *machine = Some(Machine::boot(config)?);
         HarnessEvent::Booted { seconds: started.elapsed().as_secs_f64() }.emit();

@@ -61,7 +61,7 @@ pub struct GuestConfig {
     /// Capacity of the test disk. Base images may be smaller.
     pub disk_sectors: u64,
     /// CPU to which the guest and its disk are pinned.
-    pub cpu: Option<usize>,
+    pub cpu: usize,
     /// A guest that is not ready for commands after this long has failed.
     pub boot_timeout_s: f64,
     /// A command that is not answered after this long counts as a hang.

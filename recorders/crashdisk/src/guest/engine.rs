@@ -27,9 +27,7 @@ impl Engine {
             process.pre_exec(move || {
                 termination::announce()?;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if let Some(cpu) = cpu {
-                    process::pin(cpu);
-                }
+                process::pin(cpu);
                 Ok(())
             });
         }
