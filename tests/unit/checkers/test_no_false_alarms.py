@@ -204,9 +204,12 @@ class Remains:
         return found if meant == here else None
 
 
-@settings(max_examples=400, derandomize=True)
+def test_what_was_not_promised_may_be_lost(pytestconfig: pytest.Config) -> None:
+    settings(max_examples=400 if pytestconfig.option.full else 150, derandomize=True)(may_be_lost)()
+
+
 @given(data=st.data(), workload=workloads())
-def test_what_was_not_promised_may_be_lost(data: st.DataObject, workload: Workload) -> None:
+def may_be_lost(data: st.DataObject, workload: Workload) -> None:
     first, count = len(workload.setup), len(workload.operations)
     returned = data.draw(st.integers(first, count), "returned")
     started = data.draw(st.integers(returned, min(returned + 1, count)), "started")
@@ -307,11 +310,11 @@ class Spoiling:
                     yield tree.changed({path: entry})
 
 
-def test_what_was_promised_must_not_be_lost() -> None:
+def test_what_was_promised_must_not_be_lost(pytestconfig: pytest.Config) -> None:
     """The reverse of the test above: a legal tree, broken in one place, is found under all later operations."""
     broken: Counter[str] = Counter()
 
-    @settings(max_examples=500, derandomize=True)
+    @settings(max_examples=500 if pytestconfig.option.full else 150, derandomize=True)
     @given(data=st.data(), workload=workloads())
     def spoil(data: st.DataObject, workload: Workload) -> None:
         first, count = len(workload.setup), len(workload.operations)

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from postcrash._core import export_dm_log_writes
@@ -38,11 +39,11 @@ def replays(log: bytes) -> list[str]:
     return shown
 
 
-def test_a_replay_shows_the_crash_states_of_prefix(recorder: Recorder) -> None:
+def test_a_replay_shows_the_crash_states_of_prefix(recorder: Recorder, pytestconfig: pytest.Config) -> None:
     out = recorder.folder / "exported"
     [model] = [model for model in MODELS if model.name == "prefix"]
 
-    @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=300 if pytestconfig.option.full else 60, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(model))
     def agree(log: Log) -> None:
         out.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from .conftest import DISK_SECTORS, LETTERS, MODELS, Log, Model, Recorder, random_logs
 
-LOGS_PER_MODEL = 300
+LOGS_PER_MODEL, LOGS_PER_MODEL_FULL = 60, 300
 
 
 class Encoding:
@@ -195,8 +195,10 @@ class Drive:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_the_core_finds_what_the_rules_allow(recorder: Recorder, model: Model) -> None:
-    @settings(max_examples=LOGS_PER_MODEL, suppress_health_check=[HealthCheck.too_slow])
+def test_the_core_finds_what_the_rules_allow(recorder: Recorder, model: Model, pytestconfig: pytest.Config) -> None:
+    logs = LOGS_PER_MODEL_FULL if pytestconfig.option.full else LOGS_PER_MODEL
+
+    @settings(max_examples=logs, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(model))
     def agree(log: Log) -> None:
         played = Drive(log).contents()
