@@ -1,6 +1,6 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
-# make test-full   more of those that take long: recorders on every target
+# make test-full   the tests with what takes long: recorders on every target, more examples, an hour
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first

@@ -1,5 +1,7 @@
 """Options and checks of the whole test suite: `--require-vm`, `--full`, and the guard against a stale Rust build.
 
+A test, or a case of one, with the marker `full` takes long and resembles others. It runs with `--full` only.
+
 Tests under tests/vm run real guests. If the machine cannot run guests, these tests skip; with `--require-vm` they fail.
 A test that calls `pytest.skip` itself is treated in the same way: a test that did not run is never reported as passed.
 """
@@ -31,6 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-vm", action="store_true", help="a guest test that cannot run fails instead of skipping")
     parser.addoption("--full", action="store_true", help="every target and workload where tests take a choice of them")
     parser.addoption("--allow-stale", action="store_true", help="run with a Rust build older than its sources")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: runs with --full only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.full:
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,4 +1,7 @@
-"""The general checkers raise no false alarm on honest drives, and do raise one on a lying drive."""
+"""The general checkers raise no false alarm on honest drives, and do raise one on a lying drive.
+
+With --full: more targets that resemble others, and more recoveries of those that are unsafe.
+"""
 
 import json
 import random
@@ -39,11 +42,19 @@ UNSAFE = {
     "vfat",
 }
 """These have no journal, no flushes or no wait for data: after a crash they may need fsck, fail or show stale bytes."""
+SLOW = {"xfs-full", "xfs-wsync", "ext3-journal"}
+"""These take up to two minutes each, and ext4-journal and xfs do what they do."""
 CHECKSUMMED_LOG = "nilfs2"
 """A recovery reads everything that was in flight, so there are as many recoveries to run as crash states."""
 
 
-@pytest.mark.parametrize("target", sorted(HERE - UNSAFE - {CHECKSUMMED_LOG}))
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(target, marks=[pytest.mark.full] if target in SLOW else [])
+        for target in sorted(HERE - UNSAFE - {CHECKSUMMED_LOG})
+    ],
+)
 def test_no_false_alarm(tmp_path: Path, target: str) -> None:
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--json", "-")
     assert result.returncode == 0, result.stderr or result.stdout
@@ -86,8 +97,9 @@ def test_no_fsck_is_asked_for_where_there_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", sorted(UNSAFE))
-def test_what_gives_up_safety_is_found(tmp_path: Path, target: str) -> None:
-    result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--budget", "400", "--json", "-")
+def test_what_gives_up_safety_is_found(tmp_path: Path, target: str, pytestconfig: pytest.Config) -> None:
+    budget = ("--budget", "400" if pytestconfig.option.full else "100")
+    result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, *budget, "--json", "-")
     assert result.returncode == 1, result.stderr
     found = {finding["checker"] for finding in json.loads(result.stdout)["findings"]}
     assert found & {"mounts", "fsck", "durability", "foreign-bytes"}
