@@ -1,11 +1,10 @@
 """Faults planted in a copy of crashgen/core: its tests must fail for each of them.
 
 A fault whose old text no longer stands in the source fails too: then it has to be planted anew. Only the test program
-that is to notice a fault is built and run, in cargo's quick profile, so that each takes a few seconds.
+that is to notice a fault is built and run, without optimization, so that each takes a few seconds.
 """
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from ..planting import cargo, environment, make_workspace
 from .core_faults import FAULTS
 from .fault import Fault
 
-ROOT = Path(__file__).resolve().parents[2]
-CRATE = Path("crashgen/core")
+CRATE = "crashgen/core"
 # What the crate depends on of ours.
-WIRE = Path("model/wire")
+WIRE = "model/wire"
 # Building and running one test program takes a few seconds; a fault may make it run for ever. The first time, all
 # that it depends on is built too.
 TIMEOUT_S = 90
@@ -42,19 +41,15 @@ class Copy:
 
     def test(self, program: str, timeout_s: float = TIMEOUT_S) -> tuple[bool, str]:
         """Whether the tests of `program` pass; what cargo said. A crate that does not build passes nothing."""
-        command = ["bash", "-c", f'source "{ROOT}/tools/lib.sh" && use_cargo && exec "$@"', "bash"]
-        command += ["cargo", "test", "--offline", "--quiet", "--test", program]
-        environment = {
-            **os.environ,
-            "CARGO_TARGET_DIR": str(self.folder / "target"),
+        more = {
             "PROPTEST_CASES": str(RANDOM_LOGS),
             "PROPTEST_MAX_SHRINK_ITERS": "0",
             "RUST_BACKTRACE": "0",
         }
         with subprocess.Popen(
-            command,
+            cargo("test", "--test", program),
             cwd=self.folder,
-            env=environment,
+            env={**environment(self.folder), **more},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -72,13 +67,7 @@ class Copy:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     folder = tmp_path_factory.mktemp("core")
-    for crate in (CRATE, WIRE):
-        shutil.copytree(ROOT / crate, folder / crate)
-    shutil.copy(ROOT / "Cargo.lock", folder)
-    manifest = (ROOT / "Cargo.toml").read_text()
-    members, count = re.subn(r"^members = .*$", f'members = ["{CRATE}"]', manifest, flags=re.MULTILINE)
-    assert count == 1
-    (folder / "Cargo.toml").write_text(members + "\n[profile.dev]\ndebug = 0\nincremental = true\n")
+    make_workspace(folder, (CRATE, WIRE), (CRATE,), opt_level=0)
     yield Copy(folder)
     shutil.rmtree(folder)
 

@@ -1,8 +1,6 @@
 """Faults planted in a copy of the crash disk: with real guests, brute force and `certify` must notice each of them."""
 
 import json
-import os
-import re
 import shutil
 import subprocess
 from collections import Counter
@@ -18,9 +16,9 @@ from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, MachineSettings
 
+from ..planting import cargo, environment, make_workspace
 from .conftest import Record, RecordedWorkload, intervals_of, overwriting
 
-ROOT = Path(__file__).resolve().parents[2]
 CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
 OVERWRITE = (
     overwriting()
@@ -110,23 +108,15 @@ class Copy:
         return self.folder / "recorders/crashdisk/src" / file
 
     def build(self) -> Path:
-        command = ["bash", "-c", f'source "{ROOT}/tools/lib.sh" && use_cargo && exec "$@"', "bash"]
-        command += ["cargo", "build", "--offline", "--quiet", "--package", "crashdisk"]
-        environment = {**os.environ, "CARGO_TARGET_DIR": str(self.folder / "target")}
-        subprocess.run(command, cwd=self.folder, env=environment, check=True, timeout=600)
-        return self.folder / "target/debug/crashdisk"
+        command = cargo("build", "--package", "crashdisk")
+        subprocess.run(command, cwd=self.folder, env=environment(self.folder), check=True, timeout=600)
+        return self.folder / "target/release/crashdisk"
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     folder = tmp_path_factory.mktemp("crashdisk")
-    for crate in CRATES:
-        shutil.copytree(ROOT / crate, folder / crate)
-    shutil.copy(ROOT / "Cargo.lock", folder)
-    members = f"members = {json.dumps(CRATES)}"
-    manifest, count = re.subn(r"^members = .*$", members, (ROOT / "Cargo.toml").read_text(), flags=re.MULTILINE)
-    assert count == 1
-    (folder / "Cargo.toml").write_text(manifest + "\n[profile.dev]\nopt-level = 1\ndebug = 0\n")
+    make_workspace(folder, CRATES, CRATES, opt_level=1)
     yield Copy(folder)
     shutil.rmtree(folder)
 
