@@ -1,7 +1,7 @@
 """Atomicity beyond the tables of the papers: each operation leaves its old state or its new one behind."""
 
 from postcrash.model.units import BLOCK_BYTES
-from postcrash.properties.family import Row, endings, family
+from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import Atomic
 from postcrash.properties.selection import ATTRIBUTES, Selection, both, is_overwrite, is_within, operations
 
@@ -15,7 +15,7 @@ _SYNCED = ("fsync .", "commit")
 
 
 def _atomic(name: str, title: str, statement: str, selected: Selection, *rows: Row) -> Atomic:
-    return Atomic(name, title, statement, SOURCE, family(*rows), selected=selected)
+    return Atomic(name, title, statement, SOURCE, rows, selected=selected)
 
 
 def _fallocate(*modes: str) -> Selection:

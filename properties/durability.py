@@ -7,7 +7,7 @@ rely on it without knowing.
 
 from typing import NamedTuple
 
-from postcrash.properties.family import Row, family
+from postcrash.properties.family import Row
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
 from postcrash.properties.selection import ATTRIBUTES, WRITING, Selection, operations
 
@@ -114,7 +114,7 @@ def _row(way: _Way, thing: _Thing) -> Durable:
         f"{thing.name} durable after {way.after}",
         f"Once {way.after} has returned, {thing.what} is there after a crash.",
         SOURCE,
-        family(*(_workload(way, thing, *row) for row in thing.rows)),
+        tuple(_workload(way, thing, *row) for row in thing.rows),
         (NOT_TOLD_APART,),
         selected=thing.selected,
         barriers=tuple(way.barrier.split()[:1]),
@@ -132,7 +132,7 @@ def _of_writes(name: str, after: str, selected: Selection, *rows: Row, barriers:
         f"data durable after {after}",
         f"Once {after} has returned, what it wrote is there after a crash, with the size that this gave the file.",
         SOURCE,
-        family(*rows),
+        rows,
         (NOT_TOLD_APART,),
         selected=selected,
         barriers=barriers,

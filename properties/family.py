@@ -1,5 +1,7 @@
 """Notation of workload families: one workload in a row, in the `.ops` language with `; ` for line ends."""
 
+from functools import cache
+
 from postcrash.model import Workload, parse_workload
 from postcrash.model.workload import SEPARATOR
 
@@ -7,8 +9,12 @@ Row = tuple[str, str, str]
 """Name, set-up (may be empty), recorded operations."""
 
 
+@cache
 def family(*rows: Row) -> tuple[Workload, ...]:
-    """The workloads of `rows`. Raises `WorkloadError` if a row cannot be parsed."""
+    """The workloads of `rows`. Raises `WorkloadError` if a row cannot be parsed.
+
+    A property asks for its workloads when they are wanted: to parse all of them takes a tenth of a second.
+    """
     return tuple(_workload(*row) for row in rows)
 
 

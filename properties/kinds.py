@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from postcrash.model import History, Persistence, Tree, Workload
 from postcrash.properties.changes import AttributeChange, BytesChange, Change, ChangeState, FieldChange, OfFile, changes
+from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.selection import ALL, Group, Selection, operations
 from postcrash.properties.wording import operation_at
@@ -25,12 +26,12 @@ class PropertyBase:
     title: str
     statement: str
     source: str
-    family: tuple[Workload, ...]
+    rows: tuple[Row, ...]
     exclusions: tuple[str, ...] = (NOT_TOLD_APART,)
 
     def workloads(self) -> tuple[Workload, ...]:
         """See `Property`."""
-        return self.family
+        return family(*self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Order beyond the tables of the papers: in which order operations reach the disk, within a file and between two."""
 
-from postcrash.properties.family import Row, endings, family
+from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import (
     NOT_TOLD_APART,
     Ordered,
@@ -36,7 +36,7 @@ def _ordered(
         title,
         statement,
         SOURCE,
-        family(*rows),
+        rows,
         (NOT_TOLD_APART,),
         selected=selected,
         later=later,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from postcrash.model import History, Tree
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
-from postcrash.properties.family import Row, endings, family
+from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Ordered, PropertyBase, same_file
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import Judgement
@@ -48,7 +48,7 @@ def _writes(name: str, what: str, selected: Selection, *rows: Row) -> Atomic:
         f"{what} atomic",
         f"A {what} is there as a whole after a crash or not at all: its bytes, and the size that it gives the file.",
         SOURCE,
-        family(*rows),
+        rows,
         (NOT_TOLD_APART, "Writes with O_DIRECT and through a mapping, which have properties of their own."),
         selected=selected,
     )
@@ -113,7 +113,7 @@ _PREFIX = PrefixAppend(
     "append of several blocks leaves a prefix",
     "If a file has grown by an append of several blocks, it has grown by a prefix of what was appended.",
     SOURCE,
-    family(*_APPENDED_BLOCKS),
+    _APPENDED_BLOCKS,
     SafeAppends.exclusions,
 )
 
@@ -126,7 +126,7 @@ _DIRECTORY = Atomic(
     "directory operation atomic",
     "After a crash a directory operation is there whole or not at all; a replaced name is the old or the new file.",
     SOURCE,
-    family(
+    (
         ("o-dir-creat", "", "creat a"),
         ("o-dir-mkdir-symlink", "", "mkdir D; symlink target s"),
         ("o-dir-link", _FILE, "link a b"),
@@ -165,7 +165,7 @@ def _then(name: str, setup: str, operation: str) -> tuple[Row, ...]:
 
 
 def _before_any(name: str, what: str, statement: str, selected: Selection, rows: tuple[Row, ...]) -> Ordered:
-    return Ordered(name, f"{what} → any", statement, SOURCE, family(*rows), _ORDER_OF_DATA, selected=selected)
+    return Ordered(name, f"{what} → any", statement, SOURCE, rows, _ORDER_OF_DATA, selected=selected)
 
 
 _ALL_APPENDS = operations(*BUFFERED, where=is_append)
@@ -200,7 +200,7 @@ _ORDER = (
         "append → append, same file",
         "If an append to a file is visible after a crash, every append to the same file before it is there as a whole.",
         SOURCE,
-        family(
+        (
             *endings(
                 "o-appends-4096", _FILE, "append a 4096; append a 4096", *_PUSHED, "writeback a 8192 4096; commit"
             ),

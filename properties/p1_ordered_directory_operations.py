@@ -55,7 +55,7 @@ class OrderedDirectoryOperations:
 
     def workloads(self) -> tuple[Workload, ...]:
         """Sequences that file systems reorder, with and without a flush of something."""
-        return _FAMILY
+        return family(*_ROWS)
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if an operation is visible that is not the first one."""
@@ -269,7 +269,7 @@ def _parent(path: str) -> str:
 
 _D_AND_E = "mkdir D; mkdir E"
 
-_FAMILY = family(
+_ROWS = (
     ("p1-creats", "", "creat a; creat b"),
     ("p1-creats-fsync-last", "", "creat a; creat b; fsync b"),
     ("p1-creats-fsync-other", "creat o", "creat a; creat b; fsync o"),

@@ -31,7 +31,7 @@ class _Appends(ABC):
 
     def workloads(self) -> tuple[Workload, ...]:
         """One append to each file, of several sizes and alignments, with write-backs and commits in every order."""
-        return _FAMILY
+        return family(*_ROWS)
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if a file is longer than before its append."""
@@ -91,7 +91,7 @@ class SafeAppendsOrNulls(_Appends):
         return True
 
 
-_FAMILY = family(
+_ROWS = (
     ("p2-new-4096", "", "creat a; append a 4096"),
     ("p2-new-12288-writeback", "", "creat a; append a 12288; writeback a"),
     ("p2-new-12288-commit-writeback", "", "creat a; append a 12288; commit; writeback a"),

@@ -35,7 +35,7 @@ class OrderedDataAppends:
 
     def workloads(self) -> tuple[Workload, ...]:
         """Two appends with the second one pushed out first, by fsync or by write-back."""
-        return _FAMILY
+        return family(*_ROWS)
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if the beginning of a second append is there."""
@@ -64,7 +64,7 @@ _NEW = "creat a; creat b; append a 4096; append b 4096"
 _BLOCKS = "creat a; append a 4096; creat b; append b 4096"
 _SMALL = "creat a; append a 100; creat b; append b 100"
 
-_FAMILY = family(
+_ROWS = (
     ("p3-new", "", _NEW),
     ("p3-new-writeback-b", "", f"{_NEW}; writeback b"),
     ("p3-new-commit-writeback-b", "", f"{_NEW}; commit; writeback b"),

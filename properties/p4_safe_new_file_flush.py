@@ -30,7 +30,7 @@ class SafeNewFileFlush:
 
     def workloads(self) -> tuple[Workload, ...]:
         """New files of several sizes, flushed in each way, in old, new and renamed directories."""
-        return _FAMILY
+        return family(*_ROWS)
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if the flush of a new file had returned."""
@@ -80,7 +80,7 @@ def _names(tree: Tree, path: str, inode: int) -> bool:
     return entry is not None and entry.inode == inode
 
 
-_FAMILY = family(
+_ROWS = (
     ("p4-0-fsync", "", "creat a; fsync a"),
     ("p4-0-fdatasync", "", "creat a; fdatasync a"),
     ("p4-100-fdatasync", "", "creat a; append a 100; fdatasync a"),

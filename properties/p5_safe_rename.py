@@ -33,7 +33,7 @@ class SafeRename:
 
     def workloads(self) -> tuple[Workload, ...]:
         """Replacing a file without flushing the new one first."""
-        return _FAMILY
+        return family(*_ROWS)
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if the rename is visible."""
@@ -99,7 +99,7 @@ def _written(entry: Entry) -> frozenset[str]:
 
 _OLD = "creat a; append a 4096"
 
-_FAMILY = family(
+_ROWS = (
     ("p5-100", _OLD, "creat b; append b 100; rename b a"),
     ("p5-4096", _OLD, "creat b; append b 4096; rename b a"),
     ("p5-12288", _OLD, "creat b; append b 12288; rename b a"),

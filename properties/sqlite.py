@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from postcrash.model import History, Tree, Workload, all_from, any_from, source_at
+from postcrash.model import History, Tree, all_from, any_from, source_at
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
-from postcrash.properties.family import endings, family
+from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -76,13 +76,13 @@ def _aligned(unit_bytes: int) -> Test:
     return lambda operation, tree: operation.length == unit_bytes and (operation.offset or 0) % unit_bytes == 0
 
 
-def _atomic(name: str, what: str, option: str, family_: tuple[Workload, ...], where: Test) -> Atomic:
+def _atomic(name: str, what: str, option: str, rows: tuple[Row, ...], where: Test) -> Atomic:
     return Atomic(
         name,
         f"{what} atomic",
         f"A write of {what} is there as a whole after a crash or not at all, be it an overwrite or an append.",
         SOURCE.format(option),
-        family_,
+        rows,
         selected=operations(*BUFFERED, where=where),
     )
 
@@ -107,7 +107,7 @@ SQLITE = (
         "safe append",
         "When data is appended to a file, the data is there before the size of the file has grown.",
         SOURCE.format("SAFE_APPEND"),
-        family(
+        (
             *endings("s-append-8192", _DATABASE, "append a 8192", *_PUSHED, "writeback a 16384 4096; commit"),
             *endings("s-append-100", "creat a; append a 1000", "append a 100", *_PUSHED, "commit"),
         ),
@@ -118,20 +118,20 @@ SQLITE = (
         "power-safe overwrite",
         "When a range of bytes in a file is written, no byte outside of the range is changed by a crash.",
         SOURCE.format("POWERSAFE_OVERWRITE"),
-        family(
+        (
             *endings("s-overwrite-100", _DATABASE, "write a 5000 100", *_PUSHED),
             *endings("s-overwrite-4096", _DATABASE, "write a 4096 4096", *_PUSHED),
             *endings("s-append-to-1000", "creat a; append a 1000", "append a 100", *_PUSHED),
         ),
         ("Files that a recorded operation renames, links over or removes, and bytes past the old end.",),
     ),
-    _atomic("S-atomic-512", "512 aligned bytes", "ATOMIC512", family(*_ATOMIC_512), _aligned(SECTOR_BYTES)),
-    _atomic("S-atomic-4k", "4096 aligned bytes", "ATOMIC4K", family(*_ATOMIC_4096), _aligned(BLOCK_BYTES)),
+    _atomic("S-atomic-512", "512 aligned bytes", "ATOMIC512", _ATOMIC_512, _aligned(SECTOR_BYTES)),
+    _atomic("S-atomic-4k", "4096 aligned bytes", "ATOMIC4K", _ATOMIC_4096, _aligned(BLOCK_BYTES)),
     _atomic(
         "S-atomic",
         "any size",
         "ATOMIC",
-        family(*_ATOMIC_ANY),
+        _ATOMIC_ANY,
         lambda operation, tree: True,
     ),
     Ordered(
@@ -139,7 +139,7 @@ SQLITE = (
         "sequential writes",
         "If a byte of a write is there after a crash, every write before it, to whatever file, is there as a whole.",
         SOURCE.format("SEQUENTIAL"),
-        family(
+        (
             *endings(
                 "s-overwrites", _DATABASE, "write a 0 4096; write a 8192 4096", "writeback a 8192 4096", "fsync a"
             ),
@@ -154,7 +154,7 @@ SQLITE = (
         "synchronous directory operations",
         "A directory operation that has returned is there after a crash.",
         "HotDep'13, section 4.1; SQLite, SQLITE_DISABLE_DIRSYNC",
-        family(
+        (
             ("s-creat", "", "creat a"),
             ("s-creat-fsync", "", "creat a; append a 4096; fsync a"),
             ("s-unlink", _DATABASE, "unlink a"),
