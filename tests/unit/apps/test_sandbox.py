@@ -23,6 +23,11 @@ def sandbox() -> Iterator[Sandbox]:
         yield made
 
 
+def endless(number: int) -> str:
+    """A command that does not end, and that no other run of these tests on this machine has."""
+    return f"sleep {number}{os.getpid():08}"
+
+
 def still_running(mark: str) -> list[str]:
     """Command lines of this machine with `mark` in them, once the kernel has had time to end what is being ended."""
     for _ in range(100):
@@ -80,23 +85,23 @@ def test_a_check_reaches_no_network_and_no_process(sandbox: Sandbox, folder: Mak
 
 def test_nothing_is_left_of_a_check_that_hangs(sandbox: Sandbox, folder: Make) -> None:
     started = time.monotonic()
-    result = sandbox.run(folder(), "setsid sleep 54321 & sleep 54321", [])
+    result = sandbox.run(folder(), f"setsid {endless(1)} & {endless(1)}", [])
     assert result.status is None
     assert time.monotonic() - started < 30
-    assert still_running("sleep 54321") == []
+    assert still_running(endless(1)) == []
 
 
 def test_nothing_is_left_of_a_check_that_leaves_a_process_behind(sandbox: Sandbox, folder: Make) -> None:
-    assert sandbox.run(folder(), "setsid sleep 65432 >/dev/null 2>&1 &", []).status == 0
-    assert still_running("sleep 65432") == []
+    assert sandbox.run(folder(), f"setsid {endless(2)} >/dev/null 2>&1 &", []).status == 0
+    assert still_running(endless(2)) == []
 
 
 def test_a_check_that_forks_and_forks_ends(sandbox: Sandbox, folder: Make) -> None:
     """Without control groups it ends with its time; it has an end of its own for the sake of such a machine."""
-    forks = "forks() { [ $1 = 0 ] && exec sleep 76543; forks $(($1 - 1)) & forks $(($1 - 1)) & wait; }; forks 8"
-    result = sandbox.run(folder(), forks, [])
+    forks = f"[ $1 = 0 ] && exec {endless(3)}; forks $(($1 - 1)) & forks $(($1 - 1)) & wait"
+    result = sandbox.run(folder(), f"forks() {{ {forks}; }}; forks 8", [])
     assert result.status is None or "Cannot fork" in result.output
-    assert still_running("sleep 76543") == []
+    assert still_running(endless(3)) == []
 
 
 def test_a_check_cannot_fill_the_disk(sandbox: Sandbox, folder: Make) -> None:
