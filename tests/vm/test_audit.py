@@ -83,6 +83,15 @@ def test_a_finding_of_the_paper_is_in_the_version_that_has_it(audit: Audit) -> N
     assert told(audit, "leveldb-1.23", target="ext4-original")["verdict"] == "holds"
 
 
+@pytest.mark.parametrize(("target", "verdict"), [("xfs", "violated"), ("btrfs", "holds")])
+def test_a_vulnerability_of_openssh(audit: Audit, target: str, verdict: str) -> None:
+    """What docs/vulnerabilities/openssh-known-hosts.md says."""
+    done = told(audit, "openssh-9.2", target=target)
+    assert done["verdict"] == verdict
+    found = [finding["message"] for disk in done["disks"] for finding in disk["findings"]]
+    assert found == ["known_hosts has lost the other host's key, and has 0 bytes"] * (verdict == "violated")
+
+
 PUT = """
 import os
 file = os.open('f', os.O_CREAT | os.O_WRONLY, 0o644)
