@@ -222,10 +222,11 @@ def _returning(select: Callable[[Calls], list[Step]]) -> Rules:
 
 
 def _safe_append(calls: Calls) -> Iterator[Rule]:
-    """If a file has grown, the bytes up to its new end are there."""
+    """If a file has grown, all bytes that were appended up to its new end are there."""
     for step in calls.appends:
+        earlier = [each for each in calls.appends if each.number <= step.number and _same_file(calls, each, step)]
+        slots = [(each.index, each.slot) for append in earlier for each in calls.blocks(append)]
         for size in calls.sizes(step):
-            slots = [(each.index, each.slot) for each in calls.blocks(step)]
             written = [index for index, slot in slots if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
             yield Rule(frozenset({size.index}), frozenset(written))
 

@@ -40,6 +40,12 @@ CASES = [
     ("", "os.fsync(put('a', 'new')); print(1, flush=True)", "not said or f.get('a') == b'new'", ["P4"]),
     ("put('a', 'old')", "put('b', ''); os.unlink('a')", "'a' in f or 'b' in f", ["P1"]),
     ("put('a', '')", "put('a', 'new')", "f['a'] in (b'', b'new')", ["P2"]),
+    (
+        "put('a', '')",
+        "put('a', 'x' * 4096); put('a', 'y', 4096)",
+        "f['a'] in (b'', b'x' * 4096, b'x' * 4096 + b'y')",
+        ["P2"],
+    ),
     ("put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'", ["P3"]),
     (
         "for name in 'ab': os.truncate(put(name, ''), 4096)",
