@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 
-from postcrash.apps.protocol.trace import STORE, BlockSlot, Change, NameSlot, Protocol, SizeSlot, Step
+from postcrash.apps.protocol.trace import STORE, BlockSlot, Change, CutSlot, Flushed, NameSlot, Protocol, SizeSlot, Step
 from postcrash.model.units import BLOCK_BYTES
+
+_WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,29 @@ class Calls:
 
     @cached_property
     def writes(self) -> list[Step]:
-        """Steps that change bytes and no names."""
-        return [step for step in self.steps if self.blocks(step) and not self.names(step)]
+        """Calls that write bytes to a file."""
+        return [step for step in self.steps if step.call in _WRITES and self.changes(step)]
+
+    @cached_property
+    def stores(self) -> list[Step]:
+        """What was stored through mappings."""
+        return [step for step in self.steps if step.call == STORE]
 
     @cached_property
     def appends(self) -> list[Step]:
-        """Writes after which the file is longer, and stores through a mapping that only fill what was zero before."""
-        longer = {step.number for step in self.writes if any(_grows(size) for size in self.sizes(step))}
-        return [step for step in self.writes if step.number in longer or step.number in self._filling]
+        """Writes after which the file is longer."""
+        return [step for step in self.writes if any(_grows(size) for size in self.sizes(step))]
+
+    @cached_property
+    def data_appends(self) -> list[Step]:
+        """Appends, and stores that only put bytes behind others in files that the program has made itself."""
+        return [step for step in self.steps if step in self.appends or step.number in self._filling]
+
+    @cached_property
+    def new(self) -> frozenset[int]:
+        """Inodes that had no name before."""
+        old = {value for slot, value in self.protocol.base.items() if isinstance(slot, NameSlot)}
+        return frozenset(inode for inode in self.protocol.inodes if inode not in old)
 
     @cached_property
     def _filling(self) -> set[int]:
@@ -79,29 +96,30 @@ class Calls:
         filling = set()
         for step in self.steps:
             blocks = [(change.slot, change.value, now.get(change.slot, b"")) for change in self.blocks(step)]
-            if step.call == STORE and blocks and all(_begins_with(new, old) for _, new, old in blocks):
+            is_new = all(slot.inode in self.new for slot, _, _ in blocks if isinstance(slot, BlockSlot))
+            if step.call == STORE and is_new and all(_begins_with(new, old) for _, new, old in blocks):
                 filling.add(step.number)
             now.update((slot, new) for slot, new, _ in blocks)
         return filling
 
     @cached_property
     def overwrites(self) -> list[Step]:
-        """Writes after which the file is as long as before, and had other bytes there."""
-        appends = {step.number for step in self.appends}
-        return [step for step in self.writes if not self.sizes(step) and step.number not in appends]
+        """Writes after which the file is as long as before."""
+        return [step for step in self.writes if not self.sizes(step)]
 
     @cached_property
     def truncates(self) -> list[Step]:
-        """Steps that change nothing but sizes, or cut a file off."""
-        return [step for step in self.steps if self.sizes(step) and step not in self.appends]
+        """Calls of truncate."""
+        return [step for step in self.steps if step.call in ("truncate", "ftruncate") and self.changes(step)]
 
     def file(self, step: Step) -> int:
         """The file that a write concerns; of several, the first."""
         return next(change.slot.inode for change in self.changes(step) if not isinstance(change.slot, NameSlot))
 
     def renamed(self, step: Step) -> list[tuple[Change, bool]]:
-        """The new names of a rename, and for each whether it had stood for something."""
-        return [(change, bool(change.before)) for change in self.names(step) if change.value]
+        """The new name of a rename, and whether it had stood for something. None of an exchange, which has two."""
+        named = [(change, bool(change.before)) for change in self.names(step) if change.value]
+        return named if len(named) == 1 else []
 
     def contents(self, inode: int, before: Step) -> list[Change]:
         """What was written to a file before a step."""
@@ -147,8 +165,36 @@ def promised(calls: Calls) -> Iterator[Rule]:
     for step in calls.steps:
         if step.everything or step.durable:
             earlier = calls.protocol.changes[: step.end]
-            covered = [each.index for each in earlier if step.everything or owner_of(each) in step.durable]
+            covered = [each.index for each in earlier if step.everything or _is_covered(each, step)]
             yield Rule(frozenset(), frozenset(covered), step.number)
+    yield from _cuts(calls)
+
+
+def _is_covered(change: Change, step: Step) -> bool:
+    return any(_covers_change(flushed, change, step) for flushed in step.durable)
+
+
+def _covers_change(flushed: Flushed, change: Change, step: Step) -> bool:
+    if flushed.inode != owner_of(change) or (flushed.own and change.index < step.first):
+        return False
+    if not isinstance(change.slot, BlockSlot):
+        return True
+    start = change.slot.block * BLOCK_BYTES
+    return (flushed.end is None or start < flushed.end) and flushed.start < start + BLOCK_BYTES
+
+
+def _cuts(calls: Calls) -> Iterator[Rule]:
+    """A size, and that the file was cut off to it or an earlier one, stand in the inode: they are durable together."""
+    sizes: dict[int, list[Change]] = {}
+    for change in calls.protocol.changes:
+        if isinstance(change.slot, SizeSlot):
+            sizes.setdefault(change.slot.inode, []).append(change)
+    for cut in calls.protocol.changes:
+        if isinstance(cut.slot, CutSlot):
+            itself = max(each.index for each in sizes[cut.slot.inode] if each.index < cut.index)
+            yield Rule(frozenset({cut.index}), frozenset({itself}))
+            later = [each.index for each in sizes[cut.slot.inode] if each.index >= itself]
+            yield from (Rule(frozenset({index}), frozenset({cut.index})) for index in later)
 
 
 def owner_of(change: Change) -> int:
@@ -231,14 +277,21 @@ def _safe_append(calls: Calls) -> Iterator[Rule]:
             yield Rule(frozenset({size.index}), frozenset(written))
 
 
-def _flushed_name(calls: Calls, is_new: Callable[[Calls, Step], bool]) -> Iterator[Rule]:
-    """A flush of a file makes the names durable that a selected step gave it."""
-    for step in calls.directory:
-        for change in calls.names(step):
-            if change.value and is_new(calls, step):
-                for flush in calls.steps[step.number + 1 :]:
-                    if change.value in flush.durable:
-                        yield Rule(frozenset(), frozenset({change.index}), flush.number)
+def _flushed_name(is_new: Callable[[Calls, Step], bool], *flushes: str) -> Rules:
+    """One of these calls, of a file, makes the names durable that a selected step gave it."""
+
+    def rules(calls: Calls) -> Iterator[Rule]:
+        for step in calls.directory:
+            for change in calls.names(step):
+                is_file = (
+                    change.value in calls.protocol.inodes and calls.protocol.inodes[int(change.value)].type == "file"
+                )
+                if is_file and is_new(calls, step):
+                    for flush in calls.steps[step.number + 1 :]:
+                        if flush.call in flushes and any(each.inode == change.value for each in flush.durable):
+                            yield Rule(frozenset(), frozenset({change.index}), flush.number)
+
+    return rules
 
 
 def _creates(calls: Calls, step: Step) -> bool:
@@ -259,7 +312,7 @@ def _safe_rename(replacing: bool) -> Rules:
     def rules(calls: Calls) -> Iterator[Rule]:
         for step in calls.renames:
             for name, replaces in calls.renamed(step):
-                if replaces == replacing and isinstance(name.value, int):
+                if replaces == replacing and isinstance(name.value, int) and name.value in calls.new:
                     written = frozenset(change.index for change in calls.contents(name.value, step))
                     yield Rule(frozenset({name.index}), written)
 
@@ -278,14 +331,23 @@ def _append_then_rename(calls: Calls) -> Iterator[Rule]:
 
 
 def _in_blocks(select: Callable[[Calls], list[Step]], one: bool) -> Callable[[Calls], list[Step]]:
-    return lambda calls: [step for step in select(calls) if (len(calls.blocks(step)) == 1) == one]
+    return lambda calls: [step for step in select(calls) if _is_in_one_block(calls, step) == one]
+
+
+def _is_in_one_block(calls: Calls, step: Step) -> bool:
+    """Whether all that a write changes lies in one block, also the zeros behind the old end."""
+    blocks = {change.slot.block for change in calls.blocks(step) if isinstance(change.slot, BlockSlot)}
+    for size in calls.sizes(step):
+        if isinstance(size.value, int):
+            blocks |= {size.before // BLOCK_BYTES, (size.value - 1) // BLOCK_BYTES}
+    return len(blocks) == 1
 
 
 ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("P1", _ordered(lambda calls: calls.directory, lambda calls: calls.directory)),
     Assumption("P2", _safe_append),
-    Assumption("P3", _ordered(lambda calls: calls.appends, lambda calls: calls.appends, _other_file)),
-    Assumption("P4", lambda calls: _flushed_name(calls, _creates)),
+    Assumption("P3", _ordered(lambda calls: calls.data_appends, lambda calls: calls.data_appends, _other_file)),
+    Assumption("P4", _flushed_name(_creates, "fsync", "fdatasync", "msync")),
     Assumption("P5", _safe_rename(replacing=True)),
     Assumption("O-block-append", _atomic(_in_blocks(lambda calls: calls.appends, one=True))),
     Assumption("O-blocks", _atomic(_in_blocks(lambda calls: calls.writes, one=False))),
@@ -307,9 +369,12 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("R-append-dir", _ordered(lambda calls: calls.appends, lambda calls: calls.directory)),
     Assumption("R-dir-append", _ordered(lambda calls: calls.directory, lambda calls: calls.appends)),
     Assumption("R-truncate-any", _ordered(lambda calls: calls.truncates)),
+    Assumption("R-mmap-any", _ordered(lambda calls: calls.stores)),
     Assumption("D-return-data", _returning(lambda calls: calls.writes)),
-    Assumption("D-fsync-rename", lambda calls: _flushed_name(calls, _renames)),
-    Assumption("D-fsync-link", lambda calls: _flushed_name(calls, _links)),
+    Assumption("D-fsync-rename", _flushed_name(_renames, "fsync")),
+    Assumption("D-fsync-link", _flushed_name(_links, "fsync")),
+    Assumption("D-fdatasync-rename", _flushed_name(_renames, "fdatasync")),
+    Assumption("D-fdatasync-link", _flushed_name(_links, "fdatasync")),
 )
 """The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
 

@@ -63,13 +63,14 @@ class Needs:
 
     sets      the weakest sets of properties that are enough, the weakest first
     failures  different failures; those without any property come first, those with few lost changes before others
-    folders   judged without any property
+    folders   judged without any property; the check could not tell of `unknown` of them
     is_complete  whether each set was tried on all its folders, and there are no other sets
     """
 
     sets: list[EnoughSet] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     folders: int = 0
+    unknown: int = 0
     is_complete: bool = False
 
     @property
@@ -136,7 +137,10 @@ class _Choice:
 
     def weakest(self) -> frozenset[str] | None:
         """The next set. None if there is no other."""
-        if self._solver.check() != z3.sat:
+        found = self._solver.check()
+        if found == z3.unknown:
+            raise KeyboardInterrupt(self._solver.reason_unknown())
+        if found == z3.unsat:
             return None
         model = self._solver.model()
         return frozenset(name for name, variable in self._chosen.items() if z3.is_true(model[variable]))
@@ -176,7 +180,7 @@ class _Search:
             if message:
                 found.setdefault((message, broken), Failure(moment, state, message, broken))
         return (
-            Needs(failures=list(found.values()), folders=tried.folders),
+            Needs(failures=list(found.values()), folders=tried.folders, unknown=tried.unknown),
             {name: frozenset(states) for name, states in excluded.items()},
         )
 
@@ -198,13 +202,15 @@ class _Search:
                     tried.folders += len(batch)
                     messages = self._judge([(state, space.moment) for state in batch])
                     for state, message in zip(batch, messages, strict=True):
-                        yield state, space.moment, message
+                        tried.unknown += message is None
+                        yield state, space.moment, message or ""
                 if tried.folders >= self._budget.folders:
                     return
-        tried.is_complete = True
+        tried.is_complete = tried.unknown == 0
 
 
 @dataclass
 class _Tried:
     folders: int = 0
+    unknown: int = 0
     is_complete: bool = False

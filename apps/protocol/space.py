@@ -86,7 +86,7 @@ class Space:
         `losses_max`: only those with at most so many lost changes.
         """
         bound = [] if losses_max is None else [self._bound(losses_max)]
-        while self._solver.check(*bound) == z3.sat:
+        while self._is_there_one(bound):
             model = self._solver.model()
             durable = frozenset(
                 change.index
@@ -96,6 +96,13 @@ class Space:
             state = State(self._slots, self.moment.end, durable)
             self._solver.add(z3.Or(list(self._differences(state))))
             yield state
+
+    def _is_there_one(self, bound: list[Literal]) -> bool:
+        """Raises KeyboardInterrupt if z3 was interrupted: it knows nothing then, which is not that there is none."""
+        found = self._solver.check(*bound)
+        if found == z3.unknown:
+            raise KeyboardInterrupt(self._solver.reason_unknown())
+        return bool(found == z3.sat)
 
     def _bound(self, losses_max: int) -> Literal:
         if losses_max not in self._bounds:
@@ -135,5 +142,5 @@ class Properties:
         )
 
 
-Judge: TypeAlias = Callable[[list[tuple[State, Moment]]], list[str]]
-"""What is wrong with each of these states, or nothing."""
+Judge: TypeAlias = Callable[[list[tuple[State, Moment]]], list[str | None]]
+"""What is wrong with each of these states: nothing is empty, and None is not known."""

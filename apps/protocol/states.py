@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import cast
 
 from postcrash.apps.folder import Folder
-from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot
+from postcrash.apps.protocol.trace import BlockSlot, Change, CutSlot, NameSlot, Protocol, SizeSlot, Slot
 from postcrash.model import Entry, Segment, Tree
 from postcrash.model.segments import BYTES
 from postcrash.model.tree import ROOT_PATH, EntryType
@@ -23,7 +23,7 @@ class Slots:
         blocks |= {slot for slot in protocol.base if isinstance(slot, BlockSlot)}
         for change in protocol.changes:
             self._changes.setdefault(change.slot, []).append(change)
-            if isinstance(change.slot, SizeSlot) and isinstance(change.value, int) and change.value < change.before:
+            if isinstance(change.slot, CutSlot) and isinstance(change.value, int):
                 for slot in blocks:
                     if slot.inode == change.slot.inode and slot.block * BLOCK_BYTES >= change.value:
                         self._changes.setdefault(slot, []).append(change)

@@ -46,7 +46,27 @@ class BlockSlot(NamedTuple):
     block: int
 
 
-Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot
+class CutSlot(NamedTuple):
+    """That a file was cut off, by its inode and the place of the change: each cut has a slot of its own."""
+
+    inode: int
+    place: int
+
+
+Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot | CutSlot
+
+
+class Flushed(NamedTuple):
+    """A file or directory that a step made durable.
+
+    start, end  only these bytes of it, and its size; an end of None is that of the file
+    own         only what the step itself has changed
+    """
+
+    inode: int
+    start: int
+    end: int | None
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +75,8 @@ class Change:
 
     index  place in `Protocol.changes`, which are in the order in which they were made
     step   number of the step that made it
-    value  of a name: the inode (0: the name is gone); of a size: bytes; of a block: its content, no zeros at its end
+    value  of a name: the inode (0: the name is gone); of a size, also that of a cut: bytes; of a block: its content, no
+           zeros at its end
     before  the value before it, of a name and a size
     """
 
@@ -90,7 +111,7 @@ class Step:
     call     its name, or `STORE`
     about    what it concerned, for people: names, and sizes or blocks
     first, end  its changes are `Protocol.changes[first:end]`
-    durable  inodes that were durable when it had returned; `everything`: all
+    durable  what was durable when it had returned; `everything`: all
     said     lines on the standard output
     stack    where it is made, innermost first, as far as that could be found out
     """
@@ -100,7 +121,7 @@ class Step:
     about: str
     first: int
     end: int
-    durable: frozenset[int]
+    durable: tuple[Flushed, ...]
     everything: bool
     said: tuple[str, ...]
     stack: tuple[Frame, ...] = ()
@@ -161,12 +182,19 @@ class _Frame(pydantic.BaseModel, extra="forbid"):
     line: int
 
 
+class _Flushed(pydantic.BaseModel, extra="forbid"):
+    inode: int
+    start: int = Field(ge=0)
+    end: int | None = Field(ge=0)
+    own: bool
+
+
 class _Line(pydantic.BaseModel, extra="forbid"):
     call: str
     thread: int
     stack: list[_Frame]
     effects: list[_Name | _Inode | _Size | _Block]
-    durable: list[int]
+    durable: list[_Flushed]
     everything: bool
     said: list[str]
 
@@ -209,7 +237,7 @@ class _Reader:
                 self.inodes[effect.inode] = Inode(effect.type, effect.mode, effect.target)
         values = list(self._values(line))
         if self.root is None:
-            (self.root,) = line.durable
+            self.root = line.durable[0].inode
             self._paths[self.root] = "."
             self.base = dict(values)
             self._now = dict(values)
@@ -227,7 +255,7 @@ class _Reader:
                 about,
                 first,
                 len(self.changes),
-                frozenset(line.durable),
+                tuple(Flushed(each.inode, each.start, each.end, each.own) for each in line.durable),
                 line.everything,
                 tuple(line.said),
                 tuple(Frame(frame.function, frame.file, frame.line) for frame in line.stack),
@@ -253,6 +281,8 @@ class _Reader:
                 for edge in edges:
                     self._add(step, slot, edge, before)
             self._add(step, slot, value, before if isinstance(before, int) else 0)
+            if isinstance(slot, SizeSlot) and value < before:
+                self._add(step, CutSlot(slot.inode, len(self.changes)), value, before)
             self._now[slot] = value
 
     def _add(self, step: int, slot: Slot, value: int | bytes, before: int) -> None:
@@ -273,4 +303,4 @@ class _Reader:
         return [*gone, *(self._paths[inode] for inode in inodes if inode in self._paths)]
 
     def _flushed(self, line: _Line) -> list[str]:
-        return [self._paths.get(inode, "?") for inode in line.durable]
+        return [self._paths.get(each.inode, "?") for each in line.durable]

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from postcrash.apps import Application, SandboxError
+from postcrash.apps import Application, SandboxError, UnreadFolderError
 from postcrash.apps.protocol import (
     Advice,
     Budget,
@@ -92,22 +92,26 @@ class ApplicationNeeds:
         self._pool.shutdown(cancel_futures=True)
         self._sandbox.close()
 
-    def _judge(self, states: list[tuple[State, Moment]]) -> list[str]:
+    def _judge(self, states: list[tuple[State, Moment]]) -> list[str | None]:
         return list(self._pool.map(self._message, states))
 
-    def _message(self, asked: tuple[State, Moment]) -> str:
+    def _message(self, asked: tuple[State, Moment]) -> str | None:
         state, moment = asked
-        key = state.folder.digest, moment.said
+        try:
+            folder = state.folder
+        except UnreadFolderError as error:
+            raise UsageError(f"{self.application.name}: {error}") from error
+        key = folder.digest, moment.said
         if key not in self._known:
             try:
-                result = self._sandbox.run(state.folder, self.application.check, moment.said)
+                result = self._sandbox.run(folder, self.application.check, moment.said)
             except SandboxError as error:
-                self._known[key] = _Answer("", str(error))
-            else:
-                late = f"the check did not end within {self.application.check_seconds} s"
-                unknown = late if result.status is None else ""
-                self._known[key] = _Answer(message_of(result) if result.status else "", unknown)
-        return self._known[key].message
+                raise UsageError(f"{self.application.name}: {error}") from error
+            late = f"the check did not end within {self.application.check_seconds} s, or was killed"
+            unknown = late if result.status is None else ""
+            self._known[key] = _Answer(message_of(result) if result.status else "", unknown)
+        answer = self._known[key]
+        return None if answer.unknown else answer.message
 
 
 def protocol_of(application: Application) -> Protocol:

@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from postcrash.apps.protocol import Advice, EnoughSet, Failure, Needs, Protocol, Step, in_order
 from postcrash.apps.protocol.advice import MissingFlush
-from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot
+from postcrash.apps.protocol.trace import BlockSlot, Change, CutSlot, NameSlot
 from postcrash.harness.auditing.needs import ApplicationNeeds
 
 _FAILURES_SHOWN = 8
@@ -33,7 +33,7 @@ def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None
         console.print("  what no property gives: see the first failure", highlight=False)
     if asked.unknown:
         console.print(f"  the check could not tell of some folders: {asked.unknown}", highlight=False, markup=False)
-    whole = "there are no other sets" if needs.is_complete else "there may be other sets"
+    whole = "all others have stronger or equal properties" if needs.is_complete else "there may be other sets"
     console.print(
         f"{len(protocol.steps)} calls, {len(protocol.changes)} changes, {asked.folders} folders judged; {whole}",
         highlight=False,
@@ -59,6 +59,8 @@ def change_text(protocol: Protocol, change: Change) -> str:
     step = protocol.steps[change.step]
     if isinstance(change.slot, NameSlot):
         what = f"the name {change.slot.name}" if change.value else f"that the name {change.slot.name} is gone"
+    elif isinstance(change.slot, CutSlot):
+        what = f"that it was cut off to {change.value!r} bytes"
     elif isinstance(change.slot, BlockSlot):
         what = f"block {change.slot.block}"
     else:

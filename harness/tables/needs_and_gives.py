@@ -1,5 +1,6 @@
 """Needs times gives: whether the properties that a target has are enough for an application, and what it does there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.apps.protocol import ASSUMPTIONS, Budget, EnoughSet, Protocol, in_order
@@ -16,25 +17,39 @@ from postcrash.properties import property_named
 from postcrash.reports.tables.needs import NeedsCell
 from postcrash.targets import Target
 
-PROMISED = (
-    *("D-fsync-data", "D-fsync-size", "D-fdatasync-data", "D-fdatasync-size"),
-    *("D-dir-name", "D-dir-rename", "D-sync-data", "D-sync-name"),
-)
-"""What the model takes for granted, because documents promise it."""
+
+def promised_to(protocol: Protocol) -> tuple[str, ...]:
+    """The properties that the program relies on and the model takes for granted, because documents promise them."""
+    directories = {inode for inode, what in protocol.inodes.items() if what.type == "dir"} | {protocol.root}
+    names: dict[str, None] = {}
+    for step in protocol.steps:
+        if step.everything:
+            names |= dict.fromkeys(("D-sync-data", "D-sync-size", "D-sync-name", "D-sync-rename"))
+        elif any(each.inode in directories for each in step.durable):
+            names |= dict.fromkeys(("D-dir-name", "D-dir-rename", "D-dir-link"))
+        elif step.call in ("fsync", "fdatasync"):
+            names |= dict.fromkeys((f"D-{step.call}-data", f"D-{step.call}-size"))
+        elif step.durable:
+            names["D-msync-data" if step.call == "msync" else "D-odsync-data"] = None
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
 class Gives:
-    """What a target gives: the properties that hold, and which of those that documents promise do not."""
+    """What a target gives: the properties that hold, of those that were `asked` about."""
 
     holds: frozenset[str]
-    broken: tuple[str, ...]
+    asked: frozenset[str]
+
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """Those that do not hold, or of which it is not known."""
+        return [name for name in names if name in self.asked - self.holds]
 
 
 def question_of(protocol: Protocol, how: Exploration) -> Question:
-    """What has to be known of a target: properties that say something of the application's calls, and `PROMISED`."""
+    """What has to be known of a target: properties that say something of the application's calls, or are promised."""
     rules = rules_of(protocol)
-    names = [*PROMISED, *(each.name for each in ASSUMPTIONS if rules[each.name])]
+    names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if rules[each.name])]
     return Question((), tuple(map(property_named, dict.fromkeys(names))), kernel="", guest="", how=how)
 
 
@@ -52,7 +67,7 @@ def gives(session: Session, target: Target, question: Question, guests: int | No
             session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=False
         )
         holds &= {cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS}
-    return Gives(holds, tuple(name for name in PROMISED if name not in holds))
+    return Gives(holds, frozenset(each.name for each in question.properties))
 
 
 def compare(asked: ApplicationNeeds, given: Gives, real: Audit, budget: Budget) -> NeedsCell:
@@ -79,8 +94,8 @@ def compare(asked: ApplicationNeeds, given: Gives, real: Audit, budget: Budget) 
 
 def _modelled(asked: ApplicationNeeds, given: Gives, budget: Budget) -> tuple[Verdict, str, tuple[str, ...], int]:
     """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
-    if given.broken:
-        return Verdict.UNDECIDED, f"it lacks {', '.join(given.broken)}, which documents promise", (), 0
+    if broken := given.lacking(promised_to(asked.protocol)):
+        return Verdict.UNDECIDED, f"it lacks {', '.join(broken)}, which documents promise", (), 0
     before = asked.folders
     found = asked.under(given.holds & {each.name for each in ASSUMPTIONS}, budget)
     if isinstance(found, EnoughSet):

@@ -1,13 +1,13 @@
 //! The folder as it was at the last look, and what has changed since.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File, FileType, Metadata};
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::step::{Effect, Step};
+use crate::step::{Effect, Flushed, Step};
 
 pub const BLOCK_BYTES: usize = 4096;
 const FILES_MAX: usize = 4096;
@@ -27,8 +27,9 @@ pub struct Folder {
     device: u64,
     names: BTreeMap<u64, BTreeMap<String, u64>>,
     files: HashMap<u64, Known>,
-    seen: HashSet<u64>,
-    /// Directories, kept open so that their inodes are not used again. Files are open anyway.
+    /// Inodes that were seen, with their modes.
+    seen: HashMap<u64, u32>,
+    /// What was seen is kept open, so that its inode is not used again. Files are open anyway.
     kept: Vec<File>,
     /// Files that are mapped: their bytes change without any system call.
     pub mapped: HashSet<u64>,
@@ -43,18 +44,33 @@ impl Folder {
             device: metadata.dev(),
             names: BTreeMap::new(),
             files: HashMap::new(),
-            seen: HashSet::from([metadata.ino()]),
+            seen: HashMap::from([(metadata.ino(), metadata.mode())]),
             kept: Vec::new(),
             mapped: HashSet::new(),
         };
-        let mut begin = Step { call: "begin".to_owned(), durable: vec![metadata.ino()], ..Step::default() };
+        let all = Flushed { inode: metadata.ino(), start: 0, end: None, own: false };
+        let mut begin = Step { call: "begin".to_owned(), durable: vec![all], ..Step::default() };
         folder.names(&mut begin.effects)?;
         Ok((folder, begin))
     }
 
     /// Whether this is a file or directory of the folder, or was one.
     pub fn is_inside(&self, device: u64, inode: u64) -> bool {
-        device == self.device && self.seen.contains(&inode)
+        device == self.device && self.seen.contains_key(&inode)
+    }
+
+    /// Whether this is the file system of the folder.
+    pub fn is_on(&self, device: u64) -> bool {
+        device == self.device
+    }
+
+    /// Note a file that has no name, if it is one: O_TMPFILE makes such files.
+    pub fn nameless(&mut self, path: &Path, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+        if metadata.is_file() && metadata.dev() == self.device && metadata.nlink() == 0 {
+            self.inode(path, &metadata, effects)?;
+        }
+        Ok(())
     }
 
     /// Note changed names, new files, and contents of files that have another size.
@@ -106,9 +122,11 @@ impl Folder {
 
     fn inode(&mut self, path: &Path, metadata: &Metadata, effects: &mut Vec<Effect>) -> io::Result<()> {
         let inode = metadata.ino();
-        if self.seen.insert(inode) {
-            if metadata.is_dir() {
-                self.kept.push(File::open(path)?);
+        let before = self.seen.insert(inode, metadata.mode());
+        if before != Some(metadata.mode()) {
+            if before.is_none() && !metadata.is_file() {
+                let flags = libc::O_PATH | libc::O_NOFOLLOW;
+                self.kept.push(OpenOptions::new().read(true).custom_flags(flags).open(path)?);
             }
             let target = if metadata.is_symlink() { fs::read_link(path)? } else { PathBuf::new() };
             let target = String::from_utf8_lossy(target.as_os_str().as_bytes()).into_owned();

@@ -13,8 +13,8 @@ pub enum Kind {
     Flush(usize),
     /// All that is mapped in the range of memory that the first two arguments give is made durable.
     FlushMemory,
-    /// The whole file system is made durable.
-    FlushAll,
+    /// Everything is made durable; with an argument, a descriptor, all of the file system behind it.
+    FlushAll(Option<usize>),
     /// The program says something.
     Says,
     /// A file may be mapped: stores to it are no system calls.
@@ -56,11 +56,27 @@ pub fn kind_of(number: i64, arguments: &[u64; 6]) -> Kind {
         | libc::SYS_truncate => Kind::Names,
         libc::SYS_fsync | libc::SYS_fdatasync => Kind::Flush(0),
         libc::SYS_msync => flushing(arguments[2]),
-        libc::SYS_sync | libc::SYS_syncfs => Kind::FlushAll,
+        libc::SYS_sync => Kind::FlushAll(None),
+        libc::SYS_syncfs => Kind::FlushAll(Some(0)),
         libc::SYS_mmap => Kind::Map,
         number if HARMLESS.contains(&number) => Kind::Harmless,
         _ => Kind::Unknown,
     }
+}
+
+/// Whether a call writes, so that it waits for the disk if its file was opened with O_DSYNC.
+pub fn is_write(number: i64) -> bool {
+    matches!(kind_of(number, &[0; 6]), Kind::Content(_)) && !matches!(number, libc::SYS_ftruncate | libc::SYS_fallocate)
+}
+
+/// Whether a call may last until another thread does something.
+pub fn may_last(number: i64) -> bool {
+    matches!(number, libc::SYS_splice | libc::SYS_sendfile)
+}
+
+/// Whether a call returns a descriptor.
+pub fn opens(number: i64) -> bool {
+    matches!(number, libc::SYS_open | libc::SYS_openat | libc::SYS_openat2)
 }
 
 fn opening(flags: u64) -> Kind {
@@ -81,7 +97,7 @@ fn flushing(flags: u64) -> Kind {
 }
 
 /// Calls after which names and contents are what they were. A call that is not here costs a look at the whole folder.
-const HARMLESS: [i64; 130] = [
+const HARMLESS: [i64; 128] = [
     libc::SYS_read,
     libc::SYS_close,
     libc::SYS_stat,
@@ -95,7 +111,6 @@ const HARMLESS: [i64; 130] = [
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
-    libc::SYS_ioctl,
     libc::SYS_pread64,
     libc::SYS_readv,
     libc::SYS_access,
@@ -121,7 +136,6 @@ const HARMLESS: [i64; 130] = [
     libc::SYS_sendmsg,
     libc::SYS_recvmsg,
     libc::SYS_shutdown,
-    libc::SYS_bind,
     libc::SYS_listen,
     libc::SYS_getsockname,
     libc::SYS_getpeername,

@@ -9,14 +9,18 @@ use std::os::unix::fs::MetadataExt;
 pub enum At {
     /// A system call begins: its number and its arguments.
     Entry(i64, [u64; 6]),
-    /// A system call ends; whether it succeeded.
-    Exit(bool),
+    /// A system call ends: what it returned, if it succeeded.
+    Exit(Option<u64>),
     /// Something else.
     Other,
 }
 
 const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
+/// AUDIT_ARCH_X86_64. Calls of 32-bit programs have other numbers.
+const NATIVE: u32 = 0xC000_003E;
+/// Stands for the number of such a call. No call has it.
+const FOREIGN: i64 = -1;
 
 /// As the kernel's `ptrace_syscall_info` is laid out.
 #[repr(C)]
@@ -44,33 +48,55 @@ pub fn at(thread: libc::pid_t) -> At {
         ENTRY => {
             let mut arguments = [0; 6];
             arguments.copy_from_slice(&info.values[1..7]);
-            At::Entry(info.values[0] as i64, arguments)
+            let is_native = info.architecture == NATIVE;
+            At::Entry(if is_native { info.values[0] as i64 } else { FOREIGN }, arguments)
         }
-        EXIT => At::Exit(info.values[1] as u8 == 0),
+        EXIT => At::Exit((info.values[1] as u8 == 0).then_some(info.values[0])),
         _ => At::Other,
     }
 }
 
-/// Device and inode behind a descriptor of a thread, and whether each write to it waits for the disk.
-pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<(u64, u64, bool)> {
-    let metadata = fs::metadata(format!("/proc/{thread}/fd/{}", number as i32)).ok()?;
+/// What stands behind a descriptor.
+pub struct Descriptor {
+    pub device: u64,
+    pub inode: u64,
+    /// It is a file or a directory: nobody else has to do something before a call on it ends.
+    pub is_stored: bool,
+    /// Each write to it waits for the disk.
+    pub waits: bool,
+}
+
+/// A descriptor of a thread.
+pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<Descriptor> {
+    let metadata = fs::metadata(path_of(thread, number)).ok()?;
     let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{}", number as i32)).ok()?;
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
-    Some((metadata.dev(), metadata.ino(), flags & libc::O_DSYNC != 0))
+    let is_stored = metadata.is_file() || metadata.is_dir();
+    let (device, inode) = (metadata.dev(), metadata.ino());
+    Some(Descriptor { device, inode, is_stored, waits: flags & libc::O_DSYNC != 0 })
 }
 
-/// Inodes of the files that a thread has mapped between two addresses.
-pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<u64>> {
+/// Where what stands behind a descriptor can be opened.
+pub fn path_of(thread: libc::pid_t, number: u64) -> String {
+    format!("/proc/{thread}/fd/{}", number as i32)
+}
+
+/// The parts of files that a thread has mapped, shared, between two addresses: inode, first byte and end.
+pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<(u64, u64, u64)>> {
     let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
     Ok(maps.lines().filter_map(|line| mapping(line, start, end)).collect())
 }
 
-/// The inode of a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log`, if it overlaps the range.
-fn mapping(line: &str, start: u64, end: u64) -> Option<u64> {
+/// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
+fn mapping(line: &str, start: u64, end: u64) -> Option<(u64, u64, u64)> {
     let mut fields = line.split_ascii_whitespace();
     let (first, last) = fields.next()?.split_once('-')?;
     let (first, last) = (u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?);
-    let inode = fields.nth(3)?.parse().ok()?;
-    (first < end && start < last && inode != 0).then_some(inode)
+    let mode = fields.next()?;
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let inode = fields.nth(1)?.parse().ok()?;
+    let (from, to) = (start.max(first), end.min(last));
+    let is_shared = from < to && inode != 0 && mode.ends_with('s');
+    is_shared.then(|| (inode, offset + from - first, offset + to - first))
 }

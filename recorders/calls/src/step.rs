@@ -13,11 +13,21 @@ pub struct Step {
     /// Where the call is made, innermost first.
     pub stack: Vec<Frame>,
     pub effects: Vec<Effect>,
-    /// The inodes that were durable when the call returned; with `everything`, all.
-    pub durable: Vec<u64>,
+    /// What was durable when the call returned; with `everything`, all.
+    pub durable: Vec<Flushed>,
     pub everything: bool,
     /// Lines that the program wrote to its standard output in this call.
     pub said: Vec<String>,
+}
+
+/// A file or directory that was made durable: all of it, or only its bytes from `start` to `end`, or with `own` what the
+/// step itself has changed.
+#[derive(Serialize, Debug, PartialEq)]
+pub struct Flushed {
+    pub inode: u64,
+    pub start: u64,
+    pub end: Option<u64>,
+    pub own: bool,
 }
 
 /// One change that can be durable by itself.

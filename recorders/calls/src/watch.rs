@@ -1,17 +1,18 @@
 //! Turns the stops of a program into steps. Calls that can change the folder run one after the other.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use crate::folder::Folder;
-use crate::kinds::{kind_of, Kind};
+use crate::kinds::{is_write, kind_of, may_last, opens, Kind};
 use crate::names::name_of;
-use crate::process::{at, descriptor, mapped, At};
+use crate::process::{at, descriptor, mapped, path_of, At};
 use crate::stack::{Frame, Stacks};
-use crate::step::Step;
+use crate::step::{Flushed, Step};
 use crate::trace::Watcher;
 
 /// A call that is under way.
@@ -107,8 +108,10 @@ impl Watch {
         let mut file = None;
         if let Kind::Content(which) | Kind::Flush(which) = kind {
             match descriptor(thread, arguments[which]) {
-                Some((device, inode, waits)) if self.folder.is_inside(device, inode) => file = Some((inode, waits)),
-                Some((device, inode, _)) if (device, inode) == self.pipe => kind = Kind::Says,
+                Some(found) if found.is_stored && self.folder.is_inside(found.device, found.inode) => {
+                    file = Some((found.inode, found.waits && is_write(number)));
+                }
+                Some(found) if (found.device, found.inode) == self.pipe => kind = Kind::Says,
                 _ => kind = Kind::Harmless,
             }
         }
@@ -118,7 +121,7 @@ impl Watch {
         if is_quiet {
             return Ok(true);
         }
-        if matches!(kind, Kind::Unknown | Kind::Says) {
+        if matches!(kind, Kind::Unknown | Kind::Says) || may_last(number) {
             self.stores(thread)?;
             return Ok(true);
         }
@@ -131,13 +134,16 @@ impl Watch {
         Ok(true)
     }
 
-    fn left(&mut self, thread: libc::pid_t, succeeded: bool) -> io::Result<Vec<libc::pid_t>> {
+    fn left(&mut self, thread: libc::pid_t, result: Option<u64>) -> io::Result<Vec<libc::pid_t>> {
         let mut go = vec![thread];
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let mut step = Step { call: name_of(call.number), thread, ..Step::default() };
         self.look(thread, &call, &mut step)?;
         step.stack = call.stack.clone();
-        if succeeded {
+        if let Some(result) = result {
+            if opens(call.number) {
+                self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
+            }
             self.durable(thread, &call, &mut step)?;
         }
         self.drain(&mut step)?;
@@ -151,17 +157,19 @@ impl Watch {
     fn look(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
         match call.kind {
             Kind::Harmless | Kind::Map if !self.looks_always => {}
-            Kind::Content(_) | Kind::Flush(_) if !self.looks_always => {
+            Kind::Content(_) if !self.looks_always => {
                 self.folder.content(call.file.map_or(0, |(inode, _)| inode), &mut step.effects)?;
             }
             Kind::Names if !self.looks_always => self.folder.names(&mut step.effects)?,
-            Kind::Says | Kind::FlushAll | Kind::FlushMemory if !self.looks_always => {}
+            Kind::Says if !self.looks_always => {}
+            // What is stored meanwhile by others is not covered. It is seen when the next call begins.
+            Kind::Flush(_) | Kind::FlushAll(_) | Kind::FlushMemory => {}
             _ => self.folder.everything(&mut step.effects)?,
         }
         if call.kind == Kind::Map && call.arguments[3] & libc::MAP_SHARED as u64 != 0 {
-            if let Some((device, inode, _)) = descriptor(thread, call.arguments[4]) {
-                if self.folder.is_inside(device, inode) {
-                    self.folder.mapped.insert(inode);
+            if let Some(found) = descriptor(thread, call.arguments[4]) {
+                if self.folder.is_inside(found.device, found.inode) {
+                    self.folder.mapped.insert(found.inode);
                 }
             }
         }
@@ -169,15 +177,31 @@ impl Watch {
     }
 
     fn durable(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
-        match call.kind {
-            Kind::Flush(_) => step.durable.extend(call.file.map(|(inode, _)| inode)),
-            Kind::FlushMemory => {
-                let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
-                let found: HashSet<u64> = mapped(thread, call.arguments[0], end)?.into_iter().collect();
-                step.durable.extend(found.into_iter().filter(|inode| self.folder.mapped.contains(inode)));
+        match (call.kind, call.file) {
+            (Kind::Flush(_), Some((inode, _))) => {
+                step.durable.push(Flushed { inode, start: 0, end: None, own: false });
             }
-            Kind::FlushAll => step.everything = true,
-            Kind::Content(_) => step.durable.extend(call.file.filter(|&(_, waits)| waits).map(|(inode, _)| inode)),
+            (Kind::FlushMemory, _) => {
+                let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
+                let parts = mapped(thread, call.arguments[0], end)?.into_iter();
+                let known = parts.filter(|(inode, ..)| self.folder.mapped.contains(inode));
+                step.durable.extend(known.map(|(inode, start, end)| Flushed {
+                    inode,
+                    start,
+                    end: Some(end),
+                    own: false,
+                }));
+            }
+            (Kind::FlushAll(which), _) => {
+                let found = which.map(|which| descriptor(thread, call.arguments[which]));
+                step.everything = match found {
+                    None => true,
+                    Some(found) => found.is_some_and(|found| self.folder.is_on(found.device)),
+                };
+            }
+            (Kind::Content(_), Some((inode, true))) => {
+                step.durable.push(Flushed { inode, start: 0, end: None, own: true });
+            }
             _ => {}
         }
         Ok(())
@@ -199,7 +223,7 @@ impl Watcher for Watch {
             At::Entry(number, arguments) => {
                 Ok(if self.entered(thread, number, arguments)? { vec![thread] } else { Vec::new() })
             }
-            At::Exit(succeeded) => self.left(thread, succeeded),
+            At::Exit(result) => self.left(thread, result),
             At::Other => Ok(vec![thread]),
         }
     }

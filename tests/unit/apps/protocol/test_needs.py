@@ -48,9 +48,10 @@ CASES = [
     ),
     ("put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'", ["P3"]),
     (
-        "for name in 'ab': os.truncate(put(name, ''), 4096)",
+        "",
+        "for name in 'ab':\n    file = put(name, ''); os.truncate(name, 4096); os.fsync(file)\nsync('.')\n"
         "for name in 'ab':\n    m = mmap.mmap(os.open(name, os.O_RDWR), 4096); m[0] = 7; os.chmod(name, 0o644)",
-        "not any(f['b']) or any(f['a'])",
+        "not any(f.get('b', b'')) or any(f['a'])",
         ["P3"],
     ),
     ("put('a', '')", "print(1, flush=True); put('a', 'new')", "not said or f['a'] == b'new'", None),
@@ -90,6 +91,128 @@ def test_each_set_is_enough_and_no_smaller_one_is(
     ]
     assert bool(enough) == bool(needs.sets)
     assert all(each.names in enough for each in needs.sets if len(each.names) < 2)
+
+
+OLD = "put('f', 'o' * 8192)"
+ALL_NEW = "not said or b'o' not in f['f']"
+MAPPED = "file = os.open('f', os.O_RDWR); m = mmap.mmap(file, 8192); "
+NAMELESS = "file = os.open('.', os.O_TMPFILE | os.O_WRONLY); os.write(file, b'new')"
+LINKED = "os.link(f'/proc/self/fd/{file}', 'a', dst_dir_fd=os.open('.', 0))"
+# what is no protection, the properties that the file system has, set-up, program, what must be
+UNPROTECTED = [
+    (
+        "O_DSYNC: other bytes of the file",
+        "",
+        OLD,
+        "put('f', 'n' * 4096); put('f', 'n' * 4096, 4096, flags=os.O_WRONLY | os.O_DSYNC); print(1, flush=True)",
+        ALL_NEW,
+    ),
+    (
+        "msync: other pages",
+        "",
+        OLD,
+        f"{MAPPED} m[:8192] = b'n' * 8192; m.flush(0, 4096); print(1, flush=True)",
+        ALL_NEW,
+    ),
+    (
+        "msync: another mapping, which is private",
+        "",
+        OLD,
+        f"{MAPPED} m[:8192] = b'n' * 8192; mmap.mmap(file, 8192, mmap.MAP_PRIVATE).flush(); print(1, flush=True)",
+        ALL_NEW,
+    ),
+    (
+        "O_DSYNC: ftruncate",
+        "",
+        OLD,
+        "os.ftruncate(os.open('f', os.O_RDWR | os.O_DSYNC), 0); print(1, flush=True)",
+        "not said or not f['f']",
+    ),
+    (
+        "syncfs of another file system",
+        "",
+        OLD,
+        "put('f', 'n' * 8192); import ctypes; ctypes.CDLL(None).syncfs(os.open('/proc', 0)); print(1, flush=True)",
+        ALL_NEW,
+    ),
+    (
+        "an inode that was a symbolic link's",
+        "",
+        "",
+        "os.symlink('x', 'a'); os.unlink('a'); put('b', 'new'); os.rename('b', 'c')",
+        "f.get('c', b'new') == b'new'",
+    ),
+    (
+        "O_TMPFILE: the data",
+        "O-dir",
+        "",
+        f"{NAMELESS}; {LINKED}",
+        "f.get('a', b'new') == b'new'",
+    ),
+    (
+        "D-fsync-rename: fdatasync",
+        "D-fsync-rename",
+        "put('b', 'x')",
+        "os.rename('b', 'c'); os.fdatasync(os.open('c', os.O_RDONLY)); print(1, flush=True)",
+        "not said or 'c' in f",
+    ),
+    (
+        "P5: a file that was there before",
+        "P5",
+        "put('a', 'old'); put('b', 'xxx')",
+        "put('b', 'new'); os.rename('b', 'a')",
+        OLD_OR_NEW,
+    ),
+    ("D-return-data: stores", "D-return-data", OLD, f"{MAPPED} m[:8192] = b'n' * 8192; print(1, flush=True)", ALL_NEW),
+]
+
+
+@pytest.mark.parametrize(("what", "name", "before", "program", "condition"), UNPROTECTED)
+def test_what_protects_nothing(traced: Traced, what: str, name: str, before: str, program: str, condition: str) -> None:
+    names = frozenset(filter(None, [name]))
+    assert isinstance(is_enough(traced(program, before), judge(condition), Budget(), names), Failure), what
+
+
+# what is protected, set-up, program, what must be
+PROTECTED = [
+    (
+        "a file that is made anew in place",
+        "put('f', 'old')",
+        "file = os.open('f', os.O_RDWR); os.ftruncate(file, 0); os.ftruncate(file, 8192); os.fsync(file); "
+        "print(1, flush=True)",
+        "not said or f['f'] == bytes(8192)",
+    ),
+    (
+        "O_TMPFILE: data that was flushed",
+        "",
+        f"{NAMELESS}; os.fsync(file); {LINKED}",
+        "f.get('a', b'new') == b'new'",
+    ),
+    (
+        "msync: its own page",
+        OLD,
+        f"{MAPPED} m[:4096] = b'n' * 4096; m.flush(0, 4096); print(1, flush=True)",
+        "not said or f['f'][:4096] == b'n' * 4096",
+    ),
+    (
+        "O_DSYNC: its own bytes",
+        OLD,
+        "put('f', 'n' * 4096, 4096, flags=os.O_WRONLY | os.O_DSYNC); print(1, flush=True)",
+        "not said or f['f'][4096:] == b'n' * 4096",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "before", "program", "condition"), PROTECTED)
+def test_what_is_protected(traced: Traced, what: str, before: str, program: str, condition: str) -> None:
+    assert isinstance(is_enough(traced(program, before), judge(condition), Budget(), frozenset()), EnoughSet), what
+
+
+def test_folders_of_which_the_check_cannot_tell_are_not_fine(traced: Traced) -> None:
+    protocol = traced("put('a', 'x')")
+    found = is_enough(protocol, lambda states: [None] * len(states), Budget(), frozenset())
+    assert isinstance(found, EnoughSet)
+    assert not found.is_complete
 
 
 def test_a_budget_that_runs_out_is_said(traced: Traced) -> None:

@@ -49,7 +49,8 @@ CASES = [
         ["openat +m", "ftruncate =9000", "store #0", "msync durable", "store #2", "write says 1"],
     ),
     (
-        "if os.fork() == 0:\n    put('a', 'x'); os._exit(0)\nos.wait(); put('b', 'y')",
+        "r, w = os.pipe()\nif os.fork() == 0:\n    os.read(r, 1); put('a', 'x'); os._exit(0)\n"
+        "os.write(w, b'.'); os.wait(); put('b', 'y')",
         ["openat +a", "pwrite64 =1 #0", "openat +b", "pwrite64 =1 #0"],
     ),
     ("a = put('a', 'xyz'); os.copy_file_range(os.open('a', 0), put('b', ''), 3)", None),
