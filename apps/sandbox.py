@@ -98,9 +98,13 @@ class Sandbox:
 
     def close(self) -> None:
         """Remove what was made for all checks together."""
-        if self._group is not None:
-            with suppress(OSError):  # of a check that is just being ended; it has no processes that could do anything
+        if self._group is None:
+            return
+        for _ in range(_TRIES):  # processes of a check that is just being ended are in it for a moment
+            with suppress(OSError):
                 self._group.rmdir()
+                return
+            time.sleep(_PAUSE_S)
 
     def probe(self) -> None:
         """Raises SandboxError if no check can be run on this machine."""
