@@ -179,7 +179,10 @@ def _given(names: str | None) -> frozenset[str]:
 
 
 def _row(asked: ApplicationNeeds, needs: Needs) -> NeedsRow:
-    sets = tuple(" and ".join(in_order(each.names)) or "nothing" for each in needs.sets)
+    sets = tuple(
+        (" and ".join(in_order(each.names)) or "nothing") + ("" if each.is_complete else f" (first {each.folders})")
+        for each in needs.sets
+    )
     protocol = asked.protocol
     return NeedsRow(
         application=asked.application.name,
