@@ -26,27 +26,31 @@ class TraceError(ValueError):
     """The file is not what `postcrash-calls` writes, or too large. The text is `FILE:LINE: …`."""
 
 
-class NameSlot(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class NameSlot:
     """A name in a directory, by the directory's inode."""
 
     folder: int
     name: str
 
 
-class SizeSlot(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class SizeSlot:
     """The size of a file, by its inode."""
 
     inode: int
 
 
-class BlockSlot(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class BlockSlot:
     """A block of a file."""
 
     inode: int
     block: int
 
 
-class CutSlot(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class CutSlot:
     """That a file was cut off, by its inode and the place of the change: each cut has a slot of its own."""
 
     inode: int
@@ -54,6 +58,7 @@ class CutSlot(NamedTuple):
 
 
 Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot | CutSlot
+"""Slots of different kinds are never equal, whatever their numbers."""
 
 
 class Flushed(NamedTuple):

@@ -183,6 +183,12 @@ PROTECTED = [
         "not said or f['f'] == bytes(8192)",
     ),
     (
+        "what stands before the new end",
+        "put('f', 'o' * 12288)",
+        "os.truncate('f', 8192); sync('f'); print(1, flush=True)",
+        "not said or f['f'] == b'o' * 8192",
+    ),
+    (
         "O_TMPFILE: data that was flushed",
         "",
         f"{NAMELESS}; os.fsync(file); {LINKED}",
