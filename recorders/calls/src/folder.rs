@@ -1,6 +1,6 @@
 //! The folder as it was at the last look, and what has changed since.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -26,13 +26,13 @@ pub struct Folder {
     root: PathBuf,
     device: u64,
     names: BTreeMap<u64, BTreeMap<String, u64>>,
-    files: HashMap<u64, Known>,
+    files: BTreeMap<u64, Known>,
     /// Inodes that were seen, with their modes.
     seen: HashMap<u64, u32>,
     /// What was seen is kept open, so that its inode is not used again. Files are open anyway.
     kept: Vec<File>,
     /// Files that are mapped: their bytes change without any system call.
-    pub mapped: HashSet<u64>,
+    pub mapped: BTreeSet<u64>,
 }
 
 impl Folder {
@@ -43,10 +43,10 @@ impl Folder {
             root: root.to_owned(),
             device: metadata.dev(),
             names: BTreeMap::new(),
-            files: HashMap::new(),
+            files: BTreeMap::new(),
             seen: HashMap::from([(metadata.ino(), metadata.mode())]),
             kept: Vec::new(),
-            mapped: HashSet::new(),
+            mapped: BTreeSet::new(),
         };
         let all = Flushed { inode: metadata.ino(), start: 0, end: None, own: false };
         let mut begin = Step { call: "begin".to_owned(), durable: vec![all], ..Step::default() };
@@ -78,16 +78,13 @@ impl Folder {
         let mut now = BTreeMap::new();
         let root = self.root.clone();
         self.directory(&root, &mut now, effects)?;
-        let folders: Vec<u64> =
-            self.names.keys().chain(now.keys()).copied().collect::<HashSet<_>>().into_iter().collect();
-        let mut folders = folders;
-        folders.sort_unstable();
+        let folders: BTreeSet<u64> = self.names.keys().chain(now.keys()).copied().collect();
         let none = BTreeMap::new();
         for folder in folders {
             // A directory that has gone was empty: its names went before it.
             let (before, after) = (self.names.get(&folder).unwrap_or(&none), now.get(&folder).unwrap_or(&none));
-            let names: BTreeMap<&String, ()> = before.keys().chain(after.keys()).map(|name| (name, ())).collect();
-            for name in names.into_keys() {
+            let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            for name in names {
                 let (old, new) = (before.get(name).copied().unwrap_or(0), after.get(name).copied().unwrap_or(0));
                 if old != new {
                     effects.push(Effect::Name { folder, name: name.clone(), inode: new });
@@ -159,15 +156,11 @@ impl Folder {
             effects.push(Effect::Size { inode, size });
         }
         let count = (size as usize).div_ceil(BLOCK_BYTES);
-        let shrunk = size < known.size;
         known.size = size;
         let mut buffer = vec![0; size as usize];
         let length = read_all(&known.open, &mut buffer)?;
         buffer.truncate(length);
-        if shrunk {
-            // Blocks behind the new end go with it; a later one starts from nothing.
-            known.blocks.truncate(count);
-        }
+        // Blocks behind a new end go with it; a later one starts from nothing.
         known.blocks.resize(count, Vec::new());
         for (block, old) in known.blocks.iter_mut().enumerate() {
             let start = (block * BLOCK_BYTES).min(buffer.len());
@@ -182,16 +175,13 @@ impl Folder {
 
     /// Note the changed bytes of all files that are mapped.
     pub fn stores(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
-        let mut mapped: Vec<u64> = self.mapped.iter().copied().collect();
-        mapped.sort_unstable();
-        mapped.into_iter().try_for_each(|inode| self.content(inode, effects))
+        self.mapped.clone().into_iter().try_for_each(|inode| self.content(inode, effects))
     }
 
     /// Note everything that has changed.
     pub fn everything(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         self.names(effects)?;
-        let mut files: Vec<u64> = self.files.keys().copied().collect();
-        files.sort_unstable();
+        let files: Vec<u64> = self.files.keys().copied().collect();
         files.into_iter().try_for_each(|inode| self.content(inode, effects))
     }
 }

@@ -139,13 +139,13 @@ impl Watch {
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let mut step = Step { call: name_of(call.number), thread, ..Step::default() };
         self.look(thread, &call, &mut step)?;
-        step.stack = call.stack.clone();
         if let Some(result) = result {
             if opens(call.number) {
                 self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
             }
             self.durable(thread, &call, &mut step)?;
         }
+        step.stack = call.stack;
         self.drain(&mut step)?;
         self.write(&step)?;
         if self.inside == Some(thread) {
