@@ -44,10 +44,13 @@ fn try_mount(device: &str, mount: &Mount) -> io::Result<()> {
             None => data.push(option),
         }
     }
-    let (device, target) = (cstr(device)?, cstr(MOUNT_POINT)?);
-    let (fstype, data) = (cstr(&mount.fstype)?, cstr(&data.join(","))?);
+    call_mount(&cstr(device)?, &cstr(MOUNT_POINT)?, &cstr(&mount.fstype)?, flags, &cstr(&data.join(","))?)
+}
+
+/// mount(2).
+pub fn call_mount(source: &CStr, target: &CStr, fstype: &CStr, flags: libc::c_ulong, data: &CStr) -> io::Result<()> {
     // SAFETY: all pointers are C strings that live through the call.
-    let result = unsafe { libc::mount(device.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
+    let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
     check(result).map(|_| ())
 }
 
@@ -93,9 +96,7 @@ pub fn mount_debug(path: &str) -> io::Result<()> {
 }
 
 fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
-    // SAFETY: C strings, and no data.
-    let result = unsafe { libc::mount(fstype.as_ptr(), target.as_ptr(), fstype.as_ptr(), 0, std::ptr::null()) };
-    check(result).map(|_| ())
+    call_mount(fstype, target, fstype, 0, c"")
 }
 
 /// Unmount the target. If a process served the mount, wait for its end.

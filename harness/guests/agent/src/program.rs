@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::mount::call_mount;
 use crate::sys::{check, cstr, open};
 use crate::MOUNT_POINT;
 
@@ -90,23 +91,10 @@ pub fn run(command: &str, seconds: u64, said: &mut dyn FnMut(&str) -> io::Result
 /// A file system in memory for what the agent's own root, which is read-only, has no room for.
 fn mount_scratch() -> io::Result<()> {
     if !std::path::Path::new(HOST).exists() {
-        mount(c"tmpfs", SCRATCH, c"tmpfs", 0, c"")?;
+        call_mount(c"tmpfs", &cstr(SCRATCH)?, c"tmpfs", 0, c"")?;
         std::fs::create_dir(HOST)?;
     }
     Ok(())
-}
-
-fn mount(
-    source: &std::ffi::CStr,
-    target: &str,
-    fstype: &std::ffi::CStr,
-    flags: libc::c_ulong,
-    data: &std::ffi::CStr,
-) -> io::Result<()> {
-    let target = cstr(target)?;
-    // SAFETY: all pointers are C strings that live through the call.
-    let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, data.as_ptr().cast()) };
-    check(result).map(|_| ())
 }
 
 /// In the new process: the host's files become its root, with the target, devices and processes of the guest, in a name
@@ -122,11 +110,11 @@ fn enter() -> io::Result<()> {
         check(libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }))?;
         check(libc::unshare(libc::CLONE_NEWNS))?;
     }
-    mount(c"none", "/", c"none", libc::MS_REC | libc::MS_PRIVATE, c"")?;
-    mount(c"none", HOST, c"hostfs", libc::MS_RDONLY, c"/")?;
-    mount(&cstr(MOUNT_POINT)?, &format!("{HOST}{MOUNT_POINT}"), c"none", libc::MS_BIND, c"")?;
-    mount(c"/dev", &format!("{HOST}/dev"), c"none", libc::MS_BIND, c"")?;
-    mount(c"/proc", &format!("{HOST}/proc"), c"none", libc::MS_BIND, c"")?;
+    call_mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+    call_mount(c"none", &cstr(HOST)?, c"hostfs", libc::MS_RDONLY, c"/")?;
+    call_mount(&cstr(MOUNT_POINT)?, &cstr(&format!("{HOST}{MOUNT_POINT}"))?, c"none", libc::MS_BIND, c"")?;
+    call_mount(c"/dev", &cstr(&format!("{HOST}/dev"))?, c"none", libc::MS_BIND, c"")?;
+    call_mount(c"/proc", &cstr(&format!("{HOST}/proc"))?, c"none", libc::MS_BIND, c"")?;
     mount_tmp(&format!("{HOST}/tmp"))?;
     let (root, start) = (cstr(HOST)?, cstr(MOUNT_POINT)?);
     // SAFETY: C strings, and plain numbers.
@@ -143,12 +131,12 @@ fn mount_tmp(place: &str) -> io::Result<()> {
     let entries = std::fs::read_dir(place)?.filter_map(Result::ok);
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).take(FOLDERS_MAX).collect();
-    mount(c"tmpfs", place, c"tmpfs", 0, c"")?;
+    call_mount(c"tmpfs", &cstr(place)?, c"tmpfs", 0, c"")?;
     for name in names {
         let there = format!("{place}/{name}");
         std::fs::create_dir(&there)?;
         let here = cstr(&format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
-        match mount(&here, &there, c"none", libc::MS_BIND, c"") {
+        match call_mount(&here, &cstr(&there)?, c"none", libc::MS_BIND, c"") {
             // The host has removed it since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => std::fs::remove_dir(&there)?,
             mounted => mounted?,
