@@ -6,6 +6,7 @@ Also messages to the user besides the results, and how counts are written.
 import json
 import math
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,11 @@ def say(text: str) -> None:
 def count_text(count: int) -> str:
     """A number of crash states for people: exact up to 40 digits, and a power of ten beyond."""
     return str(count) if count < 10**_DIGITS_MAX else f"about 10^{math.log10(count):.0f}"
+
+
+def command_line() -> str:
+    """The command that is running, as its user would type it again."""
+    return shlex.join(["postcrash", *sys.argv[1:]])
 
 
 def write_json(place: str | None, obj: object) -> None:

@@ -1,8 +1,6 @@
 """`postcrash audit`: an application on a file system, crashed everywhere, and asked whether it kept its promises."""
 
 import datetime
-import shlex
-import sys
 from collections.abc import Sequence
 
 import click
@@ -17,7 +15,7 @@ from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.output import count_text, write_json, write_text
+from postcrash.harness.output import command_line, count_text, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
@@ -96,7 +94,7 @@ def require_programs_run(session: Session) -> None:
 
 
 def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
-    command = shlex.join(["postcrash", *sys.argv[1:]])
+    command = command_line()
     cells = [each.cell for each in audits]
     date = datetime.datetime.now(datetime.UTC).date()
     write_text(

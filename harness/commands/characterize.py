@@ -1,8 +1,6 @@
 """`postcrash characterize`: the post-crash property table."""
 
 import datetime
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.findings.naming import named
-from postcrash.harness.output import write_json, write_text
+from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question
@@ -102,7 +100,7 @@ def characterize(
             column, found = answer(session, each, question, guests, progress, fresh=fresh)
             columns.append(column)
             findings.extend(found)
-    command = shlex.join(["postcrash", *sys.argv[1:]])
+    command = command_line()
     matrix = Matrix(tuple(columns), how.model, command, datetime.datetime.now(datetime.UTC).date())
     if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")

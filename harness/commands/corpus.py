@@ -1,8 +1,6 @@
 """`postcrash corpus`: judge every workload of a folder on several targets and kernels."""
 
 import datetime
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.harness.expectations.known import load_known
 from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
-from postcrash.harness.output import write_json, write_text
+from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Workload
@@ -102,7 +100,7 @@ def corpus(
         tuple(target.name for target in question.targets),
         expected.name,
         how.model,
-        shlex.join(["postcrash", *sys.argv[1:]]),
+        command_line(),
         datetime.datetime.now(datetime.UTC).date(),
     )
     write_json(json_file, table.to_json())
