@@ -7,16 +7,16 @@ sets of properties under which all is well), and `advice` (which flushes are nee
 
 from postcrash.apps.protocol.advice import Advice, advise
 from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Assumption
-from postcrash.apps.protocol.needs import Budget, EnoughSet, Failure, Needs, find_needs, in_order, is_enough
+from postcrash.apps.protocol.needs import BadFolder, EnoughSet, Extent, Needs, find_needs, in_order, is_enough
 from postcrash.apps.protocol.trace import Protocol, Step, TraceError, read_trace
 
 __all__ = [
     "ASSUMPTIONS",
     "Advice",
     "Assumption",
-    "Budget",
+    "BadFolder",
     "EnoughSet",
-    "Failure",
+    "Extent",
     "Needs",
     "Protocol",
     "Step",

@@ -7,8 +7,8 @@ properties that were assumed; or the check does not see what it is for.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from postcrash.apps.protocol.assumptions import Rule, owner_of, rules_with
-from postcrash.apps.protocol.needs import Budget, EnoughSet, Failure, is_enough
+from postcrash.apps.protocol.assumptions import Implication, implications_with, owner_of
+from postcrash.apps.protocol.needs import BadFolder, EnoughSet, Extent, is_enough
 from postcrash.apps.protocol.space import Judge
 from postcrash.apps.protocol.trace import NameSlot, Protocol, Step
 
@@ -20,7 +20,7 @@ class FlushAdvice:
     """What happens without a flush: the first failure, or that none was found in so many folders."""
 
     step: Step
-    without: Failure | EnoughSet
+    without: BadFolder | EnoughSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class MissingFlush:
     inode: int
     is_folder: bool
     after: Step
-    failure: Failure
+    failure: BadFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +48,36 @@ class Advice:
     names: frozenset[str]
     flushes: tuple[FlushAdvice, ...]
     missing: tuple[MissingFlush, ...]
-    result: EnoughSet | Failure
+    result: EnoughSet | BadFolder
 
     @property
     def noticed(self) -> int:
         """So many flushes are needed."""
-        return sum(isinstance(each.without, Failure) for each in self.flushes)
+        return sum(isinstance(each.without, BadFolder) for each in self.flushes)
 
 
 def advise(
-    protocol: Protocol, judge: Judge, budget: Budget, names: frozenset[str], progress: Callable[[str], None]
+    protocol: Protocol, judge: Judge, extent: Extent, names: frozenset[str], progress: Callable[[str], None]
 ) -> Advice:
     """Which flushes are needed and which are missing, on file systems with these properties."""
-    rules = rules_with(protocol, names)
+    implications = implications_with(protocol, names)
     progress("with all flushes")
-    result = is_enough(protocol, judge, budget, names)
+    result = is_enough(protocol, judge, extent, names)
     missing: list[MissingFlush] = []
-    while isinstance(result, Failure) and len(missing) < _ADDED_MAX:
+    while isinstance(result, BadFolder) and len(missing) < _ADDED_MAX:
         found = _missing(protocol, result, missing)
         if found is None:
             break
         missing.append(found)
-        rules |= {_flush_rule(protocol, found)}
+        implications |= {_flush_implication(protocol, found)}
         progress(f"with {len(missing)} more flushes")
-        result = is_enough(protocol, judge, budget, names, rules)
-    flushes = [] if missing or isinstance(result, Failure) else [step for step in protocol.steps if _is_flush(step)]
+        result = is_enough(protocol, judge, extent, names, implications)
+    flushes = [] if missing or isinstance(result, BadFolder) else [step for step in protocol.steps if _is_flush(step)]
     found_out = []
     for step in flushes:
         progress(f"without {step.call} of {step.about} (call {step.number})")
-        left = frozenset(rule for rule in rules if rule.returned != step.number)
-        found_out.append(FlushAdvice(step, is_enough(protocol, judge, budget, names, left)))
+        left = frozenset(implication for implication in implications if implication.returned != step.number)
+        found_out.append(FlushAdvice(step, is_enough(protocol, judge, extent, names, left)))
     return Advice(names, tuple(found_out), tuple(missing), result)
 
 
@@ -85,7 +85,7 @@ def _is_flush(step: Step) -> bool:
     return step.everything or bool(step.durable)
 
 
-def _missing(protocol: Protocol, failure: Failure, known: list[MissingFlush]) -> MissingFlush | None:
+def _missing(protocol: Protocol, failure: BadFolder, known: list[MissingFlush]) -> MissingFlush | None:
     """A flush that protects the last lost change that something depends on: a later change, or what had been said."""
     kept = max(failure.state.durable, default=-1)
     said = any(step.said for step in protocol.steps[: failure.moment.number])
@@ -99,8 +99,8 @@ def _missing(protocol: Protocol, failure: Failure, known: list[MissingFlush]) ->
     return None
 
 
-def _flush_rule(protocol: Protocol, flush: MissingFlush) -> Rule:
+def _flush_implication(protocol: Protocol, flush: MissingFlush) -> Implication:
     """What the flush would promise, once the step after which it stands has returned."""
     earlier = protocol.changes[: flush.after.end]
     covered = frozenset(change.index for change in earlier if owner_of(change) == flush.inode)
-    return Rule(frozenset(), covered, flush.after.number)
+    return Implication(frozenset(), covered, flush.after.number)

@@ -1,8 +1,8 @@
 """What properties of a file system say of the changes of a protocol.
 
-A property becomes rules: if some changes are durable, or a call has returned, then other changes are durable, or later
-ones of the same slots are. The properties are those of the catalogue (docs/properties.md). Here they are stated for
-all calls of a program, not for the workloads of a family. Without any property there is what documents promise of
+A property becomes implications: if some changes are durable, or a call has returned, then other changes are durable, or
+later ones of the same slots are. The properties are those of the catalogue (docs/properties.md). Here they are stated
+for all calls of a program, not for the workloads of a family. Without any property there is what documents promise of
 fsync and its relatives.
 """
 
@@ -18,7 +18,7 @@ _WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "co
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Implication:
     """If all changes in `durable` are durable, and step `returned` has returned, so are all in `then`.
 
     `returned` is None if nothing has to have returned. Of `then`, a change counts as durable if a later one of the same
@@ -61,7 +61,7 @@ class Calls:
     @cached_property
     def renames(self) -> list[Step]:
         """Renames."""
-        return [step for step in self.steps if step.call.startswith("rename")]
+        return [step for step in self.steps if _renames(step)]
 
     @cached_property
     def writes(self) -> list[Step]:
@@ -81,7 +81,8 @@ class Calls:
     @cached_property
     def data_appends(self) -> list[Step]:
         """Appends, and stores that only put bytes behind others in files that the program has made itself."""
-        return [step for step in self.steps if step in self.appends or step.number in self._filling]
+        numbers = {step.number for step in self.appends} | self._filling
+        return [step for step in self.steps if step.number in numbers]
 
     @cached_property
     def new(self) -> frozenset[int]:
@@ -149,24 +150,24 @@ def _covers(size: Change, block: int) -> bool:
     return isinstance(size.value, int) and size.value > block * BLOCK_BYTES
 
 
-Rules = Callable[[Calls], Iterable[Rule]]
+Implications = Callable[[Calls], Iterable[Implication]]
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A property of the catalogue, by its name, and its rules for a protocol."""
+    """A property of the catalogue, by its name, and its implications for a protocol."""
 
     name: str
-    rules: Rules
+    implications: Implications
 
 
-def promised(calls: Calls) -> Iterator[Rule]:
+def promised(calls: Calls) -> Iterator[Implication]:
     """What documents promise of fsync and its relatives: all that their files and directories held is durable."""
     for step in calls.steps:
         if step.everything or step.durable:
             earlier = calls.protocol.changes[: step.end]
             covered = [each.index for each in earlier if step.everything or _is_covered(each, step)]
-            yield Rule(frozenset(), frozenset(covered), step.number)
+            yield Implication(frozenset(), frozenset(covered), step.number)
     yield from _cuts(calls)
 
 
@@ -183,7 +184,7 @@ def _covers_change(flushed: Flushed, change: Change, step: Step) -> bool:
     return (flushed.end is None or start < flushed.end) and flushed.start < start + BLOCK_BYTES
 
 
-def _cuts(calls: Calls) -> Iterator[Rule]:
+def _cuts(calls: Calls) -> Iterator[Implication]:
     """A size, and that the file was cut off to it or an earlier one, stand in the inode: they are durable together."""
     sizes: dict[int, list[Change]] = {}
     for change in calls.protocol.changes:
@@ -192,9 +193,9 @@ def _cuts(calls: Calls) -> Iterator[Rule]:
     for cut in calls.protocol.changes:
         if isinstance(cut.slot, CutSlot):
             itself = max(each.index for each in sizes[cut.slot.inode] if each.index < cut.index)
-            yield Rule(frozenset({cut.index}), frozenset({itself}))
+            yield Implication(frozenset({cut.index}), frozenset({itself}))
             later = [each.index for each in sizes[cut.slot.inode] if each.index >= itself]
-            yield from (Rule(frozenset({index}), frozenset({cut.index})) for index in later)
+            yield from (Implication(frozenset({index}), frozenset({cut.index})) for index in later)
 
 
 def owner_of(change: Change) -> int:
@@ -202,19 +203,21 @@ def owner_of(change: Change) -> int:
     return change.slot.folder if isinstance(change.slot, NameSlot) else change.slot.inode
 
 
-def _whole(calls: Calls, step: Step, when: Iterable[frozenset[int]], returned: int | None = None) -> Iterator[Rule]:
+def _whole(
+    calls: Calls, step: Step, when: Iterable[frozenset[int]], returned: int | None = None
+) -> Iterator[Implication]:
     whole = frozenset(change.index for change in calls.changes(step))
-    yield from (Rule(durable, whole, returned) for durable in when)
+    yield from (Implication(durable, whole, returned) for durable in when)
 
 
-def _atomic(select: Callable[[Calls], list[Step]]) -> Rules:
+def _atomic(select: Callable[[Calls], list[Step]]) -> Implications:
     """If a step can be seen, it is whole."""
 
-    def rules(calls: Calls) -> Iterator[Rule]:
+    def implications(calls: Calls) -> Iterator[Implication]:
         for step in select(calls):
             yield from _whole(calls, step, calls.visible(step))
 
-    return rules
+    return implications
 
 
 Related = Callable[[Calls, Step, Step], bool]
@@ -246,80 +249,80 @@ def _any(calls: Calls) -> list[Step]:
 
 def _ordered(
     select: Callable[[Calls], list[Step]], later: Callable[[Calls], list[Step]] = _any, related: Related = _always
-) -> Rules:
+) -> Implications:
     """If a step of `later` can be seen, the selected ones before it are whole."""
 
-    def rules(calls: Calls) -> Iterator[Rule]:
+    def implications(calls: Calls) -> Iterator[Implication]:
         for first, after in product(select(calls), later(calls)):
             if first.number < after.number and related(calls, first, after):
                 yield from _whole(calls, first, calls.visible(after))
 
-    return rules
+    return implications
 
 
-def _returning(select: Callable[[Calls], list[Step]]) -> Rules:
+def _returning(select: Callable[[Calls], list[Step]]) -> Implications:
     """A selected step is durable when it returns."""
 
-    def rules(calls: Calls) -> Iterator[Rule]:
+    def implications(calls: Calls) -> Iterator[Implication]:
         for step in select(calls):
             yield from _whole(calls, step, [frozenset()], step.number)
 
-    return rules
+    return implications
 
 
-def _safe_append(calls: Calls) -> Iterator[Rule]:
+def _safe_append(calls: Calls) -> Iterator[Implication]:
     """If a file has grown, all bytes that were appended up to its new end are there."""
     for step in calls.appends:
         earlier = [each for each in calls.appends if each.number <= step.number and _same_file(calls, each, step)]
         slots = [(each.index, each.slot) for append in earlier for each in calls.blocks(append)]
         for size in calls.sizes(step):
             written = [index for index, slot in slots if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
-            yield Rule(frozenset({size.index}), frozenset(written))
+            yield Implication(frozenset({size.index}), frozenset(written))
 
 
-def _flushed_name(is_new: Callable[[Calls, Step], bool], *flushes: str) -> Rules:
+def _flushed_name(is_new: Callable[[Step], bool], *flushes: str) -> Implications:
     """One of these calls, of a file, makes the names durable that a selected step gave it."""
 
-    def rules(calls: Calls) -> Iterator[Rule]:
+    def implications(calls: Calls) -> Iterator[Implication]:
         for step in calls.directory:
             for change in calls.names(step):
                 is_file = (
                     change.value in calls.protocol.inodes and calls.protocol.inodes[int(change.value)].type == "file"
                 )
-                if is_file and is_new(calls, step):
+                if is_file and is_new(step):
                     for flush in calls.steps[step.number + 1 :]:
                         if flush.call in flushes and any(each.inode == change.value for each in flush.durable):
-                            yield Rule(frozenset(), frozenset({change.index}), flush.number)
+                            yield Implication(frozenset(), frozenset({change.index}), flush.number)
 
-    return rules
-
-
-def _creates(calls: Calls, step: Step) -> bool:
-    return step not in calls.renames and step.call not in ("link", "linkat")
+    return implications
 
 
-def _renames(calls: Calls, step: Step) -> bool:
-    return step in calls.renames
+def _creates(step: Step) -> bool:
+    return not _renames(step) and not _links(step)
 
 
-def _links(calls: Calls, step: Step) -> bool:
+def _renames(step: Step) -> bool:
+    return step.call.startswith("rename")
+
+
+def _links(step: Step) -> bool:
     return step.call in ("link", "linkat")
 
 
-def _safe_rename(replacing: bool) -> Rules:
+def _safe_rename(replacing: bool) -> Implications:
     """If a renamed file has its new name, what had been written to it is there."""
 
-    def rules(calls: Calls) -> Iterator[Rule]:
+    def implications(calls: Calls) -> Iterator[Implication]:
         for step in calls.renames:
             for name, replaces in calls.renamed(step):
                 if replaces == replacing and isinstance(name.value, int) and name.value in calls.new:
                     written = frozenset(change.index for change in calls.contents(name.value, step))
-                    yield Rule(frozenset({name.index}), written)
+                    yield Implication(frozenset({name.index}), written)
 
-    return rules
+    return implications
 
 
-def _append_then_rename(calls: Calls) -> Iterator[Rule]:
+def _append_then_rename(calls: Calls) -> Iterator[Implication]:
     """If anything later can be seen, an append to a file and the rename of that file are whole."""
     for append, rename in product(calls.appends, calls.renames):
         renamed = {change.value for change, _ in calls.renamed(rename)}
@@ -379,15 +382,18 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
 """The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
 
 
-def rules_with(protocol: Protocol, names: Collection[str]) -> frozenset[Rule]:
-    """The rules of a file system that keeps what documents promise and has these properties."""
-    rules = rules_of(protocol)
-    return frozenset[Rule]().union(*(rules[name] for name in ("", *names)))
+def implications_with(protocol: Protocol, names: Collection[str]) -> frozenset[Implication]:
+    """The implications of a file system that keeps what documents promise and has these properties."""
+    implications = implications_of(protocol)
+    return frozenset[Implication]().union(*(implications[name] for name in ("", *names)))
 
 
 @lru_cache(maxsize=8)
-def rules_of(protocol: Protocol) -> dict[str, frozenset[Rule]]:
-    """For each property, by its name, its rules for the protocol; and those that documents promise, under ""."""
+def implications_of(protocol: Protocol) -> dict[str, frozenset[Implication]]:
+    """For each property, by its name, its implications for the protocol; and those that documents promise, under ""."""
     calls = Calls(protocol)
-    found = {"": promised(calls), **{each.name: each.rules(calls) for each in ASSUMPTIONS}}
-    return {name: frozenset(rule for rule in rules if rule.then - rule.durable) for name, rules in found.items()}
+    found = {"": promised(calls), **{each.name: each.implications(calls) for each in ASSUMPTIONS}}
+    return {
+        name: frozenset(implication for implication in implications if implication.then - implication.durable)
+        for name, implications in found.items()
+    }

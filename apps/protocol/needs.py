@@ -12,7 +12,7 @@ from itertools import islice
 
 import z3
 
-from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Rule, rules_of, rules_with
+from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Implication, implications_of, implications_with
 from postcrash.apps.protocol.space import Judge, Moment, Properties, Space, moments
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
@@ -23,7 +23,7 @@ _BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Extent:
     """What a search may cost.
 
     folders  that are judged for one set of properties
@@ -35,7 +35,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BadFolder:
     """A folder on which the check fails.
 
     message  what the check said
@@ -50,7 +50,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class EnoughSet:
-    """A set of properties under which nothing fails, of `folders` that were judged; `is_complete`: they were all."""
+    """A set of properties under which nothing fails.
+
+    folders      on so many folders the check succeeded, and on none it failed
+    is_complete  these are all that can be left, and there is none of which the check could not tell
+    """
 
     names: frozenset[str]
     folders: int
@@ -63,31 +67,28 @@ class Needs:
 
     sets      the weakest sets of properties that are enough, the weakest first
     failures  different failures; those without any property come first, those with few lost changes before others
-    folders   judged without any property; the check could not tell of `unknown` of them
     is_complete  whether each set was tried on all its folders, and there are no other sets
     """
 
     sets: list[EnoughSet] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    folders: int = 0
-    unknown: int = 0
+    failures: list[BadFolder] = field(default_factory=list)
     is_complete: bool = False
 
     @property
-    def hopeless(self) -> Failure | None:
+    def hopeless(self) -> BadFolder | None:
         """A failure that no property prevents."""
         return next((failure for failure in self.failures if not failure.broken), None)
 
 
-def find_needs(protocol: Protocol, judge: Judge, budget: Budget, progress: Callable[[str], None]) -> Needs:
+def find_needs(protocol: Protocol, judge: Judge, extent: Extent, progress: Callable[[str], None]) -> Needs:
     """The weakest sets of properties under which `judge` finds nothing wrong."""
-    search = _Search(protocol, judge, budget)
+    search = _Search(protocol, judge, extent)
     progress("on file systems without any property")
     needs, strength = search.without_any()
     choice = _Choice(strength)
     for failure in needs.failures:
         choice.add(failure)
-    while len(needs.sets) < budget.sets and not needs.hopeless:
+    while len(needs.sets) < extent.sets and not needs.hopeless:
         names = choice.weakest()
         if names is None:
             needs.is_complete = all(each.is_complete for each in needs.sets)
@@ -104,13 +105,17 @@ def find_needs(protocol: Protocol, judge: Judge, budget: Budget, progress: Calla
 
 
 def is_enough(
-    protocol: Protocol, judge: Judge, budget: Budget, names: frozenset[str], rules: frozenset[Rule] | None = None
-) -> EnoughSet | Failure:
+    protocol: Protocol,
+    judge: Judge,
+    extent: Extent,
+    names: frozenset[str],
+    implications: frozenset[Implication] | None = None,
+) -> EnoughSet | BadFolder:
     """Whether these properties are enough; if not, the first failure that they allow.
 
-    `rules` stand in the place of those that a file system with these properties has.
+    `implications` stand in the place of those that a file system with these properties has.
     """
-    return _Search(protocol, judge, budget).under(names, rules)
+    return _Search(protocol, judge, extent).under(names, implications)
 
 
 def in_order(names: frozenset[str]) -> list[str]:
@@ -131,7 +136,7 @@ class _Choice:
         for place, (name, states) in enumerate(strength.items(), 1):  # of equally strong ones, the first of the tables
             self._solver.add_soft(z3.Not(self._chosen[name]), weight=len(states) * (len(strength) + 1) + place)
 
-    def add(self, failure: Failure) -> None:
+    def add(self, failure: BadFolder) -> None:
         """A failure that has to be prevented."""
         self._solver.add(z3.Or([self._chosen[name] for name in failure.broken]))
 
@@ -156,55 +161,55 @@ class _Choice:
 class _Search:
     """Looks for folders on which the check fails."""
 
-    def __init__(self, protocol: Protocol, judge: Judge, budget: Budget) -> None:
+    def __init__(self, protocol: Protocol, judge: Judge, extent: Extent) -> None:
         self._protocol = protocol
         self._slots = Slots(protocol)
         self._properties = Properties(protocol)
         self._judge = judge
-        self._budget = budget
+        self._extent = extent
 
     def without_any(self) -> tuple[Needs, dict[str, frozenset[int]]]:
         """Failures without any property, one for each message and each set of properties that would prevent it.
 
         Besides, for each property the numbers of the states that it does not allow.
         """
-        found: dict[tuple[str, frozenset[str]], Failure] = {}
+        found: dict[tuple[str, frozenset[str]], BadFolder] = {}
         excluded: dict[str, set[int]] = {
-            name: set() for name, rules in rules_of(self._protocol).items() if name and rules
+            name: set() for name, implications in implications_of(self._protocol).items() if name and implications
         }
         tried = _Tried()
-        for number, (state, moment, message) in enumerate(self._judged(rules_with(self._protocol, ()), tried)):
+        for number, (state, moment, message) in enumerate(self._judged(implications_with(self._protocol, ()), tried)):
             broken = self._properties.broken_by(state, moment)
             for name in broken:
                 excluded[name].add(number)
             if message:
-                found.setdefault((message, broken), Failure(moment, state, message, broken))
+                found.setdefault((message, broken), BadFolder(moment, state, message, broken))
         return (
-            Needs(failures=list(found.values()), folders=tried.folders, unknown=tried.unknown),
+            Needs(failures=list(found.values())),
             {name: frozenset(states) for name, states in excluded.items()},
         )
 
-    def under(self, names: frozenset[str], rules: frozenset[Rule] | None = None) -> EnoughSet | Failure:
+    def under(self, names: frozenset[str], implications: frozenset[Implication] | None = None) -> EnoughSet | BadFolder:
         """The first failure under some properties; without any, that they are enough."""
         tried = _Tried()
-        known = rules_with(self._protocol, names) if rules is None else rules
+        known = implications_with(self._protocol, names) if implications is None else implications
         for state, moment, message in self._judged(known, tried):
             if message:
-                return Failure(moment, state, message, self._properties.broken_by(state, moment))
-        return EnoughSet(names, tried.folders, tried.is_complete)
+                return BadFolder(moment, state, message, self._properties.broken_by(state, moment))
+        return EnoughSet(names, tried.folders - tried.unknown, tried.is_complete)
 
-    def _judged(self, rules: frozenset[Rule], tried: "_Tried") -> Iterator[tuple[State, Moment, str]]:
-        spaces = [Space(self._slots, moment, rules) for moment in moments(self._protocol, rules)]
+    def _judged(self, implications: frozenset[Implication], tried: "_Tried") -> Iterator[tuple[State, Moment, str]]:
+        spaces = [Space(self._slots, moment, implications) for moment in moments(self._protocol, implications)]
         for level in _LEVELS:
             for space in spaces:
                 states = space.states(level)
-                while batch := list(islice(states, min(_BATCH, self._budget.folders - tried.folders))):
+                while batch := list(islice(states, min(_BATCH, self._extent.folders - tried.folders))):
                     tried.folders += len(batch)
                     messages = self._judge([(state, space.moment) for state in batch])
                     for state, message in zip(batch, messages, strict=True):
                         tried.unknown += message is None
                         yield state, space.moment, message or ""
-                if tried.folders >= self._budget.folders:
+                if tried.folders >= self._extent.folders:
                     return
         tried.is_complete = tried.unknown == 0
 

@@ -1,7 +1,7 @@
 """The folders that a crash can leave, if a file system has certain properties and no others.
 
-z3 finds them: a variable for each change says whether it is durable, and a clause stands for each rule. Of states that
-differ only in changes that the application cannot see, one is found.
+z3 finds them: a variable for each change says whether it is durable, and a clause stands for each implication. Of
+states that differ only in changes that the application cannot see, one is found.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import z3
 
-from postcrash.apps.protocol.assumptions import Rule, rules_of
+from postcrash.apps.protocol.assumptions import Implication, implications_of
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
 
@@ -31,12 +31,12 @@ class Moment:
     said: tuple[str, ...]
 
 
-def moments(protocol: Protocol, rules: Collection[Rule]) -> list[Moment]:
-    """The moments that matter: before the return of each step that says something or that a rule looks at; and the end.
+def moments(protocol: Protocol, implications: Collection[Implication]) -> list[Moment]:
+    """The moments that matter: before each step returns that says something or that an implication names; the end.
 
     Between two of them, nothing is promised and nothing is said. So what can be left earlier can be left later, too.
     """
-    promising = {rule.returned for rule in rules}
+    promising = {implication.returned for implication in implications}
     found = []
     said: tuple[str, ...] = ()
     for step in protocol.steps:
@@ -47,9 +47,9 @@ def moments(protocol: Protocol, rules: Collection[Rule]) -> list[Moment]:
 
 
 class Space:
-    """All states at one moment, under some rules."""
+    """All states at one moment, under some implications."""
 
-    def __init__(self, slots: Slots, moment: Moment, rules: Collection[Rule]) -> None:
+    def __init__(self, slots: Slots, moment: Moment, implications: Collection[Implication]) -> None:
         self.moment = moment
         self._slots = slots
         self._solver = z3.SolverFor("QF_FD")
@@ -57,15 +57,15 @@ class Space:
         self._durable = [z3.Bool(f"durable {change.index}") for change in self._changes]
         self._kept = [self._keeping(change.index) for change in self._changes]
         self._whole: dict[frozenset[int], Literal] = {}
-        for rule in rules:
-            if self._applies(rule):
-                premise = [z3.Not(self._durable[index]) for index in rule.durable]
-                self._solver.add(z3.Or([*premise, self._all_kept(rule.then)]))
+        for implication in implications:
+            if self._applies(implication):
+                premise = [z3.Not(self._durable[index]) for index in implication.durable]
+                self._solver.add(z3.Or([*premise, self._all_kept(implication.then)]))
         self._bounds: dict[int, Literal] = {}
 
-    def _applies(self, rule: Rule) -> bool:
-        returned = rule.returned is None or rule.returned < self.moment.number
-        return returned and all(index < self.moment.end for index in rule.durable)
+    def _applies(self, implication: Implication) -> bool:
+        returned = implication.returned is None or implication.returned < self.moment.number
+        return returned and all(index < self.moment.end for index in implication.durable)
 
     def _keeping(self, index: int) -> Literal:
         """That a change is durable, or a later one of its slot."""
@@ -74,7 +74,7 @@ class Space:
         return z3.Or([self._durable[each.index] for each in standing])
 
     def _all_kept(self, changes: frozenset[int]) -> Literal:
-        """That all of these changes that have been made are kept. Many rules ask for the same ones."""
+        """That all of these changes that have been made are kept. Many implications ask for the same ones."""
         if changes not in self._whole:
             made = self._whole[changes] = z3.Bool(f"whole {len(self._whole)}")
             self._solver.add([z3.Implies(made, self._kept[index]) for index in changes if index < self.moment.end])
@@ -126,19 +126,23 @@ class Properties:
     """Says which properties do not allow a state."""
 
     def __init__(self, protocol: Protocol) -> None:
-        self._asking: dict[int, list[tuple[str, Rule]]] = {}
-        for name, rules in rules_of(protocol).items():
-            for rule in rules:
-                for index in rule.then:
-                    self._asking.setdefault(index, []).append((name, rule))
+        self._asking: dict[int, list[tuple[str, Implication]]] = {}
+        for name, implications in implications_of(protocol).items():
+            for implication in implications:
+                for index in implication.then:
+                    self._asking.setdefault(index, []).append((name, implication))
 
     def broken_by(self, state: State, moment: Moment) -> frozenset[str]:
-        """The properties of which the state breaks a rule."""
-        asking = ((name, rule) for change in state.lost for name, rule in self._asking.get(change.index, []))
+        """The properties of which the state breaks an implication."""
+        asking = (
+            (name, implication) for change in state.lost for name, implication in self._asking.get(change.index, [])
+        )
         return frozenset(
             name
-            for name, rule in asking
-            if name and (rule.returned is None or rule.returned < moment.number) and rule.durable <= state.durable
+            for name, implication in asking
+            if name
+            and (implication.returned is None or implication.returned < moment.number)
+            and implication.durable <= state.durable
         )
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import pydantic
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from postcrash.model.units import BLOCK_BYTES
 
@@ -20,6 +20,8 @@ STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
 LINES_MAX = 200_000
 CHANGES_MAX = 4000
+_Count = Annotated[int, Field(ge=0)]
+_STRICT = ConfigDict(extra="forbid")
 
 
 class TraceError(ValueError):
@@ -61,7 +63,8 @@ Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot | CutSlot
 """Slots of different kinds are never equal, whatever their numbers."""
 
 
-class Flushed(NamedTuple):
+@pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
+class Flushed:
     """A file or directory that a step made durable.
 
     start, end  only these bytes of it, and its size; an end of None is that of the file
@@ -69,8 +72,8 @@ class Flushed(NamedTuple):
     """
 
     inode: int
-    start: int
-    end: int | None
+    start: _Count
+    end: _Count | None
     own: bool
 
 
@@ -101,7 +104,8 @@ class Inode:
     target: str
 
 
-class Frame(NamedTuple):
+@pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
+class Frame:
     """One call on the stack of a thread. If the line is 0, the file is the program or library in which it is."""
 
     function: str
@@ -154,14 +158,14 @@ class Protocol:
 
 
 class _Name(pydantic.BaseModel, extra="forbid"):
-    kind: str = Field(pattern="^name$")
+    kind: Literal["name"]
     folder: int
     name: str
     inode: int
 
 
 class _Inode(pydantic.BaseModel, extra="forbid"):
-    kind: str = Field(pattern="^inode$")
+    kind: Literal["inode"]
     inode: int
     type: str
     mode: int
@@ -169,37 +173,24 @@ class _Inode(pydantic.BaseModel, extra="forbid"):
 
 
 class _Size(pydantic.BaseModel, extra="forbid"):
-    kind: str = Field(pattern="^size$")
+    kind: Literal["size"]
     inode: int
-    size: int = Field(ge=0)
+    size: _Count
 
 
 class _Block(pydantic.BaseModel, extra="forbid"):
-    kind: str = Field(pattern="^block$")
+    kind: Literal["block"]
     inode: int
-    block: int = Field(ge=0)
+    block: _Count
     bytes: str = Field(pattern="^([0-9a-f]{2}){0,4096}$")
-
-
-class _Frame(pydantic.BaseModel, extra="forbid"):
-    function: str
-    file: str
-    line: int
-
-
-class _Flushed(pydantic.BaseModel, extra="forbid"):
-    inode: int
-    start: int = Field(ge=0)
-    end: int | None = Field(ge=0)
-    own: bool
 
 
 class _Line(pydantic.BaseModel, extra="forbid"):
     call: str
     thread: int
-    stack: list[_Frame]
+    stack: tuple[Frame, ...]
     effects: list[_Name | _Inode | _Size | _Block]
-    durable: list[_Flushed]
+    durable: tuple[Flushed, ...]
     everything: bool
     said: list[str]
 
@@ -260,10 +251,10 @@ class _Reader:
                 about,
                 first,
                 len(self.changes),
-                tuple(Flushed(each.inode, each.start, each.end, each.own) for each in line.durable),
+                line.durable,
                 line.everything,
                 tuple(line.said),
-                tuple(Frame(frame.function, frame.file, frame.line) for frame in line.stack),
+                line.stack,
             )
         )
 

@@ -12,9 +12,9 @@ from typing import Self
 from postcrash.apps import Application, SandboxError, UnreadFolderError
 from postcrash.apps.protocol import (
     Advice,
-    Budget,
+    BadFolder,
     EnoughSet,
-    Failure,
+    Extent,
     Needs,
     Protocol,
     TraceError,
@@ -76,17 +76,17 @@ class ApplicationNeeds:
         """Why the check could not tell of some folder; empty if it always could."""
         return next((answer.unknown for answer in self._known.values() if answer.unknown), "")
 
-    def needs(self, budget: Budget, progress: Callable[[str], None]) -> Needs:
+    def needs(self, extent: Extent, progress: Callable[[str], None]) -> Needs:
         """The weakest sets of properties that are enough."""
-        return find_needs(self.protocol, self._judge, budget, progress)
+        return find_needs(self.protocol, self._judge, extent, progress)
 
-    def advice(self, names: frozenset[str], budget: Budget, progress: Callable[[str], None]) -> Advice:
+    def advice(self, names: frozenset[str], extent: Extent, progress: Callable[[str], None]) -> Advice:
         """Which flushes are needed and which are missing, on file systems with these properties."""
-        return advise(self.protocol, self._judge, budget, names, progress)
+        return advise(self.protocol, self._judge, extent, names, progress)
 
-    def under(self, names: frozenset[str], budget: Budget) -> EnoughSet | Failure:
+    def under(self, names: frozenset[str], extent: Extent) -> EnoughSet | BadFolder:
         """Whether these properties are enough."""
-        return is_enough(self.protocol, self._judge, budget, names)
+        return is_enough(self.protocol, self._judge, extent, names)
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

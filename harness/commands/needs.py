@@ -1,8 +1,6 @@
 """`postcrash needs`: the smallest sets of properties that an application needs of a file system."""
 
 import datetime
-import shlex
-import sys
 from collections.abc import Sequence
 from itertools import chain
 
@@ -10,7 +8,7 @@ import click
 from rich.console import Console
 
 from postcrash.apps import Application
-from postcrash.apps.protocol import ASSUMPTIONS, Advice, Budget, Needs, in_order
+from postcrash.apps.protocol import ASSUMPTIONS, Advice, Extent, Needs, in_order
 from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
@@ -20,7 +18,7 @@ from postcrash.harness.commands.needs_text import advice_to_json, print_advice, 
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import write_json, write_text
+from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.needs_and_gives import compare, gives, plans_of, question_of
@@ -90,7 +88,7 @@ def needs_command(
     if targets:
         require_programs_run(session)
     quiet = "-" in (json_file, markdown)
-    report = _Report(session, Budget(folders, sets), how, guests, given if advise else None, quiet=quiet)
+    report = _Report(session, Extent(folders, sets), how, guests, given if advise else None, quiet=quiet)
     names = [None] if name is None else name.split(",")
     variants = [chosen_applications(each, run, check, set_up, chosen, every=every) for each in names]
     for application in chain.from_iterable(variants):
@@ -107,7 +105,7 @@ class _Report:
     def __init__(
         self,
         session: Session,
-        budget: Budget,
+        extent: Extent,
         how: Exploration,
         guests: int | None,
         given: frozenset[str] | None,
@@ -115,7 +113,7 @@ class _Report:
         quiet: bool,
     ) -> None:
         """`given`: advise on file systems with these properties; None: do not advise."""
-        self._session, self._budget, self._how, self._guests, self._given = session, budget, how, guests, given
+        self._session, self._extent, self._how, self._guests, self._given = session, extent, how, guests, given
         self._console = Console(quiet=quiet)
         self._answers: list[dict[str, object]] = []
         self._rows: list[NeedsRow] = []
@@ -125,7 +123,7 @@ class _Report:
         """Find the needs of an application, and whether the targets give them."""
         with ApplicationNeeds(application) as asked:
             with Console(stderr=True).status("judging folders") as status:
-                needs = asked.needs(self._budget, lambda text: status.update(f"judging folders {text}"))
+                needs = asked.needs(self._extent, lambda text: status.update(f"judging folders {text}"))
             print_needs(self._console, asked, needs)
             self._answers.append(to_json(asked, needs))
             self._rows.append(_row(asked, needs))
@@ -137,7 +135,7 @@ class _Report:
 
     def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
         with Console(stderr=True).status("judging folders") as status:
-            advice = asked.advice(given, self._budget, lambda text: status.update(f"judging folders {text}"))
+            advice = asked.advice(given, self._extent, lambda text: status.update(f"judging folders {text}"))
         print_advice(self._console, asked.protocol, advice)
         return advice
 
@@ -147,11 +145,11 @@ class _Report:
             given = gives(self._session, target, question, self._guests, progress)
         with TerminalProgress(2) as progress:
             real = audit(self._session, asked.application, target, self._how, self._guests, progress)
-        return compare(asked, given, real, self._budget)
+        return compare(asked, given, real, self._extent)
 
     def markdown(self) -> str:
         """The table so far."""
-        command = shlex.join(["postcrash", *sys.argv[1:]])
+        command = command_line()
         date = datetime.datetime.now(datetime.UTC).date()
         kernel, model = self._session.kernel.label, self._how.model
         return needs_markdown(self._rows, self.cells, command=command, kernel=kernel, model=model, date=date)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from postcrash.apps.protocol import Advice, EnoughSet, Failure, Needs, Protocol, Step, in_order
+from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Needs, Protocol, Step, in_order
 from postcrash.apps.protocol.advice import MissingFlush
 from postcrash.apps.protocol.trace import BlockSlot, Change, CutSlot, NameSlot
 from postcrash.harness.auditing.needs import ApplicationNeeds
@@ -40,7 +40,7 @@ def print_needs(console: Console, asked: ApplicationNeeds, needs: Needs) -> None
     )
 
 
-def told(protocol: Protocol, failure: Failure) -> list[str]:
+def told(protocol: Protocol, failure: BadFolder) -> list[str]:
     """A failure in words: what is lost, what is there, and which properties would have prevented it."""
     lost = failure.state.lost
     lines = [f"  lost: {change_text(protocol, change)}" for change in lost[:_LOST_SHOWN]]
@@ -68,9 +68,9 @@ def change_text(protocol: Protocol, change: Change) -> str:
     return f"{what} ({step_text(step)})"
 
 
-def worth_showing(failures: Sequence[Failure]) -> list[Failure]:
+def worth_showing(failures: Sequence[BadFolder]) -> list[BadFolder]:
     """Failures of which no other one with the same message lost only a part."""
-    found: list[Failure] = []
+    found: list[BadFolder] = []
     for failure in sorted(failures, key=lambda each: len(each.state.lost)):
         lost = set(failure.state.lost)
         if not any(each.message == failure.message and set(each.state.lost) <= lost for each in found):
@@ -109,7 +109,7 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
     for each in advice.missing:
         console.print(f"  missing: {missing_text(each)}", highlight=False, markup=False)
         console.print(f"    without it: {each.failure.message}", highlight=False, markup=False)
-    if isinstance(advice.result, Failure):
+    if isinstance(advice.result, BadFolder):
         console.print(f"  no flush mends: {advice.result.message}", highlight=False, markup=False)
         for line in told(protocol, advice.result):
             console.print(f"  {line}", highlight=False, markup=False)
@@ -150,11 +150,11 @@ def advice_to_json(advice: Advice) -> dict[str, object]:
         "flushes": [
             {
                 **{"call": flush.step.number, "name": flush.step.call, "about": flush.step.about},
-                "needed": isinstance(flush.without, Failure),
-                "without": flush.without.message if isinstance(flush.without, Failure) else _fine(flush.without),
+                "needed": isinstance(flush.without, BadFolder),
+                "without": flush.without.message if isinstance(flush.without, BadFolder) else _fine(flush.without),
             }
             for flush in advice.flushes
         ],
         "missing": [{"flush": missing_text(each), "without": each.failure.message} for each in advice.missing],
-        "result": advice.result.message if isinstance(advice.result, Failure) else _fine(advice.result),
+        "result": advice.result.message if isinstance(advice.result, BadFolder) else _fine(advice.result),
     }

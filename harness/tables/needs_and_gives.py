@@ -1,10 +1,9 @@
 """Needs times gives: whether the properties that a target has are enough for an application, and what it does there."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from postcrash.apps.protocol import ASSUMPTIONS, Budget, EnoughSet, Protocol, in_order
-from postcrash.apps.protocol.assumptions import rules_of
+from postcrash.apps.protocol import ASSUMPTIONS, EnoughSet, Extent, Protocol, in_order
+from postcrash.apps.protocol.assumptions import implications_of
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.examination.campaign import Progress
@@ -34,22 +33,10 @@ def promised_to(protocol: Protocol) -> tuple[str, ...]:
     return tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Gives:
-    """What a target gives: the properties that hold, of those that were `asked` about."""
-
-    holds: frozenset[str]
-    asked: frozenset[str]
-
-    def lacking(self, names: Sequence[str]) -> list[str]:
-        """Those that do not hold, or of which it is not known."""
-        return [name for name in names if name in self.asked - self.holds]
-
-
 def question_of(protocol: Protocol, how: Exploration) -> Question:
     """What has to be known of a target: properties that say something of the application's calls, or are promised."""
-    rules = rules_of(protocol)
-    names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if rules[each.name])]
+    implications = implications_of(protocol)
+    names = [*promised_to(protocol), *(each.name for each in ASSUMPTIONS if implications[each.name])]
     return Question((), tuple(map(property_named, dict.fromkeys(names))), kernel="", guest="", how=how)
 
 
@@ -58,7 +45,9 @@ def plans_of(session: Session, target: Target, question: Question) -> int:
     return ask(session, session.kernel_name, [target], question).plans * len(question.how.disks(one=False))
 
 
-def gives(session: Session, target: Target, question: Question, guests: int | None, progress: Progress) -> Gives:
+def gives(
+    session: Session, target: Target, question: Question, guests: int | None, progress: Progress
+) -> frozenset[str]:
     """The properties of a target, measured or from the store: those that hold on each disk on which it is audited."""
     holds = frozenset(each.name for each in question.properties)
     for held in question.how.disks(one=False):
@@ -67,12 +56,12 @@ def gives(session: Session, target: Target, question: Question, guests: int | No
             session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=False
         )
         holds &= {cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS}
-    return Gives(holds, frozenset(each.name for each in question.properties))
+    return holds
 
 
-def compare(asked: ApplicationNeeds, given: Gives, real: Audit, budget: Budget) -> NeedsCell:
+def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, extent: Extent) -> NeedsCell:
     """The cell of an application and a target."""
-    modelled, because, lacking, folders = _modelled(asked, given, budget)
+    modelled, because, lacking, folders = _modelled(asked, given, extent)
     cell = real.cell
     if real.verdict is Verdict.VIOLATED and modelled is not Verdict.VIOLATED:
         because = f"{cell.said} ({because or 'its properties do not show it'})"
@@ -92,12 +81,14 @@ def compare(asked: ApplicationNeeds, given: Gives, real: Audit, budget: Budget) 
     )
 
 
-def _modelled(asked: ApplicationNeeds, given: Gives, budget: Budget) -> tuple[Verdict, str, tuple[str, ...], int]:
+def _modelled(
+    asked: ApplicationNeeds, given: frozenset[str], extent: Extent
+) -> tuple[Verdict, str, tuple[str, ...], int]:
     """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
-    if broken := given.lacking(promised_to(asked.protocol)):
+    if broken := [name for name in promised_to(asked.protocol) if name not in given]:
         return Verdict.UNDECIDED, f"it lacks {', '.join(broken)}, which documents promise", (), 0
     before = asked.folders
-    found = asked.under(given.holds & {each.name for each in ASSUMPTIONS}, budget)
+    found = asked.under(given & {each.name for each in ASSUMPTIONS}, extent)
     if isinstance(found, EnoughSet):
         return (Verdict.HOLDS if found.is_complete else Verdict.UNDECIDED), "", (), found.folders
     return Verdict.VIOLATED, found.message, tuple(in_order(found.broken)), asked.folders - before

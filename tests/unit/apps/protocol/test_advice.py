@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.apps.protocol import Advice, Budget, EnoughSet, Failure, advise
+from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Extent, advise
 
 from .conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
@@ -11,11 +11,11 @@ SAID_IS_THERE = "not said or f.get('a') == b'new'"
 
 
 def advice_on(traced: Traced, before: str, program: str, condition: str, names: frozenset[str] = frozenset()) -> Advice:
-    return advise(traced(program, before), judge(condition), Budget(), names, lambda text: None)
+    return advise(traced(program, before), judge(condition), Extent(), names, lambda text: None)
 
 
 def needed(advice: Advice) -> list[bool]:
-    return [isinstance(each.without, Failure) for each in advice.flushes]
+    return [isinstance(each.without, BadFolder) for each in advice.flushes]
 
 
 def test_each_flush_is_needed_or_can_go(traced: Traced) -> None:
@@ -59,4 +59,4 @@ def test_what_is_missing(traced: Traced, program: str, condition: str, missing: 
 
 def test_what_no_flush_mends(traced: Traced) -> None:
     advice = advice_on(traced, "", "print(1, flush=True); put('a', 'new')", SAID_IS_THERE)
-    assert isinstance(advice.result, Failure)
+    assert isinstance(advice.result, BadFolder)

@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import pytest
 
 from postcrash.apps.protocol import ASSUMPTIONS, Protocol
-from postcrash.apps.protocol.assumptions import Rule, rules_of, rules_with
+from postcrash.apps.protocol.assumptions import Implication, implications_of, implications_with
 from postcrash.apps.protocol.space import Moment, Properties, Space, moments
 from postcrash.apps.protocol.states import Slots, State
 
@@ -21,25 +21,25 @@ BEFORE = "put('a', 'old')"
 
 
 def all_folders(protocol: Protocol, names: tuple[str, ...]) -> set[tuple[str, tuple[str, ...]]]:
-    """Digests of folders, with what had been said, of every set of changes that breaks no rule at some moment."""
-    slots, known = Slots(protocol), rules_with(protocol, names)
+    """Digests of folders, with what had been said, of each set of changes that breaks no implication at some moment."""
+    slots, known = Slots(protocol), implications_with(protocol, names)
     found = set()
     said: tuple[str, ...] = ()
     steps = [(step.number, step.end, step.said) for step in protocol.steps]
     for number, end, says in [*steps, (len(protocol.steps), len(protocol.changes), ())]:
         for durable in chain.from_iterable(combinations(range(end), n) for n in range(end + 1)):
-            if all(keeps(slots, rule, set(durable), number, end) for rule in known):
+            if all(keeps(slots, implication, set(durable), number, end) for implication in known):
                 found.add((State(slots, end, frozenset(durable)).folder.digest, said))
         said += says
     return found
 
 
-def keeps(slots: Slots, rule: Rule, durable: set[int], number: int, end: int) -> bool:
-    if rule.returned is not None and rule.returned >= number:
+def keeps(slots: Slots, implication: Implication, durable: set[int], number: int, end: int) -> bool:
+    if implication.returned is not None and implication.returned >= number:
         return True
-    if not rule.durable <= durable:
+    if not implication.durable <= durable:
         return True
-    return all(is_kept(slots, index, durable) for index in rule.then if index < end)
+    return all(is_kept(slots, index, durable) for index in implication.then if index < end)
 
 
 def is_kept(slots: Slots, index: int, durable: set[int]) -> bool:
@@ -48,7 +48,7 @@ def is_kept(slots: Slots, index: int, durable: set[int]) -> bool:
 
 
 def searched(protocol: Protocol, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    slots, known = Slots(protocol), rules_with(protocol, names)
+    slots, known = Slots(protocol), implications_with(protocol, names)
     return [
         (state.folder.digest, moment.said)
         for moment in moments(protocol, known)
@@ -72,25 +72,28 @@ def test_levels_come_before_the_rest_and_what_is_not_seen_does_not_count(traced:
     protocol = traced(PROGRAMS[2], BEFORE)
     slots, end = Slots(protocol), len(protocol.changes)
     moment = Moment(len(protocol.steps), end, ())
-    rules = rules_with(protocol, ())
-    space = Space(slots, moment, rules)
+    implications = implications_with(protocol, ())
+    space = Space(slots, moment, implications)
     levels = [list(space.states(level)) for level in (0, 1, None)]
     assert [len(level) > 0 for level in levels] == [True, True, True]
     assert all(len(state.lost) <= 1 for state in (*levels[0], *levels[1]))
     digests = [state.folder.digest for level in levels for state in level]
     assert len(digests) < 2**end / 4
-    assert set(digests) == {state.folder.digest for state in Space(slots, moment, rules).states()}
+    assert set(digests) == {state.folder.digest for state in Space(slots, moment, implications).states()}
 
 
 def test_a_state_breaks_the_properties_that_do_not_allow_it(traced: Traced) -> None:
     protocol = traced(PROGRAMS[0], BEFORE)
     slots, moment = Slots(protocol), Moment(len(protocol.steps), len(protocol.changes), ("1",))
-    properties, rules = Properties(protocol), rules_of(protocol)
+    properties, implications = Properties(protocol), implications_of(protocol)
     for durable in chain.from_iterable(combinations(range(moment.end), n) for n in range(moment.end + 1)):
         state = State(slots, moment.end, frozenset(durable))
         broken = {
             name
-            for name in rules
-            if name and not all(keeps(slots, rule, set(durable), moment.number, moment.end) for rule in rules[name])
+            for name in implications
+            if name
+            and not all(
+                keeps(slots, implication, set(durable), moment.number, moment.end) for implication in implications[name]
+            )
         }
         assert properties.broken_by(state, moment) == broken

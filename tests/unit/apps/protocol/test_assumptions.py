@@ -1,0 +1,102 @@
+"""Each property makes safe what it is about, and nothing else does."""
+
+import pytest
+
+from postcrash.apps.protocol import ASSUMPTIONS, BadFolder, EnoughSet, Extent, is_enough
+
+from .conftest import Traced
+from .test_needs import OLD_OR_NEW, judge
+
+A = "put('a', 'o' * 8192)"
+AND_B = f"{A}; put('b', 'o' * 8192)"
+SAID = "print(1, flush=True)"
+B_LATER = "'b' not in f or "
+FLUSH = "(os.open('c', os.O_RDONLY)); print(1, flush=True)"
+MAPPED = "m = mmap.mmap(os.open('a', os.O_RDWR), 8192); "
+
+# the property, set-up, program, what must be: not without the property, but with it
+NEEDED = [
+    ("P1", A, "put('b', ''); os.unlink('a')", "'a' in f or 'b' in f"),
+    ("P2", "put('b', '')", "put('b', 'new')", "f['b'] in (b'', b'new')"),
+    ("P3", "put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'"),
+    ("P4", "", f"os.fsync(put('b', 'new')); {SAID}", "not said or f.get('b') == b'new'"),
+    ("P5", "put('a', 'old')", "put('b', 'new'); os.rename('b', 'a')", OLD_OR_NEW),
+    ("O-block-append", "put('b', '')", "put('b', 'new')", "f['b'] in (b'', b'new')"),
+    ("O-blocks", A, "put('a', 'n' * 8192)", "len(set(f['a'])) == 1"),
+    ("O-dir", A, "os.rename('a', 'c')", "('a' in f) != ('c' in f)"),
+    ("O-overwrite-any", A, "put('a', 'n' * 10); put('b', '')", f"{B_LATER}f['a'][0] == ord('n')"),
+    ("O-append-any", A, "put('a', 'n' * 10, 8192); put('b', '')", f"{B_LATER}f['a'][8192:] == b'n' * 10"),
+    (
+        "O-append-append",
+        "put('b', '')",
+        "put('b', 'x' * 4096); put('b', 'y' * 4096, 4096)",
+        "len(f['b']) <= 4096 or f['b'][:4096] == b'x' * 4096",
+    ),
+    (
+        "O-append-rename-any",
+        "put('a', 'old')",
+        "put('a', 'new', 3); os.rename('a', 'c'); put('b', '')",
+        f"{B_LATER}f.get('c') == b'oldnew'",
+    ),
+    ("O-dir-any", A, "put('b', ''); put('a', 'n')", "f['a'][0] == ord('o') or 'b' in f"),
+    ("S-atomic", A, "put('a', 'n' * 8192)", "len(set(f['a'])) == 1"),
+    ("S-sequential", AND_B, "put('a', 'n'); put('b', 'n')", "f['b'][0] == ord('o') or f['a'][0] == ord('n')"),
+    ("S-sync-dir", "", f"put('b', ''); {SAID}", "not said or 'b' in f"),
+    ("A-rename", A, "os.rename('a', 'c')", "('a' in f) != ('c' in f)"),
+    ("A-truncate", A, "os.truncate('a', 10)", "f['a'] in (b'o' * 8192, b'o' * 10)"),
+    ("R-rename-new", "", "put('b', 'new'); os.rename('b', 'c')", "f.get('c', b'new') == b'new'"),
+    ("R-same-file", A, "put('a', 'n'); put('a', 'n', 4096)", "f['a'][4096] == ord('o') or f['a'][0] == ord('n')"),
+    ("R-two-files", AND_B, "put('a', 'n'); put('b', 'n')", "f['b'][0] == ord('o') or f['a'][0] == ord('n')"),
+    ("R-two-dirs", "os.mkdir('d'); os.mkdir('e')", "put('d/x', ''); put('e/y', '')", "'e/y' not in f or 'd/x' in f"),
+    ("R-append-dir", A, "put('a', 'n', 8192); put('b', '')", f"{B_LATER}f['a'][8192:] == b'n'"),
+    ("R-dir-append", A, "put('b', ''); put('a', 'n', 8192)", "len(f['a']) == 8192 or 'b' in f"),
+    ("R-truncate-any", A, "os.truncate('a', 0); put('b', '')", f"{B_LATER}f['a'] == b''"),
+    ("R-mmap-any", A, f"{MAPPED}m[0] = 110; put('b', '')", f"{B_LATER}f['a'][0] == ord('n')"),
+    ("D-return-data", A, f"put('a', 'n'); {SAID}", "not said or f['a'][0] == ord('n')"),
+    ("D-fsync-rename", A, f"os.rename('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
+    ("D-fsync-link", A, f"os.link('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
+    ("D-fdatasync-rename", A, f"os.rename('a', 'c'); os.fdatasync{FLUSH}", "not said or 'c' in f"),
+    ("D-fdatasync-link", A, f"os.link('a', 'c'); os.fdatasync{FLUSH}", "not said or 'c' in f"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "program", "condition"), NEEDED)
+def test_a_property_makes_safe_what_it_is_about(
+    traced: Traced, name: str, before: str, program: str, condition: str
+) -> None:
+    protocol = traced(program, before)
+    assert isinstance(is_enough(protocol, judge(condition), Extent(), frozenset()), BadFolder)
+    assert isinstance(is_enough(protocol, judge(condition), Extent(), frozenset({name})), EnoughSet)
+
+
+def test_each_property_has_its_row() -> None:
+    assert [row[0] for row in NEEDED] == [each.name for each in ASSUMPTIONS]
+
+
+# the property, set-up, program, what must be: not even with the property
+NOT_ENOUGH = [
+    ("P1", A, "put('b', ''); put('a', 'n')", "f['a'][0] == ord('o') or 'b' in f"),
+    ("P3", AND_B, "put('a', 'n'); put('b', 'n')", "f['b'][0] == ord('o') or f['a'][0] == ord('n')"),
+    ("P4", A, f"os.rename('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
+    ("P5", "", "put('b', 'new'); os.rename('b', 'c')", "f.get('c', b'new') == b'new'"),
+    ("O-block-append", "put('b', '')", "put('b', 'n' * 8192)", "f['b'] in (b'', b'n' * 8192)"),
+    ("O-blocks", "put('b', '')", "put('b', 'new')", "f['b'] in (b'', b'new')"),
+    ("O-overwrite-any", A, "put('a', 'n' * 10, 8192); put('b', '')", f"{B_LATER}f['a'][8192:] == b'n' * 10"),
+    ("O-append-any", A, "put('a', 'n' * 10); put('b', '')", f"{B_LATER}f['a'][0] == ord('n')"),
+    ("S-sequential", A, "put('a', 'n' * 10); put('b', '')", f"{B_LATER}f['a'][0] == ord('n')"),
+    ("S-atomic", A, f"{MAPPED}m[0] = 110; m[4096] = 110; os.chmod('a', 0o600)", "f['a'][0] == f['a'][4096]"),
+    ("A-rename", A, "os.link('a', 'b'); os.unlink('a')", "('a' in f) != ('b' in f) or ('a' in f and 'b' in f)"),
+    ("R-rename-new", "put('a', 'old')", "put('b', 'new'); os.rename('b', 'a')", OLD_OR_NEW),
+    ("R-same-file", AND_B, "put('a', 'n'); put('b', 'n')", "f['b'][0] == ord('o') or f['a'][0] == ord('n')"),
+    ("R-two-files", A, "put('a', 'n'); put('a', 'n', 4096)", "f['a'][4096] == ord('o') or f['a'][0] == ord('n')"),
+    ("R-two-dirs", "", "put('x', ''); put('y', '')", "'y' not in f or 'x' in f"),
+    ("R-mmap-any", A, "put('a', 'n' * 10); put('b', '')", f"{B_LATER}f['a'][0] == ord('n')"),
+    ("D-fsync-rename", A, f"os.link('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
+    ("D-fdatasync-link", A, f"os.link('a', 'c'); os.fsync{FLUSH}", "not said or 'c' in f"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "program", "condition"), NOT_ENOUGH)
+def test_a_property_says_no_more(traced: Traced, name: str, before: str, program: str, condition: str) -> None:
+    found = is_enough(traced(program, before), judge(condition), Extent(), frozenset({name}))
+    assert isinstance(found, BadFolder)
