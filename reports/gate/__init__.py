@@ -1,0 +1,1 @@
+"""The result of a gate, and the forms in which other programs and people read it."""

@@ -1,0 +1,266 @@
+"""The result of a gate: its parts, what failed in them, and what of this was known before.
+
+A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from postcrash.model import Verdict, worst
+
+FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
+TEXT_MAX = 100_000
+"""The longest text in a result, in characters."""
+ITEMS_MAX = 100_000
+"""The most parts, failures or names in one list."""
+
+Text = Annotated[str, Field(max_length=TEXT_MAX)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
+"""A number of crash states, as decimal text, because it is too large for JSON's readers."""
+Shard = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
+VerdictName = Literal["holds", "undecided", "violated"]
+Kind = Literal["properties", "hunt", "random", "corpus", "application"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Share(_Record):
+    """How often something was seen again: `failed` of `runs` times."""
+
+    failed: Count
+    runs: Annotated[int, Field(ge=1, lt=2**31)]
+
+
+class Failure(_Record):
+    """What several workloads of a part fail by, or cannot decide, for the same cause.
+
+    cause       the id of the cause: c- and 16 hexadecimal digits. It is the same on every kernel and in every run
+    verdict     violated, or undecided
+    judge       the judge that objects; of undecided failures, all judges that cannot tell
+    message     what the judge says, or why it cannot tell
+    lost        the kinds of writes that the crash lost
+    standing    the rule that the verdict rests on; empty if undecided
+    finding     the id of the finding with the smallest workload; empty if undecided
+    name        the name of the smallest workload; empty if nothing was run
+    operations  this workload in the `.ops` language, or the command of an application
+    workloads   how many workloads fail in this way
+    known       why the failure is accepted, as the baseline says; None if it is new
+    states      how often the crash state failed when it was recovered again; None if it was not tried
+    recordings  in how many further recordings of the workload the failure was there; None if it was not tried
+    """
+
+    cause: Annotated[str, Field(pattern=r"^c-[0-9a-f]{16}$")]
+    verdict: Literal["undecided", "violated"]
+    judge: Text
+    message: Text
+    lost: tuple[Text, ...] = ()
+    standing: Text = ""
+    finding: Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")] = ""
+    name: Text = ""
+    operations: Text = ""
+    workloads: Count = 1
+    known: Text | None = None
+    states: Share | None = None
+    recordings: Share | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no line of the baseline accepts the failure."""
+        return self.known is None
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether something is broken; otherwise it could not be decided."""
+        return self.verdict == "violated"
+
+    @property
+    def varies(self) -> str:
+        """What differs from run to run, in words; empty if nothing does, or if it was not tried."""
+        told = []
+        if self.states is not None and self.states.failed < self.states.runs:
+            told.append(f"the check varies: the crash state fails {self.states.failed} of {self.states.runs} times")
+        if self.recordings is not None and self.recordings.failed < self.recordings.runs:
+            shared = f"{self.recordings.failed} of {self.recordings.runs} new recordings"
+            told.append(f"the recording varies: the failure is in {shared}")
+        return "; ".join(told)
+
+
+class Part(_Record):
+    """One section of the gate's file on one target, kernel and device model.
+
+    verdict        on all that was run, whatever the baseline says
+    workloads      workloads that were run
+    not_run        workloads that there was no time for
+    states         crash states that were covered, of `states_total`; a state counts once for each instant
+    recoveries     recoveries that were run, and `remembered`: that an earlier one answers
+    outcomes       different observations, summed over workloads
+    tested         for each judge, the number of workloads in which it was put to the test
+    """
+
+    name: Text
+    kind: Kind
+    target: Text
+    kernel: Text
+    model: Text
+    expect: Text
+    verdict: VerdictName
+    workloads: Count = 0
+    not_run: Count = 0
+    states: States = "0"
+    states_total: States = "0"
+    instants: Count = 0
+    recoveries: Count = 0
+    remembered: Count = 0
+    outcomes: Count = 0
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    tested: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    failures: Annotated[tuple[Failure, ...], Field(max_length=ITEMS_MAX)] = ()
+    notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What tells the part from the other parts of a run."""
+        return self.name, self.target, self.kernel, self.model
+
+    @property
+    def title(self) -> str:
+        """For example `hunt-small on ext4-current, UML 6.1.176`; the device model stands there unless it is cache."""
+        model = "" if self.model == "cache" else f", device model {self.model}"
+        return f"{self.name} on {self.target}, {self.kernel}{model}"
+
+    @property
+    def new(self) -> tuple[Failure, ...]:
+        """The failures that the baseline does not accept."""
+        return tuple(failure for failure in self.failures if failure.is_new)
+
+    @property
+    def gated(self) -> Verdict:
+        """The verdict, without what the baseline accepts."""
+        if self.new:
+            return worst(Verdict[failure.verdict.upper()] for failure in self.new)
+        is_explained = self.failures or self.verdict == "holds"
+        return Verdict.HOLDS if is_explained else Verdict[self.verdict.upper()]
+
+
+class FixedLine(_Record):
+    """A line of the baseline whose failure was not there any more, though everything was run that could show it."""
+
+    line: Annotated[int, Field(ge=1)]
+    cause: Text
+    why: Text
+
+
+class GateRun(_Record):
+    """A run of a gate.
+
+    version   of postcrash
+    started   the time in UTC, as in 2026-01-31T12:00:00Z
+    seconds   how long it took; of merged runs, all of them together
+    file      the gate's file, as it was named
+    baseline  the file with known failures, as the gate's file names it; empty if there is none
+    shards    which shards of how many are in this result, as `1/4`
+    """
+
+    format: Literal["postcrash gate 1"] = FORMAT
+    version: Text
+    started: Text
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    file: Text
+    baseline: Text = ""
+    shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
+    parts: Annotated[tuple[Part, ...], Field(max_length=ITEMS_MAX)]
+    fixed: Annotated[tuple[FixedLine, ...], Field(max_length=ITEMS_MAX)] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the gate: the worst of its parts, without what the baseline accepts. UNDECIDED if empty."""
+        return worst([part.gated for part in self.parts] or [Verdict.UNDECIDED])
+
+    def failures(self) -> Iterator[tuple[Part, Failure]]:
+        """All failures with their parts: new ones first, and of these what is violated first."""
+        pairs = [(part, failure) for part in self.parts for failure in part.failures]
+        yield from sorted(pairs, key=lambda pair: (not pair[1].is_new, not pair[1].is_violated))
+
+    def counts(self) -> "Counts":
+        """How many failures there are of each sort, and what was covered."""
+        every = [failure for part in self.parts for failure in part.failures]
+        return Counts(
+            new=sum(each.is_new and each.is_violated for each in every),
+            known=sum(not each.is_new for each in every),
+            fixed=len(self.fixed),
+            undecided=sum(each.is_new and not each.is_violated for each in every),
+            workloads=sum(part.workloads for part in self.parts),
+            states=sum(int(part.states) for part in self.parts),
+            recoveries=sum(part.recoveries for part in self.parts),
+        )
+
+
+class Counts(_Record):
+    """What a busy reader wants to know first. Failures count once for each part."""
+
+    new: int
+    known: int
+    fixed: int
+    undecided: int
+    workloads: int
+    states: int
+    recoveries: int
+
+
+def merged(runs: Sequence[GateRun]) -> GateRun:
+    """One result for all shards of a gate. Raises ValueError if they are not shards of the same gate, or not all.
+
+    A line of the baseline is fixed if no shard saw its failure.
+    """
+    first = runs[0]
+    shards = sorted((shard for run in runs for shard in run.shards), key=lambda shard: int(shard.partition("/")[0]))
+    for run in runs:
+        if (run.file, run.version, run.baseline) != (first.file, first.version, first.baseline):
+            raise ValueError(f"results of different gates: {first.file} ({first.version}), {run.file} ({run.version})")
+    count = int(shards[0].partition("/")[2])
+    if shards != [f"{number}/{count}" for number in range(1, count + 1)]:
+        raise ValueError(f"these are shards {', '.join(shards)}: each of 1/{count} to {count}/{count} is needed once")
+    places: dict[tuple[str, str, str, str], Part] = {}
+    for part in (part for run in runs for part in run.parts):
+        places[part.place] = joined(places[part.place], part) if part.place in places else part
+    everywhere = set.intersection(*({line.line for line in run.fixed} for run in runs))
+    return first.model_copy(
+        update={
+            "started": min(run.started for run in runs),
+            "seconds": sum(run.seconds for run in runs),
+            "shards": tuple(shards),
+            "parts": tuple(places.values()),
+            "fixed": tuple(line for line in first.fixed if line.line in everywhere),
+        }
+    )
+
+
+def joined(first: Part, second: Part) -> Part:
+    """One part for two shards of it."""
+    failures: dict[str, Failure] = {}
+    for failure in (*first.failures, *second.failures):
+        known = failures.setdefault(failure.cause, failure)
+        if known is not failure:
+            smaller = min(known, failure, key=lambda each: each.operations.count("\n"))
+            both = known.workloads + failure.workloads
+            failures[failure.cause] = smaller.model_copy(update={"workloads": both})
+    sums = ("workloads", "not_run", "instants", "recoveries", "remembered", "outcomes", "seconds")
+    added = {name: getattr(first, name) + getattr(second, name) for name in sums}
+    tested = {name: first.tested.get(name, 0) + second.tested.get(name, 0) for name in first.tested | second.tested}
+    verdict = worst((Verdict[first.verdict.upper()], Verdict[second.verdict.upper()]))
+    return first.model_copy(
+        update={
+            **added,
+            "states": str(int(first.states) + int(second.states)),
+            "states_total": str(int(first.states_total) + int(second.states_total)),
+            "verdict": verdict.name.lower(),
+            "tested": tested,
+            "failures": tuple(failures.values()),
+            "notes": (*first.notes, *second.notes),
+        }
+    )
