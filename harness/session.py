@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -93,6 +93,12 @@ class Session:
     def root_of(self, kernel: Kernel) -> Path:
         """The root folder of guests with `kernel`."""
         return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
+
+    def on(self, kernel: Kernel) -> "Session":
+        """The same session, with the same store, on a kernel that has been chosen already."""
+        other = replace(self)
+        other.kernel, other.store = kernel, self.store
+        return other
 
     def guest(self, kernel: Kernel | None = None) -> str:
         """The digest of guests with `kernel` or the session's kernel. It tells results and findings apart."""

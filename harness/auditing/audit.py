@@ -1,13 +1,12 @@
 """One application on one target: what is run, on which disks, and what all runs come to together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
@@ -91,14 +90,15 @@ def audit(
     """
     hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
     with ApplicationJudge(application, how.budget.seconds) as judge:
-        plans = [_plan(session, application, target, each, (judge, *judges_named(BESIDE))) for each in hows]
+        plans = [plan_of(session, application, target, each, judge) for each in hows]
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
         return Audit(application, target, session.kernel.label, hows, tuple(results), judge.folders)
 
 
-def _plan(
-    session: Session, application: Application, target: Target, how: Exploration, judges: Sequence[Judge]
+def plan_of(
+    session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge
 ) -> Plan:
+    """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
     recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
     session.require(target, [recover])
     return Plan(
@@ -107,7 +107,7 @@ def _plan(
         kernel=session.kernel.label,
         guest=session.guest(),
         workload=workload_of(application),
-        judges=tuple(judges),
+        judges=(judge, *judges_named(BESIDE)),
         recoveries=(recover,),
         how=how,
         findings_max=FINDINGS_MAX,

@@ -23,15 +23,24 @@ class Ruling:
     verdict: Verdict = Verdict.HOLDS
     relevant: bool = False
     reason: str = ""
+    unknown: str = ""
+    """Why something could not be judged, even if something else is VIOLATED."""
     witnesses: dict[tuple[str, bool], "Witness"] = field(default_factory=dict)
     """The simplest witness by message, and by whether there was a repair before the mount."""
 
     def take(self, opinion: Opinion) -> None:
         """Add the opinion on one observation."""
         self.relevant |= opinion.relevant
+        if opinion.verdict is Verdict.UNDECIDED:
+            self.unknown = self.unknown or opinion.message
         if opinion.verdict > self.verdict:
             self.verdict = opinion.verdict
             self.reason = opinion.message
+
+    @property
+    def open_question(self) -> str:
+        """Why something could not be judged, whatever the verdict; empty if all could."""
+        return self.unknown or (self.reason if self.verdict is Verdict.UNDECIDED else "")
 
     @property
     def is_tested(self) -> bool:
@@ -55,6 +64,7 @@ class Ruling:
 
     def undecided(self, reason: str) -> None:
         """Make a ruling that HOLDS undecided, because something was not looked at."""
+        self.unknown = self.unknown or reason
         if self.verdict < Verdict.UNDECIDED:
             self.verdict, self.reason = Verdict.UNDECIDED, reason
 
@@ -226,7 +236,12 @@ class Examination:
     def to_json(self) -> Json:
         """For the store."""
         rulings = {
-            name: {"verdict": ruling.verdict.name, "relevant": ruling.relevant, "reason": ruling.reason}
+            name: {
+                "verdict": ruling.verdict.name,
+                "relevant": ruling.relevant,
+                "reason": ruling.reason,
+                "unknown": ruling.unknown,
+            }
             for name, ruling in self.rulings.items()
         }
         counts = {name: getattr(self, name) for name in COUNTS}
@@ -263,7 +278,8 @@ class Examination:
             **{name: obj[name] for name in COUNTS},
         )
         for name, ruling in obj["rulings"].items():
-            examination.rulings[name] = Ruling(Verdict[ruling["verdict"]], ruling["relevant"], ruling["reason"])
+            verdict = Verdict[ruling["verdict"]]
+            examination.rulings[name] = Ruling(verdict, ruling["relevant"], ruling["reason"], ruling["unknown"])
         return examination
 
 

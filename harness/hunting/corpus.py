@@ -42,12 +42,10 @@ class CorpusQuestion:
     @property
     def pairs(self) -> Iterator[tuple[Workload, Target]]:
         """Each workload with each target that it is about. The pairs of one target come one after another."""
-        return (
-            (workload, target) for target in self.targets for workload in self.workloads if _suits(workload, target)
-        )
+        return ((workload, target) for target in self.targets for workload in self.workloads if suits(workload, target))
 
 
-def _suits(workload: Workload, target: Target) -> bool:
+def suits(workload: Workload, target: Target) -> bool:
     """Whether a workload is about a target. A workload called `xfs-…` is only about targets with xfs."""
     word = workload.name.partition("-")[0]
     return word not in FILE_SYSTEMS or word == target.fstype

@@ -396,11 +396,14 @@ def _key(plan: Plan) -> str:
 
 
 def _undecided(result: Examination) -> dict[str, str]:
-    """The reasons why judges could not tell, each with the names of these judges."""
+    """The reasons why judges could not tell, each with the names of these judges.
+
+    A judge that objects to one crash state may have been unable to tell of another one.
+    """
     judges: dict[str, list[str]] = {}
     for name, ruling in result.rulings.items():
-        if ruling.verdict is Verdict.UNDECIDED:
-            judges.setdefault(without_numbers(ruling.reason), []).append(name)
+        if ruling.open_question:
+            judges.setdefault(without_numbers(ruling.open_question), []).append(name)
     every = len(result.rulings)
     return {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.commands.repro import _once
 from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.findings.replay import _once
 from postcrash.harness.guests.events import Executed
 from postcrash.model import Verdict
 from postcrash.reports.consoles import Casualty

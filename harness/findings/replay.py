@@ -1,0 +1,75 @@
+"""Replay a finding: recover its crash state again, or run its workload again if guests were lost while they ran it."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from postcrash.harness.errors import GuestLostError, UsageError
+from postcrash.harness.examination.casualties import doing
+from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge
+from postcrash.harness.examination.recording import record, settings_for_recorders
+from postcrash.harness.expectations.reference import judges_of
+from postcrash.harness.findings.minimize import recorded_how
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
+from postcrash.harness.session import Session
+from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
+from postcrash.reports.store.records import Finding
+from postcrash.targets import RecoveryKind
+
+
+def replay(session: Session, finding: Finding, times: int) -> list[tuple[Verdict, str]]:
+    """What the finding's judge says each time, with its message. UNDECIDED if it cannot tell. Raises HarnessError."""
+    with source_of(session.store, finding) as (source, under), Machine(_settings(session, finding)) as machine:
+        if finding.is_of_run:
+            return [_run_once(session, machine, source, finding) for _ in range(times)]
+        with _judge(session, machine, under, finding) as judge:
+            return [_once(machine, source, finding, judge) for _ in range(times)]
+
+
+def _settings(session: Session, finding: Finding) -> MachineSettings:
+    if not finding.is_of_run:
+        return session.settings
+    return settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+
+
+def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[Verdict, str]:
+    """VIOLATED if two guests in a row are lost while they run the finding's workload, as before."""
+    how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
+    mount = session.target(finding.target).mount_wire()
+    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+        out = Path(folder) / "run.pcr"
+        try:
+            record(machine, source.base, mount, workload, out, {}, held=how["held"], recorder=how["recorder"])
+        except GuestLostError as error:
+            return Verdict.VIOLATED, f"{doing(workload, error.lost)}: {error}"
+    if machine.take_lost():
+        return Verdict.HOLDS, "one guest was lost, and a fresh one ran the workload to its end"
+    return Verdict.HOLDS, "the workload ran to its end"
+
+
+@contextmanager
+def _judge(session: Session, machine: Machine, under: Source | None, finding: Finding) -> Iterator[Judge | None]:
+    """The judge that objected. None if the guest was lost."""
+    if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
+        yield judge_again(machine, under, finding)
+        return
+    with judges_of(session, finding, session.target(finding.target), Exploration(finding.model)) as judges:
+        yield next(iter(judges), None) if finding.casualty is None else None
+
+
+def _once(machine: Machine, source: Source, finding: Finding, judge: Judge | None) -> tuple[Verdict, str]:
+    executed = machine.execute(source, finding.interval, finding.choices, RecoveryKind.from_wire(finding.recover))
+    if executed.casualty is not None:
+        return Verdict.UNDECIDED if judge else Verdict.VIOLATED, executed.casualty.what
+    if judge is None:
+        return Verdict.HOLDS, "the state is recovered"
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    try:
+        observation = Observation.from_wire(executed.observation)
+    except ObservationError as error:
+        raise UsageError(f"the agent's report is broken: {error}") from error
+    opinion = judge.opinion(History(workload, finding.started, finding.returned), observation)
+    return opinion.verdict, opinion.message or f"{judge.name} holds"

@@ -1,0 +1,117 @@
+"""Known failures: a text file, one failure a line, which a gate accepts.
+
+    # cause or finding   verdict    kernels     why
+    c-1a2b3c4d5e6f7a8b   violated   6.1..6.12   # the first fsync after a checkpoint: docs/findings/f2fs-first-fsync.md
+
+Kernels are a version, a range of versions whose ends may be left open, or * for all. `6.1` stands for all of 6.1.x.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from postcrash.harness.errors import UsageError
+from postcrash.reports.gate.run import Failure
+
+HEADING = "# cause or finding   verdict    kernels     why"
+_BYTES_MAX = 16 << 20
+_ID = re.compile(r"[cf]-[0-9a-f]{16}")
+_VERDICTS = ("violated", "undecided")
+_RANGE = re.compile(r"(?P<from>[0-9]+(?:\.[0-9]+){0,3})?(?P<dots>\.\.)?(?P<to>[0-9]+(?:\.[0-9]+){0,3})?")
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRange:
+    """Versions from `first` to `last`, with all that begins as these do; an end that is empty is open."""
+
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+
+    @staticmethod
+    def parse(text: str) -> "KernelRange":
+        """The range that is written `*`, `6.1`, `6.1..6.12`, `6.1..` or `..6.12`. Raises ValueError."""
+        if text == "*":
+            return KernelRange()
+        match = _RANGE.fullmatch(text)
+        if match is None or not (match["from"] or match["to"]) or (match["to"] and not match["dots"]):
+            raise ValueError(f"{text!r} is no range of kernels such as *, 6.1, 6.1..6.12, 6.1.. or ..6.12")
+        first, last = (_numbers(match[name] or "") for name in ("from", "to"))
+        return KernelRange(first, last if match["dots"] else first)
+
+    def has(self, kernel: str) -> bool:
+        """Whether the kernel with this label is in the range. A label without a version is in `*` only."""
+        match = _VERSION.search(kernel)
+        if match is None:
+            return not (self.first or self.last)
+        version = _numbers(match[0])
+        return version >= self.first and version[: len(self.last)] <= self.last
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".") if number)
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineLine:
+    """A failure that is accepted. `id` is that of its cause or of its finding."""
+
+    number: int
+    id: str
+    verdict: str
+    kernels: KernelRange
+    why: str
+
+    def accepts(self, failure: Failure, kernel: str) -> bool:
+        """Whether the line is about this failure on the kernel with this label."""
+        is_it = self.id in (failure.cause, failure.finding) and self.verdict == failure.verdict
+        return is_it and self.kernels.has(kernel)
+
+
+def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
+    """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
+    try:
+        if path.stat().st_size > _BYTES_MAX:
+            raise UsageError(f"{path}: more than {_BYTES_MAX} bytes")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    try:
+        return tuple(_lines(text))
+    except ValueError as error:
+        raise UsageError(f"{path}:{error}") from error
+
+
+def _lines(text: str) -> Iterable[BaselineLine]:
+    seen: dict[tuple[str, str, KernelRange], int] = {}
+    for number, content in enumerate(text.splitlines(), 1):
+        said, _, why = content.partition("#")
+        if not said.strip():
+            continue
+        words = said.split()
+        if len(words) != 3 or not why.strip():
+            raise ValueError(f"{number}: expected `cause verdict kernels # why`, found {content[:80]!r}")
+        id, verdict, kernels = words
+        if not _ID.fullmatch(id):
+            raise ValueError(f"{number}: {id[:80]!r} is neither a cause (c-…) nor a finding (f-…)")
+        if verdict not in _VERDICTS:
+            raise ValueError(f"{number}: {verdict[:80]!r} is neither {' nor '.join(_VERDICTS)}")
+        try:
+            line = BaselineLine(number, id, verdict, KernelRange.parse(kernels), why.strip())
+        except ValueError as error:
+            raise ValueError(f"{number}: {error}") from error
+        if (first := seen.setdefault((id, verdict, line.kernels), number)) != number:
+            raise ValueError(f"{number}: the same as line {first}")
+        yield line
+
+
+def line_for(failure: Failure, kernel: str, why: str) -> str:
+    """The line that accepts the failure on the kernel's series."""
+    match = _VERSION.search(kernel)
+    series = ".".join(match[0].split(".")[:2]) if match else "*"
+    return f"{failure.cause:<20} {failure.verdict:<10} {series:<11} # {' '.join(why.split())}"
