@@ -19,6 +19,7 @@ from postcrash.harness.commands.corpus import corpus
 from postcrash.harness.commands.doctor import doctor
 from postcrash.harness.commands.explain import explain
 from postcrash.harness.commands.export_log import export_log
+from postcrash.harness.commands.gate import gate
 from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
 from postcrash.harness.commands.kernels import kernels
@@ -93,6 +94,7 @@ for command in (
     needs_command,
     corpus,
     hunt,
+    gate,
     repro,
     explain,
     minimize,

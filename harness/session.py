@@ -1,7 +1,7 @@
 """What every command that runs guests needs: kernel, guest root, base images, store."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,8 @@ from postcrash.targets import (
     target_named,
 )
 
+ALL = "all"
+"""Stands in place of a target's name for the whole catalogue."""
 JUDGE_NAMES = (
     *(checker.name for checker in (*CHECKERS, *PRACTICE)),
     *(prop.name for prop in PROPERTIES),
@@ -153,6 +155,11 @@ class Session:
         if name.endswith(".toml"):
             self._own.append(target)
         return target
+
+    def targets(self, names: Iterable[str]) -> list[Target]:
+        """The targets with these names, each once; `all` stands for the catalogue. Raises HarnessError."""
+        chosen = [target for name in names for target in (TARGETS if name == ALL else [self.target(name)])]
+        return list(dict.fromkeys(chosen))
 
     def base(self, target: Target, kernel: Kernel | None = None) -> BaseImage:
         """The target's base image. If it is to be aged, `kernel` or the session's kernel does this."""

@@ -1,27 +1,20 @@
 """Options that name an application, for `audit` and `needs`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from postcrash.apps import (
-    Application,
-    ApplicationFileError,
-    BuildError,
-    Building,
-    UnknownApplicationError,
-    application_named,
-    load_application,
+from postcrash.apps import Application
+from postcrash.harness.auditing.choice import (
+    application_called,
+    application_of_commands,
+    assignments,
+    variants_of,
 )
-from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.output import say
-from postcrash.harness.places import cache_folder
+from postcrash.harness.errors import UsageError
 
-_TAKEN = ("/", "/tmp", "/mnt")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("name", required=False),
@@ -45,51 +38,16 @@ def chosen_applications(
 ) -> list[Application]:
     """What the options ask for: the application with the parameters that were chosen, or all that they leave open.
 
-    An application that comes as source is built, if it is not yet. Raises UsageError, also where a program of the
-    application is not installed, and InfrastructureError where it cannot be built.
+    Raises HarnessError, as `variants_of` does.
     """
-    application = _application(name, run, check, set_up)
-    building = None if application.source is None else Building(application, cache_folder())
-    variants = _variants(application, building, chosen, every=every)
-    for program in application.programs:
-        if not Path(program).exists():
-            packages = " ".join(application.packages)
-            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
-    if building is not None:
-        try:
-            building.make(say)
-        except BuildError as error:
-            raise InfrastructureError(str(error)) from error
-    return variants
+    return variants_of(_application(name, run, check, set_up), assignments(chosen), every=every)
 
 
 def _application(name: str | None, run: str | None, check: str | None, set_up: str) -> Application:
     if name is not None and (run or check or set_up):
         raise UsageError(f"either the application {name}, or --run and --check")
-    if name is None and not (run and check):
+    if name is not None:
+        return application_called(name)
+    if not (run and check):
         raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
-    try:
-        if name is not None:
-            return load_application(Path(name)) if name.endswith(".toml") else application_named(name)
-    except (ApplicationFileError, UnknownApplicationError) as error:
-        raise UsageError(str(error)) from error
-    assert run and check
-    if str(Path.cwd()) in _TAKEN:
-        raise UsageError(f"{Path.cwd()} is a folder of the sandbox's own: start this command in another one")
-    return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
-
-
-def _variants(
-    application: Application, building: Building | None, chosen: Sequence[str], *, every: bool
-) -> list[Application]:
-    values = {}
-    for given in chosen:
-        parameter, is_set, value = given.partition("=")
-        if not is_set:
-            raise UsageError(f"--set {given!r}: expected NAME=VALUE")
-        values[parameter] = value
-    try:
-        known = application if building is None else replace(application, built=building.place)
-        return known.variants(values) if every else [known.with_parameters(values)]
-    except ApplicationFileError as error:
-        raise UsageError(str(error)) from error
+    return application_of_commands(run, check, set_up)

@@ -23,10 +23,7 @@ from postcrash.properties.promises import verdict_on_promises
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables import page, table
 from postcrash.reports.tables.matrix import Matrix
-from postcrash.targets import TABLE_TARGETS, TARGETS, Target
-
-ALL = "all"
-"""Stands in place of a target's name for the whole catalogue."""
+from postcrash.targets import TABLE_TARGETS, Target
 
 
 @click.command()
@@ -125,9 +122,7 @@ def _verdict(matrix: Matrix, promised: bool) -> Verdict:
 
 def targets_named(session: Session, given: Sequence[str]) -> list[Target]:
     """The targets in lists of names with commas between them, each once. Raises HarnessError."""
-    names = [name.strip() for names in given for name in names.split(",")]
-    chosen = [target for name in names for target in (TARGETS if name == ALL else [session.target(name)])]
-    return list(dict.fromkeys(chosen))
+    return session.targets(name.strip() for names in given for name in names.split(","))
 
 
 def kernel_names(given: str | None) -> list[str | None]:

@@ -29,7 +29,8 @@ from postcrash.harness.findings.naming import named
 from postcrash.harness.output import count_text, write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import SimulationError, Verdict, Workload, WorkloadError, load_workload, simulate
+from postcrash.harness.workload_files import loaded
+from postcrash.model import Verdict
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises
 from postcrash.reports.explanation.explanation_text import render_text
@@ -125,20 +126,6 @@ def check(
             for pair in smallest:
                 print_minimized(*pair)
         return (on_promises if promised else result.verdict).exit_code
-
-
-def loaded(file: str) -> Workload:
-    """The workload in `file`. Raises UsageError if it cannot be read or cannot succeed."""
-    try:
-        workload = load_workload(file)
-        simulate(workload)
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
-    except WorkloadError as error:
-        raise UsageError(str(error)) from error
-    except SimulationError as error:
-        raise UsageError(f"{file}:{error.operation.line}: {error}") from error
-    return workload
 
 
 def _judges(names: Sequence[str], expected: Expectation, target: Target, how: Exploration) -> tuple[Judge, ...]:

@@ -8,7 +8,6 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.characterize import kernel_names, targets_named
-from postcrash.harness.commands.check import loaded
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
@@ -17,7 +16,7 @@ from postcrash.harness.commands.options import (
     kinds_options,
     one_disk_option,
 )
-from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.harness.expectations.known import load_known
@@ -25,7 +24,7 @@ from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
 from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import Workload
+from postcrash.harness.workload_files import loaded_from
 from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_corpus
 
 
@@ -86,7 +85,7 @@ def corpus(
         raise UsageError(
             f"--expect {expected.name} compares kernels or targets, as the table does: choose another level"
         )
-    workloads = _workloads(folder)
+    workloads = loaded_from(folder)
     known = load_known(folder, Path(markdown).parent if markdown not in (None, "-") else Path())
     disks = how.disks(one=one_disk)
     question = CorpusQuestion(workloads, targets_named(session, targets), expected, kinds, how, known, disks)
@@ -109,13 +108,3 @@ def corpus(
     if "-" not in (markdown, json_file):
         print_corpus(table, Console())
     return table.verdict.exit_code
-
-
-def _workloads(folder: Path) -> tuple[Workload, ...]:
-    try:
-        files = sorted(folder.glob("*.ops"))
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}") from error
-    if not files:
-        raise NothingSelectedError(f"{folder} has no file whose name ends in .ops")
-    return tuple(loaded(str(file)) for file in files)

@@ -1,6 +1,5 @@
 """`postcrash hunt`: judge every crash state of every bounded workload on one target."""
 
-import re
 import time
 from dataclasses import replace
 from typing import Literal
@@ -9,7 +8,6 @@ import click
 from click.core import ParameterSource
 
 from postcrash.harness.commands.hunted import print_hunted, to_json, verdict_on_promises
-from postcrash.harness.commands.minimize import minimized_on
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
@@ -18,6 +16,7 @@ from postcrash.harness.commands.options import (
     kinds_options,
     one_disk_option,
     promised_option,
+    shard_option,
     time_option,
 )
 from postcrash.harness.errors import NothingSelectedError, UsageError
@@ -27,7 +26,13 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
-from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
+from postcrash.harness.findings.minimize import (
+    MINIMIZING_SECONDS,
+    MinimalFinding,
+    OutOfTimeError,
+    kept_for_minimizing,
+    minimized_on,
+)
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import Story, stories
 from postcrash.harness.hunting.hunt import HuntResult, Selection
@@ -41,23 +46,11 @@ from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
 from postcrash.workloads import GRAMMARS, SETUPS, Grammar, Setup, WorkloadSpace
 
-_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 RANDOM_RECOVERIES = 1000
 """The budget for one workload of a random hunt, unless --budget is given."""
 ENOUGH = 200
 """If this many recoveries show that a workload is violated, the hunt goes on with the next workload."""
 ALL_SETUPS: Literal["all"] = "all"
-MINIMIZING_SECONDS = 60.0
-"""The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
-MINIMIZING_SHARE = 1 / 4
-"""This share of --time is kept for minimizing."""
-
-
-def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
-    match = _SHARD.fullmatch(text)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise click.BadParameter(f"{text!r} is no shard such as 1/4, which is the first of four")
-    return int(match[1]), int(match[2])
 
 
 @click.command()
@@ -86,14 +79,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
     help="Run workloads of 5 to 20 operations of grammar full, drawn from workloads that brought something new, "
     "until --time or --workload-limit is reached.",
 )
-@click.option(
-    "--shard",
-    callback=_shard,
-    default="1/1",
-    show_default=True,
-    metavar="I/N",
-    help="Every N-th workload, beginning with the I-th.",
-)
+@shard_option("Every N-th workload, beginning with the I-th.")
 @click.option(
     "--workload-limit", type=click.IntRange(1), metavar="N", help="Only N workloads, drawn at random with --seed."
 )
@@ -168,7 +154,8 @@ def hunt(
     target = session.target(target_name)
     with opened(session, expected, target, how) as expected:
         plan = replace(_plan(session, target, expected, how, kinds), enough=None if promised else ENOUGH)
-        until = None if seconds_max is None else started + seconds_max - _kept_for_minimizing(seconds_max, minimize)
+        kept = kept_for_minimizing(seconds_max) if seconds_max is not None and minimize else 0.0
+        until = None if seconds_max is None else started + seconds_max - kept
         exploring = time.monotonic()
         hunted = _explored(session, selection, plan, guests, fresh, until)
         seconds = time.monotonic() - exploring
@@ -232,10 +219,6 @@ def _for_random(how: Exploration) -> Exploration:
     """A smaller default budget. Long workloads have many crash states; with less for each, more workloads are run."""
     is_given = click.get_current_context().get_parameter_source("budget") is ParameterSource.COMMANDLINE
     return how if is_given else replace(how, budget=replace(how.budget, recoveries=RANDOM_RECOVERIES, seconds=None))
-
-
-def _kept_for_minimizing(seconds_max: float, minimize: bool) -> float:
-    return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS) if minimize else 0.0
 
 
 def _minimized(session: Session, plan: Plan, hunted: HuntResult, fresh: bool, until: float) -> list[Story]:

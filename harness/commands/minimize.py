@@ -1,17 +1,12 @@
 """`postcrash minimize ID`: find the smallest workload that still breaks the judge."""
 
-from dataclasses import replace
-
 import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.recording import settings_for_recorders
-from postcrash.harness.expectations.reference import judges_of
-from postcrash.harness.findings.minimize import MinimalFinding, plan_of, recorded_how
-from postcrash.harness.findings.minimize import minimize as run
+from postcrash.harness.findings.minimize import MinimalFinding, minimized_on, recorded_how
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
@@ -61,18 +56,6 @@ def minimized(session: Session, finding: Finding, recoveries: int | None, fresh:
     settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
     with Spare(settings) as machine, TerminalProgress(None) as progress:
         return minimized_on(machine, session, finding, recoveries, fresh, progress)
-
-
-def minimized_on(
-    machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
-) -> MinimalFinding:
-    """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
-    target = session.target(finding.target)
-    base, kernel = session.base(target), session.kernel.label
-    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
-    session.require(target, plan.recoveries)
-    with judges_of(session, finding, target, plan.how) as judges:
-        return run(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)
 
 
 def to_json(finding: Finding, found: MinimalFinding) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import wraps
@@ -18,6 +19,9 @@ from postcrash.harness.guests.kernels import ENGINES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]
+Shard = tuple[int, int]
+"""(i, n): the i-th of n shards; i counts from 1."""
+_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 def json_option(command: _Command) -> _Command:
@@ -138,6 +142,18 @@ def _recovery_option(command: _Command) -> _Command:
     help_text = f"How each crash state is recovered. {told} (docs/repair.md)."
     kinds = click.Choice(list(RECOVERIES))
     return click.option("--recovery", type=kinds, default="mount", show_default=True, help=help_text)(command)
+
+
+def shard_option(help_text: str) -> Callable[[_Command], _Command]:
+    """`--shard`, as the argument `shard`."""
+    return click.option("--shard", callback=_shard, default="1/1", show_default=True, metavar="I/N", help=help_text)
+
+
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> Shard:
+    match = _SHARD.fullmatch(text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise click.BadParameter(f"{text!r} is no shard such as 1/4, which is the first of four")
+    return int(match[1]), int(match[2])
 
 
 def time_option(command: _Command) -> _Command:

@@ -14,8 +14,10 @@ from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
+from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.spare import Spare
+from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -37,6 +39,17 @@ class MinimalFinding:
     tried: int
     undecided: int
     is_cut_short: bool = False
+
+
+MINIMIZING_SECONDS = 60.0
+"""The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
+MINIMIZING_SHARE = 1 / 4
+"""This share of --time is kept for minimizing."""
+
+
+def kept_for_minimizing(seconds_max: float) -> float:
+    """How many of so many seconds are kept for minimizing."""
+    return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS)
 
 
 class OutOfTimeError(InfrastructureError):
@@ -118,6 +131,18 @@ def minimize(
     for linked in (replace(finding, minimal=found.id), found):
         store.put_finding(linked)
     return MinimalFinding(found, smallest, search.tried, search.undecided, is_cut_short)
+
+
+def minimized_on(
+    machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
+) -> MinimalFinding:
+    """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
+    target = session.target(finding.target)
+    base, kernel = session.base(target), session.kernel.label
+    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
+    session.require(target, plan.recoveries)
+    with judges_of(session, finding, target, plan.how) as judges:
+        return minimize(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)
 
 
 class _Search:

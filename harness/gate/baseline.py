@@ -7,12 +7,13 @@ Kernels are a version, a range of versions whose ends may be left open, or * for
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from postcrash.harness.errors import UsageError
-from postcrash.reports.gate.run import Failure
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.output import write_text
+from postcrash.reports.gate.run import Failure, FixedLine, Part
 
 HEADING = "# cause or finding   verdict    kernels     why"
 _BYTES_MAX = 16 << 20
@@ -110,8 +111,42 @@ def _lines(text: str) -> Iterable[BaselineLine]:
         yield line
 
 
+def compared_with(
+    lines: Sequence[BaselineLine], parts: Iterable[Part]
+) -> tuple[tuple[Part, ...], tuple[FixedLine, ...]]:
+    """The parts with what the baseline accepts, and the lines of failures that are not there any more.
+
+    A line is fixed only if nothing was left open: what could not be decided might be its failure.
+    """
+    seen: set[int] = set()
+    told = []
+    for part in parts:
+        failures = []
+        for failure in part.failures:
+            line = next((line for line in lines if line.accepts(failure, part.kernel)), None)
+            seen |= {line.number} if line else set()
+            failures.append(failure.model_copy(update={"known": line.why}) if line else failure)
+        told.append(part.model_copy(update={"failures": tuple(failures)}))
+    is_whole = all(failure.is_violated for part in told for failure in part.failures)
+    fixed = (
+        FixedLine(line=line.number, cause=line.id, why=line.why)
+        for line in lines
+        if line.number not in seen and any(line.kernels.has(part.kernel) for part in told)
+    )
+    return tuple(told), tuple(fixed) if is_whole else ()
+
+
 def line_for(failure: Failure, kernel: str, why: str) -> str:
     """The line that accepts the failure on the kernel's series."""
     match = _VERSION.search(kernel)
     series = ".".join(match[0].split(".")[:2]) if match else "*"
     return f"{failure.cause:<20} {failure.verdict:<10} {series:<11} # {' '.join(why.split())}"
+
+
+def add_lines(path: Path, lines: Iterable[str]) -> None:
+    """Add lines to the file, which is made if it is not there. Raises InfrastructureError."""
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else HEADING
+    except OSError as error:
+        raise InfrastructureError(f"{path}: {error.strerror}") from error
+    write_text(str(path), "".join(f"{line}\n" for line in (*before.splitlines(), *lines)))

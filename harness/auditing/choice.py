@@ -1,0 +1,70 @@
+"""Which application is meant, with which parameters: by name, file, or commands. What comes as source is built."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from postcrash.apps import (
+    Application,
+    ApplicationFileError,
+    BuildError,
+    Building,
+    UnknownApplicationError,
+    application_named,
+    load_application,
+)
+from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.output import say
+from postcrash.harness.places import cache_folder
+
+_TAKEN = ("/", "/tmp", "/mnt")
+
+
+def application_called(name: str) -> Application:
+    """The application of the catalogue, or the one that the TOML file `name` describes. Raises UsageError."""
+    try:
+        return load_application(Path(name)) if name.endswith(".toml") else application_named(name)
+    except (ApplicationFileError, UnknownApplicationError) as error:
+        raise UsageError(str(error)) from error
+
+
+def application_of_commands(run: str, check: str, set_up: str) -> Application:
+    """The application that two or three shell commands make up. Raises UsageError."""
+    if str(Path.cwd()) in _TAKEN:
+        raise UsageError(f"{Path.cwd()} is a folder of the sandbox's own: start this command in another one")
+    return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
+
+
+def assignments(given: Sequence[str]) -> dict[str, str]:
+    """The parameters in words such as `synchronous=off`. Raises UsageError."""
+    values = {}
+    for word in given:
+        parameter, is_set, value = word.partition("=")
+        if not is_set:
+            raise UsageError(f"--set {word!r}: expected NAME=VALUE")
+        values[parameter] = value
+    return values
+
+
+def variants_of(application: Application, values: Mapping[str, str], *, every: bool) -> list[Application]:
+    """The application with these parameters and the defaults of others, or with `every` combination of the others.
+
+    An application that comes as source is built, if it is not yet. Raises UsageError, also where a program of the
+    application is not installed, and InfrastructureError where it cannot be built.
+    """
+    building = None if application.source is None else Building(application, cache_folder())
+    known = application if building is None else replace(application, built=building.place)
+    try:
+        variants = known.variants(values) if every else [known.with_parameters(values)]
+    except ApplicationFileError as error:
+        raise UsageError(str(error)) from error
+    for program in application.programs:
+        if not Path(program).exists():
+            packages = " ".join(application.packages)
+            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
+    if building is not None:
+        try:
+            building.make(say)
+        except BuildError as error:
+            raise InfrastructureError(str(error)) from error
+    return variants

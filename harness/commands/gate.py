@@ -1,0 +1,77 @@
+"""`postcrash gate`: everything that must hold before a change goes in."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from postcrash.harness.commands.options import Shard, json_option, shard_option, time_option
+from postcrash.harness.gate.configuration import FILE
+from postcrash.harness.gate.gate import LAST, Gate, Watcher, run_gate
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.output import say, write_text
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.reports.gate.run import GateRun, Part
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default=Path(FILE))
+@click.option("--part", "names", multiple=True, metavar="NAME", help="Only this part; can be repeated.")
+@shard_option("Every N-th workload of each part, beginning with the I-th. `postcrash merge` joins the results.")
+@time_option
+@click.option("--accept", metavar="WHY", help="Add new failures to the baseline, with this reason.")
+@json_option
+@click.pass_obj
+def gate(
+    session: Session,
+    file: Path,
+    names: Sequence[str],
+    shard: Shard,
+    seconds_max: float | None,
+    accept: str | None,
+    json_file: str | None,
+) -> int:
+    """Run all parts of the gate FILE, and fail if something is broken that was not known before.
+
+    FILE says what is run on which file systems and kernels, and what is expected (docs/gate.md). `postcrash init`
+    writes one for this machine. Failures that a line of the baseline accepts still run. They do not fail the gate, and
+    the gate says so when they are gone. If --time is over, the next run begins with what was left out.
+
+    \b
+    Exit codes: 0 nothing new is broken, 1 something new is, 6 something could not be decided.
+
+    \b
+    Examples:
+      postcrash init
+      postcrash gate
+      postcrash gate --part small-hunt --time 2m --json gate.json
+      postcrash gate --accept "known since 6.1, see the list"
+    """
+    asked = Gate(file, tuple(names), shard, seconds_max, accept)
+    run, interrupted = run_gate(asked, session, _last(session), Watcher(_progress, _finished, say))
+    if json_file is not None:
+        write_text(json_file, run.model_dump_json(indent=1) + "\n")
+    if interrupted:
+        raise KeyboardInterrupt
+    return run.verdict.exit_code
+
+
+def _last(session: Session) -> GateRun | None:
+    """The result of the last run in the store. None if there is none, or if another version wrote it."""
+    try:
+        return GateRun.model_validate_json((session.store.folder / LAST).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _progress(planned: PlannedPart | None) -> TerminalProgress:
+    return TerminalProgress(None if planned is None else planned.workloads.count, rates=True)
+
+
+def _finished(part: Part) -> None:
+    """One line for each part, as soon as it is there."""
+    violated = sum(failure.is_violated for failure in part.failures)
+    text = f"{part.title}: {part.verdict}, {part.workloads} workloads, {violated} failures, {part.seconds:.0f} s"
+    Console(stderr=True, soft_wrap=True).print(text, markup=False, highlight=False)

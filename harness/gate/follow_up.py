@@ -1,0 +1,78 @@
+"""What is done about a new failure: its smallest workload, and whether it is the same each time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from postcrash.harness.errors import HarnessError
+from postcrash.harness.examination.campaign import Progress, run_plan
+from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on, recorded_how
+from postcrash.harness.findings.replay import replay
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.gate.running import cause_of_finding, plan_of_part, shown
+from postcrash.harness.guests.spare import Spare
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, parse_workload
+from postcrash.reports.gate.run import Failure, Share
+from postcrash.reports.store.records import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """Follows up failures of parts until the monotonic clock reaches `until`; None: as long as it takes.
+
+    confirm   how often a crash state is recovered again, and its workload recorded again; 0: neither
+    progress  is told how a workload gets on
+    note      is told what could not be done, and why
+    """
+
+    session: Session
+    confirm: int
+    until: float | None
+    progress: Progress
+    note: Callable[[str], None]
+
+    def __call__(self, planned: PlannedPart, failure: Failure) -> Failure:
+        """The failure with its smallest workload, and with how often it showed again."""
+        assert planned.kernel is not None
+        session = self.session.on(planned.kernel)
+        finding = session.store.finding(failure.finding)
+        try:
+            if planned.application is None and self._has_time:
+                smallest = self._smallest(session, finding)
+                failure = failure.model_copy(update=shown(smallest))
+            if self.confirm and self._has_time:
+                failure = failure.model_copy(update={"states": self._states(session, finding)})
+            if self.confirm and self._has_time and not finding.is_of_run:
+                recordings = self._recordings(planned, session, failure.cause, finding)
+                failure = failure.model_copy(update={"recordings": recordings})
+        except OutOfTimeError:
+            self.note(f"{failure.cause}: there was no time to follow it up")
+        except HarnessError as error:
+            self.note(f"{failure.cause}: {error}")
+        return failure
+
+    @property
+    def _has_time(self) -> bool:
+        return self.until is None or time.monotonic() < self.until
+
+    def _smallest(self, session: Session, finding: Finding) -> Finding:
+        settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
+        with Spare(settings, self.until) as machine:
+            return minimized_on(machine, session, finding, None, False, self.progress).finding
+
+    def _states(self, session: Session, finding: Finding) -> Share:
+        answers = replay(session, finding, self.confirm)
+        return Share(failed=sum(verdict is Verdict.VIOLATED for verdict, _ in answers), runs=self.confirm)
+
+    def _recordings(self, planned: PlannedPart, session: Session, cause: str, finding: Finding) -> Share:
+        """Record and explore the workload anew, on the disk on which the failure was found."""
+        how = recorded_how(session.store, finding)
+        settings = settings_for_recorders(session.settings, [how["recorder"]])
+        with plan_of_part(planned, session) as (plan, _), Spare(settings, self.until) as machine:
+            workload = parse_workload(finding.workload_text, finding.workload_name)
+            again = replace(plan, workload=workload, how=replace(plan.how, held=how["held"]))
+            results = [run_plan(again, machine, session.store, self.progress, fresh=True) for _ in range(self.confirm)]
+        failed = sum(any(cause_of_finding(planned, found) == cause for found in result.findings) for result in results)
+        return Share(failed=failed, runs=self.confirm)

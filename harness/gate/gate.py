@@ -1,0 +1,118 @@
+"""A whole gate: its parts, what of their failures is known, and what is done about the new ones."""
+
+import datetime
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import postcrash
+from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.findings.minimize import kept_for_minimizing
+from postcrash.harness.gate.baseline import add_lines, compared_with, line_for, load_baseline
+from postcrash.harness.gate.configuration import GateFile, load
+from postcrash.harness.gate.follow_up import FollowUp
+from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
+from postcrash.harness.gate.rounds import Runner
+from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.output import write_text
+from postcrash.harness.session import Session
+from postcrash.model.validation import unknown_name
+from postcrash.reports.gate.run import Failure, GateRun, Part
+
+LAST = "gate.json"
+"""The file of the store with the result of the last run."""
+FOLLOWED_MAX = 50
+"""New failures of one part that are followed up. The others are reported as they were found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate's file as it is to be run.
+
+    names    only these parts; none for all
+    shard    which workloads of each part
+    seconds  the most that the gate may take; None: as the file says
+    accept   why new failures are to be accepted; None: they are not
+    """
+
+    file: Path
+    names: Sequence[str] = ()
+    shard: Shard = (1, 1)
+    seconds: float | None = None
+    accept: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who is told how a gate gets on.
+
+    progress  makes what is told how a part gets on, or how failures are followed up (None)
+    finished  is told of each part that has been run to its end
+    note      is told in a sentence what could not be done
+    """
+
+    progress: Callable[[PlannedPart | None], AbstractContextManager[HuntProgress]]
+    finished: Callable[[Part], None]
+    note: Callable[[str], None]
+
+
+def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watcher) -> tuple[GateRun, bool]:
+    """Run the gate. Also says whether the user interrupted it; then the result is what there is. Raises HarnessError.
+
+    Parts that the `last` run left open come first.
+    """
+    started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    configuration, folder = load(gate.file), gate.file.parent
+    lines = load_baseline(folder / configuration.baseline)
+    planned = _planned(gate, configuration, session, folder)
+    seconds = configuration.seconds if gate.seconds is None else gate.seconds
+    until = None if seconds is None else clock + seconds
+    exploring = None if until is None or seconds is None else until - kept_for_minimizing(seconds)
+    runner = Runner(session, configuration.guests, exploring, watcher.progress, watcher.finished)
+    parts, fixed = compared_with(lines, runner.run(planned, last))
+    if not runner.interrupted:
+        with watcher.progress(None) as progress:
+            follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
+            parts = tuple(_followed_up(part, each, follow_up) for part, each in zip(parts, planned, strict=True))
+    if gate.accept is not None and not runner.interrupted:
+        new = {failure.cause: (failure, part.kernel) for part in parts for failure in part.new}
+        accepted = [line_for(failure, kernel, gate.accept) for failure, kernel in new.values()]
+        add_lines(folder / configuration.baseline, accepted)
+        parts, fixed = compared_with(load_baseline(folder / configuration.baseline), parts)
+    run = GateRun(
+        version=postcrash.__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=round(time.monotonic() - clock, 3),
+        file=gate.file.name,
+        baseline=configuration.baseline if lines or gate.accept is not None else "",
+        shards=("{}/{}".format(*gate.shard),),
+        parts=parts,
+        fixed=() if gate.names else fixed,
+    )
+    write_text(str(session.store.folder / LAST), run.model_dump_json(indent=1) + "\n")
+    return run, runner.interrupted
+
+
+def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path) -> list[PlannedPart]:
+    for name in gate.names:
+        if name not in configuration.parts:
+            raise UsageError(f"{gate.file}: {unknown_name('part', name, configuration.parts)}")
+    planner = Planner(session, configuration, folder, gate.shard)
+    names = gate.names or configuration.parts
+    planned = [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
+    if not planned:
+        raise NothingSelectedError(f"{gate.file}: shard {'{}/{}'.format(*gate.shard)} of these parts has no workload")
+    return planned
+
+
+def _followed_up(part: Part, planned: PlannedPart, follow_up: FollowUp) -> Part:
+    """The part with its new violated failures followed up."""
+    left = FOLLOWED_MAX
+    failures: list[Failure] = []
+    for failure in part.failures:
+        if failure.is_new and failure.is_violated and left:
+            failure, left = follow_up(planned, failure), left - 1
+        failures.append(failure)
+    return part.model_copy(update={"failures": tuple(failures)})

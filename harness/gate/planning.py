@@ -1,0 +1,161 @@
+"""What a gate is to run: each part of its file on each target, kernel and device model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from postcrash.apps import Application
+from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.choice import application_called, variants_of
+from postcrash.harness.budget import Budget
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import FSCK, USE, WALK
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.gate.configuration import (
+    ApplicationPart,
+    CorpusPart,
+    GateFile,
+    HuntPart,
+    PartSection,
+    PropertiesPart,
+    RandomPart,
+    kind_of,
+)
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.hunting.corpus import suits
+from postcrash.harness.hunting.hunt import Selection
+from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.random_hunt import RandomSelection
+from postcrash.harness.session import Session
+from postcrash.harness.tables.matrix import kernels_for
+from postcrash.harness.workload_files import loaded, loaded_from
+from postcrash.model import Workload
+from postcrash.properties import properties_named
+from postcrash.reports.gate.run import Kind
+from postcrash.targets import Target
+from postcrash.workloads import GRAMMARS, WorkloadSpace
+
+Shard = tuple[int, int]
+"""(i, n): the i-th of n shards; i counts from 1."""
+Workloads = Selection | RandomSelection | ListSelection
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """One part of the gate's file on one target, kernel and device model.
+
+    kernel       the kernel; None if no kernel called `kernel_name` has the target's file system
+    workloads    what is run; of an application, its only workload
+    hold         properties that must hold besides what is expected
+    application  the application, if that is what the part runs
+    """
+
+    name: str
+    kind: Kind
+    target: Target
+    kernel: Kernel | None
+    kernel_name: str
+    workloads: Workloads
+    how: Exploration
+    expected: Expectation
+    hold: tuple[str, ...]
+    kinds: frozenset[str]
+    application: Application | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What tells the part from the other parts, as `Part.place`."""
+        label = self.kernel_name if self.kernel is None else self.kernel.label
+        return self.name, self.target.name, label, self.how.model
+
+
+class Planner:
+    """Makes the parts of a gate."""
+
+    def __init__(self, session: Session, gate: GateFile, folder: Path, shard: Shard = (1, 1)) -> None:
+        """`folder` is the folder of the gate's file, from which paths are seen."""
+        self._session, self._gate, self._folder, self._shard = session, gate, folder, shard
+
+    def parts(self, name: str) -> Iterator[PlannedPart]:
+        """The parts that the section `name` stands for. Raises HarnessError."""
+        section = self._gate.parts[name]
+        applications = self._applications(section)
+        targets = self._targets(self._gate.of(section, "targets"))
+        for kernel_name in self._gate.of(section, "kernels") or (None,):
+            kernels = kernels_for(self._session, kernel_name, targets)
+            for target in targets:
+                for model in self._gate.of(section, "models"):
+                    planned = self._planned(name, section, target, model)
+                    placed = replace(planned, kernel=kernels[target.fstype], kernel_name=kernel_name or "default")
+                    yield from _of_applications(placed, applications) if applications else [placed]
+
+    def _targets(self, names: Sequence[str]) -> list[Target]:
+        return self._session.targets([self._seen(name) if name.endswith(".toml") else name for name in names])
+
+    def _applications(self, section: PartSection) -> list[Application]:
+        if not isinstance(section, ApplicationPart):
+            return []
+        name = section.application
+        application = application_called(self._seen(name) if name.endswith(".toml") else name)
+        return variants_of(application, section.set, every=section.every)
+
+    def _seen(self, path: str) -> str:
+        """A path as it is seen from where the command was started."""
+        return str(self._folder / path)
+
+    def _planned(self, name: str, section: PartSection, target: Target, model: str) -> PlannedPart:
+        gate = self._gate
+        budget = gate.of(section, "budget")
+        how = Exploration(
+            model=model,
+            budget=Budget() if budget is None else Budget.parse(budget),
+            depth=gate.of(section, "depth") or 1,
+            recovery=gate.of(section, "recovery") or "mount",
+        )
+        kind = kind_of(section)
+        assert kind is not None
+        kinds = [WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))]
+        return PlannedPart(
+            name=name,
+            kind=kind,
+            target=target,
+            kernel=None,
+            kernel_name="",
+            workloads=self._workloads(section, target, how.disks(one=gate.of(section, "disks") == "one")),
+            how=how,
+            expected=Expectation.named(gate.of(section, "expect")),
+            hold=gate.of(section, "hold") or (),
+            kinds=frozenset(kinds),
+        )
+
+    def _workloads(self, section: PartSection, target: Target, disks: tuple[int | None, ...]) -> Workloads:
+        first, step = self._shard
+        match section:
+            case HuntPart():
+                grammar = GRAMMARS[section.grammar]
+                space = WorkloadSpace(grammar, section.hunt, section.setups or grammar.setups)
+                return Selection(space, self._shard, section.limit, section.seed, disks=disks)
+            case RandomPart():
+                limit = len(range(first - 1, section.random, step))
+                return RandomSelection(GRAMMARS["full"], section.seed * step + first - 1, limit, disks)
+            case PropertiesPart():
+                families = (each.workloads() for each in properties_named(",".join(section.properties)))
+                named = {workload.with_tail(checkpoint=False): None for family in families for workload in family}
+                workloads = tuple(named)
+            case CorpusPart():
+                workloads = tuple(each.with_tail() for each in self._corpus(section.corpus) if suits(each, target))
+            case ApplicationPart():
+                workloads = ()
+        return ListSelection(workloads[first - 1 :: step], disks)
+
+    def _corpus(self, path: str) -> tuple[Workload, ...]:
+        place = Path(self._seen(path))
+        return loaded_from(place) if place.is_dir() else (loaded(str(place)),)
+
+
+def _of_applications(planned: PlannedPart, applications: Sequence[Application]) -> Iterator[PlannedPart]:
+    assert isinstance(planned.workloads, ListSelection)
+    for application in applications:
+        name = planned.name if len(applications) == 1 else f"{planned.name}: {application.name}"
+        workloads = replace(planned.workloads, workloads=(workload_of(application),))
+        yield replace(planned, name=name, workloads=workloads, application=application)

@@ -1,0 +1,88 @@
+"""Run the parts of a gate in the time that they have, in rounds."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.gate.running import not_begun, run_part
+from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.session import Session
+from postcrash.reports.gate.run import GateRun, Part
+
+Place = tuple[str, str, str, str]
+"""What tells a part from the others: `Part.place`."""
+APPLICATION_SHARE = 0.8
+"""An application may explore for this share of its time; the rest is for starting guests and for confirming."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs planned parts.
+
+    until     when all must end, by the monotonic clock; None: each part runs to its end
+    progress  makes what is told how a part gets on
+    finished  is told of each part that has been run to its end
+    """
+
+    session: Session
+    guests: int | None
+    until: float | None
+    progress: Callable[[PlannedPart], AbstractContextManager[HuntProgress]]
+    finished: Callable[[Part], None]
+    interrupted: bool = False
+    """Whether the user has interrupted a part. Then no other part is run."""
+    _done: dict[Place, Part] = field(default_factory=dict)
+
+    def run(self, planned: Sequence[PlannedPart], last: GateRun | None) -> tuple[Part, ...]:
+        """The parts, in the order of `planned`. Those that the `last` run left open are run first.
+
+        The time is shared out evenly. What a part leaves of its share is for the parts after it. When all had their
+        turn, unfinished parts go on where they were.
+        """
+        unfinished = {part.place for part in last.parts if part.not_run} if last else set()
+        todo = sorted(planned, key=lambda each: each.place not in unfinished)
+        while todo:
+            before = {each.place: self._left(each) for each in todo}
+            for number, each in enumerate(todo):
+                self._turn(each, shares=len(todo) - number)
+            open_parts = [each for each in todo if self._left(each)]
+            got_on = any(self._left(each) != before[each.place] for each in open_parts)
+            todo = open_parts if got_on and self._has_time else []
+        return tuple(self._done[each.place] for each in planned)
+
+    @property
+    def _has_time(self) -> bool:
+        return not self.interrupted and (self.until is None or time.monotonic() < self.until)
+
+    def _left(self, planned: PlannedPart) -> int | None:
+        """How many workloads of the part were not run; None if it was not begun."""
+        part = self._done.get(planned.place)
+        return None if part is None else part.not_run
+
+    def _turn(self, planned: PlannedPart, shares: int) -> None:
+        """Run the part in one of so many equal shares of the time that is left."""
+        known = self._done.setdefault(planned.place, not_begun(planned))
+        if not self._has_time:
+            return
+        now = time.monotonic()
+        seconds = None if self.until is None else (self.until - now) / shares
+        with self.progress(planned) as progress:
+            part, self.interrupted = run_part(
+                *(_within(planned, seconds), self.session, self.guests, progress),
+                until=None if seconds is None else now + seconds,
+            )
+        self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
+        if not part.not_run:
+            self.finished(self._done[planned.place])
+
+
+def _within(planned: PlannedPart, seconds: float | None) -> PlannedPart:
+    """The part with a smaller budget, if it is an application: an application does not go on where it was."""
+    if planned.application is None or seconds is None:
+        return planned
+    most = seconds * APPLICATION_SHARE / len(planned.workloads.disks)
+    budget = planned.how.budget
+    least = most if budget.seconds is None else min(budget.seconds, most)
+    return replace(planned, how=replace(planned.how, budget=replace(budget, seconds=least)))

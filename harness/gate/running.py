@@ -1,0 +1,202 @@
+"""Run one part of a gate: all its workloads, judged as its section says."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from postcrash.harness.auditing.audit import plan_of as plan_of_application
+from postcrash.harness.auditing.judge import ApplicationJudge
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.judges import PropertyJudge, recoveries_for
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.reference import opened
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.hunting.causes import Cause, cause_of
+from postcrash.harness.hunting.groups import kinds_lost
+from postcrash.harness.hunting.hunt import Group, HuntProgress, HuntResult, Selection, hunt
+from postcrash.harness.hunting.listed import ListSelection, hunt_through
+from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
+from postcrash.harness.outline import outline
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, parse_workload, worst
+from postcrash.properties import properties_named
+from postcrash.reports.gate.run import Failure, Part, VerdictName
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
+
+FINDINGS_MAX = 1000
+"""Messages of one judge on one workload that are followed up. A gate must not hide a new one behind a known one."""
+_NO_TIME = "there was no time for all workloads"
+_NAMES: dict[Verdict, VerdictName] = {
+    Verdict.HOLDS: "holds",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.VIOLATED: "violated",
+}
+
+
+def run_part(
+    planned: PlannedPart, session: Session, guests: int | None, progress: HuntProgress, until: float | None
+) -> tuple[Part, bool]:
+    """Run the part until the monotonic clock reaches `until`, and say whether the user interrupted it.
+
+    Results of earlier runs are taken from the store, except those of applications. Raises HarnessError.
+    """
+    if planned.kernel is None:
+        return _absent(planned), False
+    there, started = session.on(planned.kernel), time.monotonic()
+    with plan_of_part(planned, there) as (plan, expected):
+        hunted = _hunted(planned, plan, there, guests, progress, until)
+        part = _part(planned, plan, expected, hunted, there.store, time.monotonic() - started)
+    return part, hunted.interrupted
+
+
+def _absent(planned: PlannedPart) -> Part:
+    """The part of a target whose file system no such kernel has. The baseline can accept that."""
+    return _nothing(planned, f"no kernel called {planned.kernel_name} has {planned.target.fstype}")
+
+
+def not_begun(planned: PlannedPart) -> Part:
+    """The part if there is no time to run anything of it."""
+    return _nothing(planned, _NO_TIME).model_copy(update={"not_run": planned.workloads.count})
+
+
+def _nothing(planned: PlannedPart, why: str) -> Part:
+    name, target, kernel, model = planned.place
+    return Part(
+        name=name,
+        kind=planned.kind,
+        target=target,
+        kernel=kernel,
+        model=model,
+        expect=planned.expected.name,
+        verdict="undecided",
+        failures=(_open(planned, "", why, planned.workloads.count or 0),),
+    )
+
+
+@contextmanager
+def plan_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan, Expectation]]:
+    """What each workload is asked, and the expectation with its judge. Both end with the context."""
+    target, how = planned.target, planned.how
+    with ExitStack() as stack:
+        if planned.application is not None:
+            judge = stack.enter_context(ApplicationJudge(planned.application, how.budget.seconds))
+            plan = plan_of_application(session, planned.application, target, how, judge)
+            yield replace(plan, findings_max=FINDINGS_MAX), planned.expected
+            return
+        expected = stack.enter_context(opened(session, planned.expected, target, how))
+        if expected.compares and planned.hold:
+            raise UsageError(f"{planned.name}: expect {expected.name} compares trees only: leave hold out")
+        judges = {judge.name: judge for judge in expected.judges(target, how.model)}
+        for each in properties_named(",".join(planned.hold)) if planned.hold else ():
+            judges.setdefault(each.name, PropertyJudge(each))
+        recoveries = recoveries_for(judges.values(), target, how.recovery, planned.kinds)
+        session.require(target, recoveries)
+        plan = outline(session, target, judges.values(), recoveries, how)
+        yield replace(plan, findings_max=FINDINGS_MAX), expected
+
+
+def _hunted(
+    planned: PlannedPart, plan: Plan, session: Session, guests: int | None, progress: HuntProgress, until: float | None
+) -> HuntResult:
+    asked = plan, session.crew(guests), session.store, progress
+    match planned.workloads:
+        case Selection() as space:
+            return hunt(space, *asked, until=until)
+        case RandomSelection() as random:
+            return random_hunt(random, *asked, until=until)
+        case ListSelection() as listed:
+            # Nobody knows all the files that an application reads, so that no earlier result stands for it.
+            return hunt_through(listed, *asked, until=until, fresh=planned.application is not None)
+
+
+def _part(
+    planned: PlannedPart, plan: Plan, expected: Expectation, hunted: HuntResult, store: Store, seconds: float
+) -> Part:
+    violated = tuple(_violated(planned, expected, group, store) for group in hunted.groups.values())
+    undecided = tuple(_open(planned, judges, why, count) for judges, why, count in _questions(hunted))
+    found = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
+    counts = hunted.counts
+    return Part(
+        name=planned.name,
+        kind=planned.kind,
+        target=planned.target.name,
+        kernel=plan.kernel,
+        model=plan.how.model,
+        expect=planned.expected.name,
+        verdict=_NAMES[worst([Verdict.HOLDS, *found])],
+        workloads=hunted.run,
+        not_run=hunted.not_run,
+        states=str(counts["covered"]),
+        states_total=str(counts["states"]),
+        **{name: counts[name] for name in ("instants", "recoveries", "remembered", "outcomes")},
+        seconds=round(seconds, 3),
+        tested={judge.name: hunted.tested[judge.name] for judge in plan.judges},
+        failures=(*violated, *undecided),
+        notes=(*hunted.notes, *(f"not on this file system: {reason}" for reason in hunted.lacking)),
+    )
+
+
+def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
+    """What is open: the judges that cannot tell, why, and in how many workloads."""
+    for reason, count in hunted.undecided.items():
+        judges, _, why = reason.partition(": ")
+        yield judges, why, count
+    for reason, count in hunted.refused.items():
+        yield "", f"could not be run: {reason}", count
+    if hunted.cut_short:
+        yield "", "a workload is violated, and not all of its crash states were looked at", hunted.cut_short
+    if hunted.not_run:
+        yield "", _NO_TIME, hunted.not_run
+    elif not hunted.tested:
+        yield "", "no judge was put to the test", hunted.run
+
+
+def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failure:
+    cause = _cause_id(planned, Cause(judges, why, ()))
+    return Failure(cause=cause, verdict="undecided", judge=judges, message=why, workloads=workloads)
+
+
+def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:
+    finding, judge = store.finding(group.finding), group.cause.checker
+    standing = expected.standing(planned.target, planned.how.model, judge, Verdict.VIOLATED)
+    if judge in planned.hold and not standing.startswith("broken"):
+        standing = f"broken: the gate's file says that {judge} must hold"
+    return Failure(
+        cause=_cause_id(planned, group.cause),
+        verdict="violated",
+        judge=judge,
+        standing=standing,
+        workloads=group.count,
+        **shown(finding),
+    )
+
+
+def shown(finding: Finding) -> dict[str, Any]:
+    """What a failure tells of the finding that stands for it."""
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    return {
+        "message": finding.message,
+        "lost": tuple(kinds_lost(finding)),
+        "finding": finding.id,
+        "name": finding.workload_name,
+        "operations": workload.without_tail().to_text(),
+    }
+
+
+def cause_of_finding(planned: PlannedPart, finding: Finding) -> str:
+    """The id of the cause of a finding that the part has made."""
+    return _cause_id(planned, cause_of(finding))
+
+
+def _cause_id(planned: PlannedPart, cause: Cause) -> str:
+    """The id of a cause on a target and a device model. Kernels, parts of the file and counts make no difference."""
+    words = (planned.target.name, planned.how.model, cause.checker, cause.message, *cause.lost)
+    if planned.application is not None:
+        words = (planned.application.name, *words)
+    lengths = "".join(f"{len(word)}:{word}" for word in words)
+    return "c-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
