@@ -1,6 +1,7 @@
 """Which application is meant, with which parameters: by name, file, or commands. What comes as source is built."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,21 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 
+_VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
 _TAKEN = ("/", "/tmp", "/mnt")
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a list with commas between them. Commas within brackets belong to a name."""
+    return re.split(r",(?![^\[]*\])", text)
+
+
+def name_and_parameters(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the parameters in a text such as `sqlite-3.40[journal=wal]`, as tables show it. UsageError."""
+    match = _VARIANT.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text!r}: expected a name such as sqlite-3.40 or sqlite-3.40[journal=wal]")
+    return match[1], assignments(match[2].split(",") if match[2] else ())
 
 
 def application_called(name: str) -> Application:
@@ -35,13 +50,13 @@ def application_of_commands(run: str, check: str, set_up: str) -> Application:
     return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
 
 
-def assignments(given: Sequence[str]) -> dict[str, str]:
+def assignments(given: Iterable[str]) -> dict[str, str]:
     """The parameters in words such as `synchronous=off`. Raises UsageError."""
     values = {}
     for word in given:
         parameter, is_set, value = word.partition("=")
         if not is_set:
-            raise UsageError(f"--set {word!r}: expected NAME=VALUE")
+            raise UsageError(f"{word!r} sets no parameter: expected NAME=VALUE")
         values[parameter] = value
     return values
 

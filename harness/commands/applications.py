@@ -11,6 +11,7 @@ from postcrash.harness.auditing.choice import (
     application_called,
     application_of_commands,
     assignments,
+    name_and_parameters,
     variants_of,
 )
 from postcrash.harness.errors import UsageError
@@ -40,14 +41,11 @@ def chosen_applications(
 
     Raises HarnessError, as `variants_of` does.
     """
-    return variants_of(_application(name, run, check, set_up), assignments(chosen), every=every)
-
-
-def _application(name: str | None, run: str | None, check: str | None, set_up: str) -> Application:
     if name is not None and (run or check or set_up):
         raise UsageError(f"either the application {name}, or --run and --check")
     if name is not None:
-        return application_called(name)
+        plain, parameters = name_and_parameters(name)
+        return variants_of(application_called(plain), parameters | assignments(chosen), every=every)
     if not (run and check):
         raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
-    return application_of_commands(run, check, set_up)
+    return variants_of(application_of_commands(run, check, set_up), assignments(chosen), every=every)

@@ -10,6 +10,7 @@ from rich.console import Console
 from postcrash.apps import Application
 from postcrash.apps.protocol import ASSUMPTIONS, Advice, Extent, Needs, in_order
 from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.choice import names_in
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.audit import require_programs_run
@@ -74,14 +75,15 @@ def needs_command(
     """Find the weakest properties of a file system under which an application keeps its promises.
 
     NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md), or several with commas
-    between them. Or give --run and --check, as for `audit`. The application runs once, on this machine, and each change
-    that its system calls make is noted. A crash may lose every change that nothing protects. What fsync and its
-    relatives promise protects changes, and so do the properties that a file system has. Each folder that can be left is
-    given to the check (docs/needs.md).
+    between them. Parameters may follow a name in brackets. Or give --run and --check, as for `audit`. The application
+    runs once, on this machine, and each change that its system calls make is noted. A crash may lose every change that
+    nothing protects. What fsync and its relatives promise protects changes, and so do the properties that a file system
+    has. Each folder that can be left is given to the check (docs/needs.md).
 
     \b
     Examples:
       postcrash needs leveldb-1.23 --set workload=switch
+      postcrash needs 'sqlite-3.40[journal=wal],lmdb-0.9' --target ext4-current
       postcrash needs replace-python --every --target ext4-current,xfs,btrfs
       postcrash needs --run 'echo new >f.new; mv f.new f' --set-up 'echo old >f' --check 'grep -q . f'
     """
@@ -89,7 +91,7 @@ def needs_command(
         require_programs_run(session)
     quiet = "-" in (json_file, markdown)
     report = _Report(session, Extent(folders, sets), how, guests, given if advise else None, quiet=quiet)
-    names = [None] if name is None else name.split(",")
+    names = [None] if name is None else names_in(name)
     variants = [chosen_applications(each, run, check, set_up, chosen, every=every) for each in names]
     for application in chain.from_iterable(variants):
         report.add(application, targets_named(session, targets))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.audit import workload_of
-from postcrash.harness.auditing.choice import application_called, variants_of
+from postcrash.harness.auditing.choice import application_called, name_and_parameters, variants_of
 from postcrash.harness.budget import Budget
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
@@ -95,9 +95,9 @@ class Planner:
     def _applications(self, section: PartSection) -> list[Application]:
         if not isinstance(section, ApplicationPart):
             return []
-        name = section.application
+        name, parameters = name_and_parameters(section.application)
         application = application_called(self._seen(name) if name.endswith(".toml") else name)
-        return variants_of(application, section.set, every=section.every)
+        return variants_of(application, parameters | section.set, every=section.every)
 
     def _seen(self, path: str) -> str:
         """A path as it is seen from where the command was started."""

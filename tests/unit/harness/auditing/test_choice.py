@@ -1,0 +1,22 @@
+"""Applications are named with their parameters, as tables show them."""
+
+import pytest
+
+from postcrash.harness.auditing.choice import name_and_parameters, names_in
+from postcrash.harness.errors import UsageError
+
+
+def test_commas_within_brackets_belong_to_a_name() -> None:
+    assert names_in("a[x=1,y=2],b,c[z=3]") == ["a[x=1,y=2]", "b", "c[z=3]"]
+    assert names_in("a") == ["a"]
+
+
+def test_parameters_follow_a_name() -> None:
+    assert name_and_parameters("a[x=1,y=2]") == ("a", {"x": "1", "y": "2"})
+    assert name_and_parameters("a[]") == name_and_parameters("a") == ("a", {})
+
+
+@pytest.mark.parametrize("text", ["a[x]", "a[x=1", "[x=1]", "a[x=1]b", ""])
+def test_what_is_no_name(text: str) -> None:
+    with pytest.raises(UsageError):
+        name_and_parameters(text)
