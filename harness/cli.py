@@ -12,6 +12,7 @@ import click
 
 import postcrash
 from postcrash.harness.commands.audit import audit_command
+from postcrash.harness.commands.bisect_run import bisect_run
 from postcrash.harness.commands.certify import certify
 from postcrash.harness.commands.characterize import characterize
 from postcrash.harness.commands.check import check
@@ -22,6 +23,7 @@ from postcrash.harness.commands.export_log import export_log
 from postcrash.harness.commands.gate import gate
 from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
+from postcrash.harness.commands.init import init
 from postcrash.harness.commands.kernels import kernels
 from postcrash.harness.commands.minimize import minimize
 from postcrash.harness.commands.needs import needs_command
@@ -94,6 +96,7 @@ for command in (
     needs_command,
     corpus,
     hunt,
+    init,
     gate,
     repro,
     explain,
@@ -101,7 +104,7 @@ for command in (
     certify,
 ):
     cli.add_command(command)
-for command in (report, trace, import_strace_output, import_log, export_log):
+for command in (report, bisect_run, trace, import_strace_output, import_log, export_log):
     cli.add_command(command)
 
 

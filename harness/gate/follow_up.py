@@ -40,7 +40,7 @@ class FollowUp:
         finding = session.store.finding(failure.finding)
         try:
             if planned.application is None and self._has_time:
-                smallest = self._smallest(session, finding)
+                smallest = self._smallest(session, finding, planned.how.budget.recoveries)
                 failure = failure.model_copy(update=shown(smallest))
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding)})
@@ -57,10 +57,10 @@ class FollowUp:
     def _has_time(self) -> bool:
         return self.until is None or time.monotonic() < self.until
 
-    def _smallest(self, session: Session, finding: Finding) -> Finding:
+    def _smallest(self, session: Session, finding: Finding, recoveries: int | None) -> Finding:
         settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
         with Spare(settings, self.until) as machine:
-            return minimized_on(machine, session, finding, None, False, self.progress).finding
+            return minimized_on(machine, session, finding, recoveries, False, self.progress).finding
 
     def _states(self, session: Session, finding: Finding) -> Share:
         answers = replay(session, finding, self.confirm)

@@ -23,7 +23,7 @@ from postcrash.reports.gate.run import Failure, GateRun, Part
 
 LAST = "gate.json"
 """The file of the store with the result of the last run."""
-FOLLOWED_MAX = 50
+FOLLOWED_MAX = 20
 """New failures of one part that are followed up. The others are reported as they were found."""
 
 
@@ -70,7 +70,7 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
     seconds = configuration.seconds if gate.seconds is None else gate.seconds
     until = None if seconds is None else clock + seconds
     exploring = None if until is None or seconds is None else until - kept_for_minimizing(seconds)
-    runner = Runner(session, configuration.guests, exploring, watcher.progress, watcher.finished)
+    runner = Runner(session, configuration.guests, exploring, lines, watcher.progress, watcher.finished)
     parts, fixed = compared_with(lines, runner.run(planned, last))
     if not runner.interrupted:
         with watcher.progress(None) as progress:

@@ -5,11 +5,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.gate.baseline import BaselineLine
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import not_begun, run_part
+from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
-from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.store.records import Finding
 
 Place = tuple[str, str, str, str]
 """What tells a part from the others: `Part.place`."""
@@ -22,6 +26,7 @@ class Runner:
     """Runs planned parts.
 
     until     when all must end, by the monotonic clock; None: each part runs to its end
+    baseline  known failures; `progress` is not told when they are found
     progress  makes what is told how a part gets on
     finished  is told of each part that has been run to its end
     """
@@ -29,11 +34,14 @@ class Runner:
     session: Session
     guests: int | None
     until: float | None
+    baseline: Sequence[BaselineLine]
     progress: Callable[[PlannedPart], AbstractContextManager[HuntProgress]]
     finished: Callable[[Part], None]
     interrupted: bool = False
     """Whether the user has interrupted a part. Then no other part is run."""
     _done: dict[Place, Part] = field(default_factory=dict)
+    _told: set[tuple[Place, str]] = field(default_factory=set)
+    """Causes that the user has been told of, with their parts."""
 
     def run(self, planned: Sequence[PlannedPart], last: GateRun | None) -> tuple[Part, ...]:
         """The parts, in the order of `planned`. Those that the `last` run left open are run first.
@@ -70,12 +78,42 @@ class Runner:
         seconds = None if self.until is None else (self.until - now) / shares
         with self.progress(planned) as progress:
             part, self.interrupted = run_part(
-                *(_within(planned, seconds), self.session, self.guests, progress),
+                *(_within(planned, seconds), self.session, self.guests, _NewOnly(progress, planned, self)),
                 until=None if seconds is None else now + seconds,
             )
         self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
         if not part.not_run:
             self.finished(self._done[planned.place])
+
+    def is_news(self, planned: PlannedPart, finding: Finding) -> bool:
+        """Whether a finding is of a new failure that the user has not been told of."""
+        part, place = self._done[planned.place], (planned.place, cause_of_finding(planned, finding))
+        failure = Failure(cause=place[1], verdict="violated", judge=finding.checker, message="", finding=finding.id)
+        is_news = place not in self._told and not any(line.accepts(failure, part.kernel) for line in self.baseline)
+        self._told.add(place)
+        return is_news
+
+
+@dataclass(frozen=True, slots=True)
+class _NewOnly:
+    """Passes on how a part gets on, but no failure that is known."""
+
+    progress: HuntProgress
+    planned: PlannedPart
+    runner: Runner
+
+    def recoveries(self, count: int) -> None:
+        self.progress.recoveries(count)
+
+    def finished(self, plan: Plan, examination: Examination) -> None:
+        self.progress.finished(plan, examination)
+
+    def skipped(self) -> None:
+        self.progress.skipped()
+
+    def found(self, finding: Finding) -> None:
+        if self.runner.is_news(self.planned, finding):
+            self.progress.found(finding)
 
 
 def _within(planned: PlannedPart, seconds: float | None) -> PlannedPart:
