@@ -64,7 +64,7 @@ def report(
     (finding,) = named([finding], session.store)
     if finding.explanation is None:
         raise UsageError(f"{finding.id} was never explained")
-    target = session.target(finding.target)
+    target = session.target_of(finding)
     text, told = _reproducer(session, finding, target, times if is_tried else 0)
     if script_file is not None:
         if not text:

@@ -137,7 +137,7 @@ def minimized_on(
     machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
 ) -> MinimalFinding:
     """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
-    target = session.target(finding.target)
+    target = session.target_of(finding)
     base, kernel = session.base(target), session.kernel.label
     plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
     session.require(target, plan.recoveries)

@@ -38,7 +38,7 @@ def _settings(session: Session, finding: Finding) -> MachineSettings:
 def _run_once(session: Session, machine: Machine, source: Source, finding: Finding) -> tuple[Verdict, str]:
     """VIOLATED if two guests in a row are lost while they run the finding's workload, as before."""
     how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
-    mount = session.target(finding.target).mount_wire()
+    mount = session.target_of(finding).mount_wire()
     with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
         out = Path(folder) / "run.pcr"
         try:
@@ -56,7 +56,7 @@ def _judge(session: Session, machine: Machine, under: Source | None, finding: Fi
     if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
         yield judge_again(machine, under, finding)
         return
-    with judges_of(session, finding, session.target(finding.target), Exploration(finding.model)) as judges:
+    with judges_of(session, finding, session.target_of(finding), Exploration(finding.model)) as judges:
         yield next(iter(judges), None) if finding.casualty is None else None
 
 

@@ -10,10 +10,10 @@ from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on, recorded_how
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import cause_of_finding, plan_of_part, shown
+from postcrash.harness.gate.running import cause_of_finding, plan_of_part, shown, workload_in
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
-from postcrash.model import Verdict, parse_workload
+from postcrash.model import Verdict
 from postcrash.reports.gate.run import Failure, Share
 from postcrash.reports.store.records import Finding
 
@@ -41,7 +41,7 @@ class FollowUp:
         try:
             if planned.application is None and self._has_time:
                 smallest = self._smallest(session, finding, planned.how.budget.recoveries)
-                failure = failure.model_copy(update=shown(smallest))
+                failure = failure.model_copy(update=shown(planned, smallest))
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding)})
             if self.confirm and self._has_time and not finding.is_of_run:
@@ -71,8 +71,7 @@ class FollowUp:
         how = recorded_how(session.store, finding)
         settings = settings_for_recorders(session.settings, [how["recorder"]])
         with plan_of_part(planned, session) as (plan, _), Spare(settings, self.until) as machine:
-            workload = parse_workload(finding.workload_text, finding.workload_name)
-            again = replace(plan, workload=workload, how=replace(plan.how, held=how["held"]))
+            again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how["held"]))
             results = [run_plan(again, machine, session.store, self.progress, fresh=True) for _ in range(self.confirm)]
         failed = sum(any(cause_of_finding(planned, found) == cause for found in result.findings) for result in results)
         return Share(failed=failed, runs=self.confirm)

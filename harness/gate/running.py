@@ -22,7 +22,7 @@ from postcrash.harness.hunting.listed import ListSelection, hunt_through
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
-from postcrash.model import Verdict, parse_workload, worst
+from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
 from postcrash.reports.gate.run import Failure, Part, VerdictName
 from postcrash.reports.store.records import Finding
@@ -172,19 +172,25 @@ def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: 
         judge=judge,
         standing=standing,
         workloads=group.count,
-        **shown(finding),
+        **shown(planned, finding),
     )
 
 
-def shown(finding: Finding) -> dict[str, Any]:
+def workload_in(planned: PlannedPart, finding: Finding) -> Workload:
+    """The workload of a finding as it was asked for. The recording of an application also has what it said."""
+    if isinstance(planned.workloads, ListSelection) and planned.application is not None:
+        return planned.workloads.workloads[0]
+    return parse_workload(finding.workload_text, finding.workload_name)
+
+
+def shown(planned: PlannedPart, finding: Finding) -> dict[str, Any]:
     """What a failure tells of the finding that stands for it."""
-    workload = parse_workload(finding.workload_text, finding.workload_name)
     return {
         "message": finding.message,
         "lost": tuple(kinds_lost(finding)),
         "finding": finding.id,
         "name": finding.workload_name,
-        "operations": workload.without_tail().to_text(),
+        "operations": workload_in(planned, finding).without_tail().to_text(),
     }
 
 

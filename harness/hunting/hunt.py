@@ -63,8 +63,8 @@ class HuntProgress(Progress, Protocol):
 class Selection:
     """Which workloads of a space are run.
 
-    shard     (i, n): every n-th workload, beginning with the i-th; i counts from 1
-    sample    only this many workloads of the shard, drawn with `seed`
+    sample    only this many workloads, drawn with `seed`
+    shard     (i, n): every n-th of these, beginning with the i-th; i counts from 1
     symmetry  if workloads differ only in names that mean nothing, only the first is run
     disks     each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
     """
@@ -79,10 +79,10 @@ class Selection:
     def numbers(self) -> Sequence[int]:
         """The numbers of the selected workloads, ascending."""
         first, step = self.shard
-        mine = range(first - 1, len(self.space), step)
-        if self.sample is None or self.sample >= len(mine):
-            return mine
-        return sorted(random.Random(self.seed).sample(mine, self.sample))
+        drawn: Sequence[int] = range(len(self.space))
+        if self.sample is not None and self.sample < len(drawn):
+            drawn = sorted(random.Random(self.seed).sample(drawn, self.sample))
+        return drawn[first - 1 :: step]
 
     @property
     def count(self) -> int:

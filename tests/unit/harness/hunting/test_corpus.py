@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.commands.corpus import _workloads
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import load_known, page_of
 from postcrash.harness.hunting.corpus import CorpusQuestion, joined
+from postcrash.harness.workload_files import loaded_from
 from postcrash.model import Verdict, parse_workload
 from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
 from postcrash.targets import target_named
@@ -46,14 +46,14 @@ def test_a_workload_called_after_a_file_system_is_asked_on_that_one_only() -> No
 
 def test_a_folder_without_workloads_selects_nothing(tmp_path: Path) -> None:
     with pytest.raises(NothingSelectedError, match=r"has no file whose name ends in \.ops$"):
-        _workloads(tmp_path)
+        loaded_from(tmp_path)
 
 
 def test_a_broken_workload_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.ops").write_text("creat a\n")
     (tmp_path / "b.ops").write_text("sync\nunlink b\n")
     with pytest.raises(UsageError, match=r"b\.ops:2: line 2: `unlink b` would fail with ENOENT$"):
-        _workloads(tmp_path)
+        loaded_from(tmp_path)
 
 
 def found(target: str, judge: str, workload: str) -> Any:

@@ -1,0 +1,119 @@
+"""Known failures: which lines accept which failures, and which are fixed."""
+
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.errors import UsageError
+from postcrash.harness.gate.baseline import KernelRange, add_lines, compared_with, line_for, load_baseline
+from postcrash.model import Verdict
+
+from .conftest import CAUSE, FINDING, OTHER, failure, part
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("*", ["UML 6.1.176", "QEMU/KVM 7.2.0-rc1", "a kernel without a version"], []),
+        (
+            "6.1",
+            ["UML 6.1", "UML 6.1.176", "QEMU/TCG 6.1.0-47-amd64"],
+            ["UML 6.10", "UML 6.12.1", "UML 5.10.1", "none"],
+        ),
+        ("6.1.5", ["UML 6.1.5"], ["UML 6.1.4", "UML 6.1.50", "UML 6.1"]),
+        ("5.10..6.1", ["UML 5.10", "UML 5.15.2", "UML 6.1.999"], ["UML 5.9", "UML 6.2", "UML 6.12"]),
+        ("6.1..", ["UML 6.1", "UML 7.2"], ["UML 6.0.9"]),
+        ("..6.1", ["UML 6.1.176", "UML 4.19"], ["UML 6.2"]),
+    ],
+)
+def test_ranges_of_kernels(text: str, inside: list[str], outside: list[str]) -> None:
+    kernels = KernelRange.parse(text)
+    assert [label for label in (*inside, *outside) if kernels.has(label)] == inside
+
+
+@pytest.mark.parametrize("text", ["", "..", "6.1-6.2", "six", "6.1..6.2..6.3", "6.1 ", ".6", "**"])
+def test_what_is_no_range(text: str) -> None:
+    with pytest.raises(ValueError, match="no range of kernels"):
+        KernelRange.parse(text)
+
+
+def baseline(folder: Path, text: str) -> Path:
+    file = folder / "known.txt"
+    file.write_text(text)
+    return file
+
+
+def test_a_line_accepts_a_failure_by_its_cause_or_by_its_finding(tmp_path: Path) -> None:
+    for id in (CAUSE, FINDING):
+        lines = load_baseline(baseline(tmp_path, f"# a comment\n\n{id} violated 6.1 # because\n"))
+        (known,), fixed = compared_with(lines, [part(failure())])
+        assert (known.failures[0].known, known.gated, known.verdict) == ("because", Verdict.HOLDS, "violated")
+        assert fixed == ()
+
+
+@pytest.mark.parametrize("line", [f"{OTHER} violated *", f"{CAUSE} undecided *", f"{CAUSE} violated 7.2"])
+def test_nothing_hides_behind_another_line(tmp_path: Path, line: str) -> None:
+    """Not behind one of another cause, another verdict, or another kernel."""
+    lines = load_baseline(baseline(tmp_path, f"{line} # because\n"))
+    (told,), _ = compared_with(lines, [part(failure())])
+    assert (told.failures[0].known, told.gated) == (None, Verdict.VIOLATED)
+
+
+def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
+    lines = load_baseline(baseline(tmp_path, f"{CAUSE} violated * # because\n"))
+    (told,), _ = compared_with(lines, [part(failure(), failure(cause=OTHER))])
+    assert [each.cause for each in told.new] == [OTHER]
+    assert told.gated is Verdict.VIOLATED
+
+
+def test_what_is_not_there_any_more_is_fixed(tmp_path: Path) -> None:
+    text = f"{CAUSE} violated 6.1 # one\n{OTHER} violated 6.1 # two\nc-{'1' * 16} violated 7.2 # another kernel\n"
+    lines = load_baseline(baseline(tmp_path, text))
+    _, fixed = compared_with(lines, [part(failure())])
+    assert [(line.line, line.why) for line in fixed] == [(2, "two")]
+
+
+def test_what_was_not_looked_at_is_not_fixed(tmp_path: Path) -> None:
+    """Neither if something could not be decided, be that known or new, nor on a kernel that was not run."""
+    text = f"{CAUSE} violated * # one\n{OTHER} undecided * # two\n"
+    lines = load_baseline(baseline(tmp_path, text))
+    for open_question in (
+        failure(cause=OTHER, verdict="undecided"),
+        failure(cause="c-" + "2" * 16, verdict="undecided"),
+    ):
+        _, fixed = compared_with(lines, [part(), part(open_question)])
+        assert fixed == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{CAUSE} violated *", "1: expected"),
+        (f"# fine\n{CAUSE} violated # why", "2: expected"),
+        (f"{CAUSE} violated * #  ", "1: expected"),
+        ("c-12 violated * # why", "1: 'c-12' is neither"),
+        (f"{CAUSE} broken * # why", "1: 'broken' is neither"),
+        (f"{CAUSE} violated six # why", "1: 'six' is no range"),
+        (f"{CAUSE} violated * # why\n{CAUSE} violated * # again", "2: the same as line 1"),
+    ],
+)
+def test_errors_have_a_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"known.txt:{said}"):
+        load_baseline(baseline(tmp_path, text))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    assert load_baseline(tmp_path / "absent") == ()
+    (tmp_path / "latin").write_bytes(b"\xe4")
+    for place in ("latin", "."):
+        with pytest.raises(UsageError):
+            load_baseline(tmp_path / place)
+
+
+def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
+    file, told = tmp_path / "known.txt", part(failure(finding=""))
+    for _ in range(2):
+        add_lines(file, [line_for(each, told.kernel, "two\nlines") for each in told.new])
+        (told,), _ = compared_with(load_baseline(file), [told])
+    assert told.failures[0].known == "two lines"
+    assert file.read_text().count(CAUSE) == 1

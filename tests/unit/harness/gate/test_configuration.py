@@ -1,0 +1,93 @@
+"""The gate's file: what it may say, and where it is wrong."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from postcrash.harness.errors import UsageError
+from postcrash.harness.expectations.contract import Contract
+from postcrash.harness.gate.configuration import (
+    ApplicationPart,
+    CorpusPart,
+    GateFile,
+    HuntPart,
+    PropertiesPart,
+    RandomPart,
+    load,
+    schema,
+)
+from postcrash.workloads import GRAMMARS
+
+PUBLISHED = Path(__file__).parents[4] / "docs" / "postcrash.schema.json"
+SMALL = 'targets = ["btrfs"]\n[parts.small]\nhunt = 1\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "postcrash.toml"
+    file.write_text(text)
+    return file
+
+
+def test_parts_inherit_what_they_do_not_say(tmp_path: Path) -> None:
+    gate = load(written(tmp_path, f'{SMALL}models = ["torn"]\n[parts.p]\nproperties = ["P5"]\nexpect = "documents"\n'))
+    small, table = gate.parts["small"], gate.parts["p"]
+    assert (gate.of(small, "models"), gate.of(table, "models")) == (("torn",), ("cache",))
+    assert (gate.of(small, "expect"), gate.of(table, "expect")) == ("practice", "documents")
+    assert gate.of(small, "targets") == ("btrfs",)
+
+
+def test_paths_are_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "held.json").write_text(Contract.of([], "k", "cache").to_text())
+    monkeypatch.chdir(tmp_path)
+    gate = load(written(tmp_path / "sub", f'expect = "contract:held.json"\n{SMALL}'))
+    assert gate.expect == "contract:sub/held.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SMALL.replace("1", "7"), ":3: parts.small.hunt: .*3, found 7"),
+        (f"{SMALL}properties = ['P1']\n", ":2: parts.small: a part has exactly one of properties, hunt"),
+        ('targets = ["x"]\n\n[parts.none]\n', ":3: parts.none: a part has exactly one"),
+        (f"speed = 3\n{SMALL}", ":1: speed: there is no such setting, found 3"),
+        (f"{SMALL}speed = 3\n", ":4: parts.small.speed: there is no such setting"),
+        (f'{SMALL}budget = "5x"\n', ":4: parts.small.budget: '5x' is no budget"),
+        (f'time = "5"\n{SMALL}', ":1: time: '5' is no time"),
+        (SMALL.replace("hunt = 1", "properties = ['P77']"), ":3: parts.small.properties: no property is called 'P77'"),
+        (f'{SMALL}hold = ["P77"]\n', ":4: parts.small.hold: no property is called"),
+        (f'{SMALL}expect = "much"\n', ":4: parts.small.expect: 'much' is no expectation"),
+        (f'{SMALL}expect = "contract:absent"\n', ":4: parts.small.expect: .*absent: No such file"),
+        (f'{SMALL}models = ["cach"]\n', ":4: parts.small.models.0: unknown device model 'cach'"),
+        ("[parts.small]\nhunt = 1\n", ":1: targets: this must be set"),
+        ('targets = "x"\n[parts.a]\nhunt = 1\n', ":1: targets: this must be a list, found 'x'"),
+        ('targets = ["x"]\n[parts."a b"]\nhunt = 1\n', ":2: parts.a b: "),
+        ("targets = [\n", ": not TOML: "),
+    ],
+)
+def test_errors_have_the_line_and_the_value(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"postcrash.toml{said}"):
+        load(written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="absent"):
+        load(tmp_path / "absent.toml")
+
+
+def test_grammars_are_those_of_the_catalogue() -> None:
+    assert get_args(HuntPart.model_fields["grammar"].annotation) == tuple(GRAMMARS)
+
+
+def test_the_published_schema_is_that_of_the_file() -> None:
+    assert PUBLISHED.read_text() == schema()
+    assert json.loads(schema())["required"] == ["targets", "parts"]
+
+
+def test_each_setting_is_documented() -> None:
+    page = (PUBLISHED.parent / "gate.md").read_text()
+    sections = (GateFile, PropertiesPart, HuntPart, RandomPart, CorpusPart, ApplicationPart)
+    names = {name for section in sections for name in section.model_fields}
+    assert [name for name in sorted(names) if f"`{name}" not in page] == []

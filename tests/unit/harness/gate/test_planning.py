@@ -1,0 +1,145 @@
+"""What the parts of a gate's file stand for: on which targets, kernels and models, and with which workloads."""
+
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.harness.errors import HarnessError, UsageError
+from postcrash.harness.gate import planning as module
+from postcrash.harness.gate.configuration import load
+from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
+from postcrash.harness.hunting.hunt import Selection
+from postcrash.harness.hunting.listed import ListSelection
+from postcrash.harness.hunting.random_hunt import RandomSelection
+from postcrash.harness.session import Session
+from postcrash.properties import property_named
+from postcrash.targets import TARGETS, Target
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel called old has only ext4; each other one has everything."""
+
+    def kernels_for(session: object, name: str | None, targets: Iterable[Target]) -> dict[str, Any]:
+        return {target.fstype: None if name == "old" and target.fstype != "ext4" else name for target in targets}
+
+    monkeypatch.setattr(module, "kernels_for", kernels_for)
+
+
+def planned(folder: Path, text: str, shard: Shard = (1, 1), name: str = "a") -> list[PlannedPart]:
+    file = folder / "postcrash.toml"
+    file.write_text(text)
+    return list(Planner(Session(folder / "store"), load(file), folder, shard).parts(name))
+
+
+def texts(part: PlannedPart) -> list[str]:
+    workloads = part.workloads
+    if isinstance(workloads, Selection):
+        return [workloads.space.whole(number).to_text() for number in workloads.numbers()]
+    assert isinstance(workloads, ListSelection)
+    return [workload.to_text() for workload in workloads.workloads]
+
+
+def test_each_target_kernel_and_model_is_a_part(tmp_path: Path) -> None:
+    text = (
+        'targets = ["ext4-current", "xfs"]\nkernels = ["old", "new"]\nmodels = ["cache", "torn"]\n[parts.a]\nhunt = 1\n'
+    )
+    parts = planned(tmp_path, text)
+    assert [(each.target.name, each.kernel_name, each.kernel, each.how.model) for each in parts] == [
+        *[("ext4-current", "old", "old", model) for model in ("cache", "torn")],
+        *[("xfs", "old", None, model) for model in ("cache", "torn")],
+        *[("ext4-current", "new", "new", model) for model in ("cache", "torn")],
+        *[("xfs", "new", "new", model) for model in ("cache", "torn")],
+    ]
+
+
+def test_all_targets_and_own_ones(tmp_path: Path) -> None:
+    assert len(planned(tmp_path, 'targets = ["all"]\n[parts.a]\nhunt = 1\n')) == len(TARGETS)
+    (tmp_path / "own.toml").write_text('fstype = "ext4"\nmkfs = ["/sbin/mke2fs", "-t", "ext4"]\n')
+    with pytest.raises(HarnessError, match=r"own\.toml"):
+        planned(tmp_path, 'targets = ["own.toml"]\n[parts.a]\nhunt = 1\n')
+
+
+SECTIONS = ("hunt = 1", "hunt = 1\nlimit = 7", 'properties = ["P1", "P5"]', 'corpus = "ops"')
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_shards_are_the_whole_and_have_nothing_twice(tmp_path: Path, section: str, count: int) -> None:
+    (tmp_path / "ops").mkdir()
+    for number in range(3):
+        (tmp_path / "ops" / f"{number}.ops").write_text(f"creat a{number}\n")
+    text = f'targets = ["btrfs"]\n[parts.a]\n{section}\n'
+    whole = texts(planned(tmp_path, text)[0])
+    shards = [texts(planned(tmp_path, text, (number, count))[0]) for number in range(1, count + 1)]
+    assert sorted(chain(*shards)) == sorted(whole)
+    assert len(whole) == 7 or "limit" not in section
+
+
+def test_shards_of_random_workloads_draw_others(tmp_path: Path) -> None:
+    text = 'targets = ["btrfs"]\n[parts.a]\nrandom = 7\nseed = 3\n'
+    chosen = [planned(tmp_path, text, (number, 2))[0].workloads for number in (1, 2)]
+    assert all(isinstance(each, RandomSelection) for each in chosen)
+    assert sum(each.count or 0 for each in chosen) == 7
+    assert len({each.seed for each in chosen if isinstance(each, RandomSelection)}) == 2
+
+
+def test_workloads_of_properties_are_their_families(tmp_path: Path) -> None:
+    (part,) = planned(tmp_path, 'targets = ["btrfs"]\n[parts.a]\nproperties = ["P5"]\n')
+    family = [workload.with_tail(checkpoint=False).to_text() for workload in property_named("P5").workloads()]
+    assert texts(part) == family
+
+
+def test_workloads_that_are_about_other_file_systems_are_left_out(tmp_path: Path) -> None:
+    for name in ("all", "xfs-1"):
+        (tmp_path / f"{name}.ops").write_text("creat a\n")
+    parts = planned(tmp_path, 'targets = ["btrfs", "xfs"]\n[parts.a]\ncorpus = "."\n')
+    assert [each.workloads.count for each in parts] == [1, 2]
+
+
+def test_one_file_is_a_corpus_too(tmp_path: Path) -> None:
+    (tmp_path / "one.ops").write_text("creat a\n")
+    assert planned(tmp_path, 'targets = ["xfs"]\n[parts.a]\ncorpus = "one.ops"\n')[0].workloads.count == 1
+
+
+@pytest.mark.parametrize("content", [None, "creat", "unlink a\n"])
+def test_workloads_that_cannot_be_run(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "one.ops").write_text(content)
+    with pytest.raises(UsageError, match=r"one\.ops"):
+        planned(tmp_path, 'targets = ["xfs"]\n[parts.a]\ncorpus = "one.ops"\n')
+
+
+def test_disks_budgets_and_kinds_of_recovery(tmp_path: Path) -> None:
+    text = 'targets = ["xfs"]\nfsck = true\ndisks = "one"\n[parts.a]\nhunt = 1\nbudget = "7,3s"\n[parts.b]\nhunt = 1\n'
+    (first,), (second,) = planned(tmp_path, text), planned(tmp_path, text + 'disks = "both"\nfsck = false\n', name="b")
+    assert (first.how.budget.recoveries, first.how.budget.seconds) == (7, 3)
+    assert (first.workloads.disks, second.workloads.disks) == ((None,), (None, 1))
+    assert (first.kinds, second.kinds) == ({"walk", "fsck"}, {"walk"})
+
+
+def test_an_application_and_its_variants(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text('run = "echo {n}"\ncheck = "true"\n[parameters]\nn = ["1", "2"]\n')
+    text = 'targets = ["xfs"]\n[parts.a]\napplication = "app.toml[n=2]"\n'
+    text += '[parts.b]\napplication = "app.toml"\nevery = true\n'
+    (one,), both = planned(tmp_path, text), planned(tmp_path, text, name="b")
+    assert (one.name, one.workloads.count) == ("a", 1)
+    assert "echo 2" in texts(one)[0]
+    assert [each.name for each in both] == ["b: app[n=1]", "b: app[n=2]"]
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ('application = "no-such"', "no-such"),
+        ('application = "replace-shell[x=1]"', "x"),
+        ('corpus = "."', r"has no file whose name ends in \.ops"),
+        ('hunt = 1\ntargets = ["ext5"]', "ext5"),
+    ],
+)
+def test_names_that_stand_for_nothing(tmp_path: Path, section: str, said: str) -> None:
+    with pytest.raises(HarnessError, match=said):
+        planned(tmp_path, f'targets = ["xfs"]\n[parts.a]\n{section}\n')

@@ -1,0 +1,53 @@
+"""Each key of a TOML file is found in the line in which it is set."""
+
+import tomllib
+
+import pytest
+
+from postcrash.model.places_in_toml import line_of
+
+TEXT = """\
+targets = ["a"]   # line 1
+"quoted key" = 2
+dotted.key = 3
+
+[parts.small]
+hunt = 1
+list = [
+  "hunt = 9",
+]
+
+[parts.'other one']   # a comment
+nested = { deep = { deeper = 1 } }
+
+[[array]]
+name = "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (["targets"], 1),
+        (["targets", "0"], 1),
+        (["quoted key"], 2),
+        (["dotted", "key"], 3),
+        (["parts", "small"], 5),
+        (["parts", "small", "hunt"], 6),
+        (["parts", "small", "list", "0"], 7),
+        (["parts", "small", "absent"], 5),
+        (["parts", "other one"], 11),
+        (["parts", "other one", "nested", "deep", "deeper"], 12),
+        (["array", "name"], 15),
+        (["nowhere"], 1),
+        ([], 1),
+    ],
+)
+def test_a_key_is_found_in_its_line(place: list[str], line: int) -> None:
+    tomllib.loads(TEXT)
+    assert line_of(TEXT, place) == line
+
+
+@pytest.mark.parametrize("text", ["", "= 1", "[[[", "[a", "\0", '"""\n[x]\n'])
+def test_what_is_no_toml_has_a_line_too(text: str) -> None:
+    assert line_of(text, ["a"]) >= 1

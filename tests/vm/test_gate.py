@@ -1,0 +1,141 @@
+"""A gate on real kernels: what is planted turns it red, what is known does not, and what is mended is said to be."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postcrash.harness.guests.kernel import find_kernel
+from postcrash.model import ExitCode
+
+from .mutant_kernel import RETURN_SUCCESS, mutant
+from .test_cli import one_line, postcrash
+
+TARGET = """
+name = "ext4-current"
+like = "ext4-current"
+title = "ext4, with a patch"
+options = "{options}"
+"""
+P5 = """
+targets = ["patched.toml"]
+expect = "contract:held.json"
+disks = "one"
+
+[parts.table]
+properties = ["P5"]
+"""
+
+
+def gate(folder: Path, text: str, *options: str) -> tuple[int, dict[str, Any]]:
+    (folder / "postcrash.toml").write_text(text)
+    done = postcrash(folder, "gate", *options, "--json", "gate.json")
+    assert done.returncode in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED), done.stderr
+    return done.returncode, json.loads((folder / "gate.json").read_text())
+
+
+def failures(told: dict[str, Any], **about: object) -> list[dict[str, Any]]:
+    every = [failure for part in told["parts"] for failure in part["failures"]]
+    return [each for each in every if all(each[name] == value for name, value in about.items())]
+
+
+@pytest.fixture(scope="module")
+def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What holds on ext4 with its defaults: P5 among it."""
+    folder = tmp_path_factory.mktemp("contract")
+    done = postcrash(folder, "characterize", "--target", "ext4-current", "--property", "P5", "--contract", "held.json")
+    assert done.returncode == ExitCode.HOLDS, done.stderr
+    return folder / "held.json"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, contract: Path) -> Path:
+    shutil.copy(contract, tmp_path)
+    (tmp_path / "patched.toml").write_text(TARGET.format(options="noauto_da_alloc"))
+    return tmp_path
+
+
+def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
+    """A contract says that P5 holds, and ext4 is mounted with noauto_da_alloc."""
+    code, told = gate(folder, P5)
+    found = failures(told, judge="P5")
+    assert (code, len(found)) == (ExitCode.VIOLATED, 2)
+    for each in found:
+        assert each["operations"] == "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n"
+        assert each["states"] == each["recordings"] == {"failed": 2, "runs": 2}
+        assert "held.json" in each["standing"]
+        assert postcrash(folder, "repro", each["finding"]).returncode == ExitCode.VIOLATED
+    again, told = gate(folder, P5)
+    assert (again, [each["cause"] for each in failures(told)]) == (code, [each["cause"] for each in found])
+
+    code, told = gate(folder, P5, "--accept", "noauto_da_alloc, on purpose")
+    assert (code, {each["known"] for each in failures(told)}) == (ExitCode.HOLDS, {"noauto_da_alloc, on purpose"})
+    code, told = gate(folder, P5)
+    assert (code, told["parts"][0]["verdict"], told["fixed"]) == (ExitCode.HOLDS, "violated", [])
+
+    (folder / "patched.toml").write_text(TARGET.format(options=""))
+    code, told = gate(folder, P5)
+    assert (code, failures(told)) == (ExitCode.HOLDS, [])
+    assert [line["line"] for line in told["fixed"]] == [2, 3]
+
+
+def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: Path) -> None:
+    """Its fsync does nothing, nor does `commit` at a workload's end. Without any specification, its sister shows it."""
+    planted, stock = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS).path, find_kernel().path
+    (tmp_path / "own.ops").write_text("creat a\nappend a 100\nfsync a\n")
+    text = 'targets = ["ext4-current"]\nkernels = ["{}"]\nexpect = "kernel:{}"\n[parts.own]\ncorpus = "own.ops"\n'
+    assert gate(tmp_path, text.format(stock, stock))[0] == ExitCode.HOLDS
+    code, told = gate(tmp_path, text.format(planted, stock))
+    assert code == ExitCode.VIOLATED
+    assert {each["operations"] for each in failures(told)} == {"creat a\n"}
+
+
+def test_what_there_was_no_time_for_is_undecided_and_goes_on(tmp_path: Path) -> None:
+    text = 'targets = ["ext4-current"]\ndisks = "one"\n[parts.big]\nhunt = 1\ngrammar = "full"\n[parts.table]\nproperties = ["P4"]\n'
+    code, told = gate(tmp_path, text, "--time", "14s")
+    big, table = told["parts"]
+    assert (code, table["verdict"], table["not_run"]) == (ExitCode.UNDECIDED, "holds", 0)
+    assert (big["verdict"], big["not_run"] > 0) == ("undecided", True)
+    assert big["workloads"] > 0
+    more = gate(tmp_path, text, "--time", "14s")[1]["parts"][0]
+    assert more["workloads"] > big["workloads"]
+
+
+def test_what_cannot_be_decided_does_not_hide_behind_what_is_known(folder: Path) -> None:
+    """The only workload breaks P5, which is known. With less to spend, some of its states are not looked at."""
+    (folder / "own.ops").write_text("creat a\nappend a 4096\n---\ncreat b\nappend b 8192\nrename b a\n")
+    text = P5.replace('properties = ["P5"]', 'corpus = "own.ops"')
+    assert gate(folder, text, "--accept", "known")[0] == ExitCode.HOLDS
+    code, told = gate(folder, text + 'budget = "6"\n')
+    assert code == ExitCode.UNDECIDED
+    assert failures(told, verdict="violated", known="known")
+    assert failures(told, verdict="undecided", known=None)
+
+
+def test_an_application_is_a_part(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text(
+        'set_up = "echo old >f; sync"\nrun = "echo new >g; {sync} mv g f"\ncheck = "grep -q . f"\n'
+        '[parameters]\nsync = ["sync g;", ""]\n'
+    )
+    text = 'targets = ["ext4-original"]\n[parts.save]\napplication = "app.toml"\nevery = true\n'
+    code, told = gate(tmp_path, text)
+    assert code == ExitCode.VIOLATED
+    assert [(part["name"], part["verdict"]) for part in told["parts"]] == [
+        ("save: app[sync=sync g;]", "holds"),
+        ("save: app[sync=]", "violated"),
+    ]
+    (found,) = failures(told, judge="application")
+    assert found["states"] == found["recordings"] == {"failed": 2, "runs": 2}
+
+
+def test_the_first_gate_of_a_machine_runs(tmp_path: Path) -> None:
+    assert postcrash(tmp_path, "init").returncode == ExitCode.HOLDS
+    assert "--force" in one_line(postcrash(tmp_path, "init"), ExitCode.USAGE)
+    done = postcrash(tmp_path, "gate", "--part", "table", "--json", "gate.json")
+    told = json.loads((tmp_path / "gate.json").read_text())
+    assert [part["target"] for part in told["parts"]] == ["ext4-current", "btrfs", "xfs"]
+    assert not failures(told, verdict="undecided"), done.stderr
+    assert "no part" not in done.stderr
+    assert "'absent'" in one_line(postcrash(tmp_path, "gate", "--part", "absent"), ExitCode.USAGE)
