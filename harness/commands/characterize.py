@@ -19,6 +19,7 @@ from postcrash.harness.tables.characterize import Question
 from postcrash.harness.tables.matrix import answer, ask
 from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import verdict_on_promises
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables import page, table
@@ -42,6 +43,14 @@ from postcrash.targets import TABLE_TARGETS, Target
     metavar="NAME,…",
     help=f"Properties and groups: all, {', '.join(GROUPS)}; can be repeated.  [default: hotdep13]",
 )
+@click.option(
+    "--adversary",
+    type=click.Choice([each.name.lower() for each in BY_WORKLOAD]),
+    callback=lambda _context, _parameter, name: Adversary[name.upper()],
+    default=BY_WORKLOAD[-1].name.lower(),
+    show_default=True,
+    help=f"The strongest adversary. {'; '.join(f'{each.name.lower()}: {each.shown}' for each in BY_WORKLOAD)}.",
+)
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
@@ -56,6 +65,7 @@ def characterize(
     session: Session,
     targets: Sequence[str],
     properties: Sequence[str],
+    adversary: Adversary,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -83,12 +93,16 @@ def characterize(
       postcrash characterize --target btrfs --property P1 --property P3
       postcrash characterize --target xfs --json - --html xfs.html
       postcrash characterize --properties osdi14,P2 --model torn
+      postcrash characterize --adversary plain
       postcrash characterize --kernel 5.10,6.1,6.12,7.2 --fs all
       postcrash characterize --properties all --target ext4-current --contract ext4.json
     """
     if contract is not None and len(kernel_names(session.kernel_name)) > 1:
         raise UsageError("--contract is about one kernel: name one with --kernel")
-    question = Question(targets=(), properties=_properties(properties), kernel="", guest="", how=how)
+    if contract is not None and adversary is not BY_WORKLOAD[-1]:
+        raise UsageError("--contract is about all workloads: leave --adversary out")
+    chosen_properties = _properties(properties)
+    question = Question(targets=(), properties=chosen_properties, kernel="", guest="", how=how, adversary=adversary)
     chosen = targets_named(session, targets) or list(TABLE_TARGETS)
     asked = [ask(session, name, chosen, question) for name in kernel_names(session.kernel_name)]
     columns, findings = [], []

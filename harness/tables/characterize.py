@@ -11,6 +11,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import TORN_BLOCKS, Property
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary, adversary_in, adversary_of_run
 from postcrash.properties.promises import said_of
 from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store.store import Store
@@ -19,7 +20,10 @@ from postcrash.targets import BaseImage, Target
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a table asks: each property of each target, on one kernel."""
+    """What a table asks: each property of each target, on one kernel.
+
+    `adversary` is the strongest one in the workloads that are run.
+    """
 
     targets: Sequence[tuple[Target, BaseImage]]
     properties: Sequence[Property]
@@ -27,6 +31,7 @@ class Question:
     guest: str
     """The digest of the guest, as in `Plan`."""
     how: Exploration
+    adversary: Adversary = BY_WORKLOAD[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def characterize(
             mine = [
                 (plan, result) for plan, result in examined if plan.target == target and prop.name in result.rulings
             ]
-            cell, witness = _cell(prop.name, mine, question, target)
+            cell, witness = _cell(prop, mine, question, target)
             cells.append(cell)
             findings.extend([witness] if witness else [])
     store.put_cells(cells)
@@ -93,7 +98,7 @@ def make_plans(question: Question) -> list[Plan]:
     """One plan for each target and workload. Every property with the workload in its family judges it."""
     families: dict[Workload, list[PropertyJudge]] = {}
     for prop in question.properties:
-        for workload in prop.workloads():
+        for workload in _workloads(prop, question.adversary):
             families.setdefault(workload.with_tail(checkpoint=False), []).append(PropertyJudge(prop))
     return [
         Plan(
@@ -111,9 +116,16 @@ def make_plans(question: Question) -> list[Plan]:
     ]
 
 
+def _workloads(prop: Property, strongest: Adversary) -> list[Workload]:
+    """The workloads of the property's family without any adversary that is stronger."""
+    family = prop.workloads()
+    return [workload for workload in family if adversary_in(workload, family) <= strongest]
+
+
 def _cell(
-    name: str, examined: list[tuple[Plan, Examination]], question: Question, target: Target
+    prop: Property, examined: list[tuple[Plan, Examination]], question: Question, target: Target
 ) -> tuple[Cell, Finding | None]:
+    name = prop.name
     results, model = [result for _, result in examined if not result.unsupported], question.how.model
     lacking = sorted({result.unsupported for _, result in examined} - {""})
     if not results:
@@ -126,8 +138,14 @@ def _cell(
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
     elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not DeviceModel(model).tears_blocks:
         verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
-    witnesses = [finding for result in results for finding in result.findings if finding.checker == name]
-    witness = min(witnesses, key=_order, default=None)
+    witnesses = [
+        (_adversary(prop, plan), finding)
+        for plan, result in examined
+        for finding in result.findings
+        if finding.checker == name
+    ]
+    tried = max(question.adversary, adversary_of_run(model, question.how.held, question.how.depth))
+    adversary, witness = min(witnesses, key=_order, default=(tried, None))
     cell = Cell(
         target=target.name,
         property=name,
@@ -142,8 +160,15 @@ def _cell(
         kernel=question.kernel,
         model=model,
         said=said_of(target, model, name),
+        adversary=adversary,
     )
     return cell, witness
+
+
+def _adversary(prop: Property, plan: Plan) -> Adversary:
+    """The adversary in a workload of the property's family, and in how it was run."""
+    family = [workload.with_tail(checkpoint=False) for workload in prop.workloads()]
+    return max(adversary_in(plan.workload, family), adversary_of_run(plan.how.model, plan.how.held, plan.how.depth))
 
 
 def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:
@@ -158,6 +183,7 @@ def _not_supported(operations: list[str]) -> str:
     return f"not supported: {', '.join(operations)}" if operations else ""
 
 
-def _order(finding: Finding) -> tuple[Simplicity, int, str]:
-    """The order of witnesses: the simplest crash state first, then the fewest operations."""
-    return simplicity(finding), finding.workload_text.count("\n"), finding.workload_name
+def _order(witness: tuple[Adversary, Finding]) -> tuple[Adversary, Simplicity, int, str]:
+    """The order of witnesses: the weakest adversary first, then the simplest crash state and the fewest operations."""
+    adversary, finding = witness
+    return adversary, simplicity(finding), finding.workload_text.count("\n"), finding.workload_name

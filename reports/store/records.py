@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from postcrash.model import Verdict
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import Statements
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.explained import Explanation
@@ -39,6 +40,7 @@ class Cell:
     witness     id of the finding that shows a violation
     reason      why it is undecided, what bounds it, or empty
     said        what documents say of it; this is not part of the evidence
+    adversary   the weakest adversary that breaks it, if it is VIOLATED; otherwise the strongest that was tried
     """
 
     target: str
@@ -54,6 +56,7 @@ class Cell:
     kernel: str
     model: str
     said: Statements
+    adversary: Adversary = BY_WORKLOAD[-1]
 
     def to_json(self) -> Json:
         """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""

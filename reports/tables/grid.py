@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.properties.adversary import MARKS
 from postcrash.properties.promises import Standing, standing_text
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
@@ -119,8 +120,17 @@ def standing_mark(cell: Cell) -> str:
 
 
 def marked(cell: Cell) -> str:
-    """The cell's symbol, with a mark if nobody promised it."""
-    return symbol(cell) + standing_mark(cell)
+    """The cell's symbol, with the mark of the weakest adversary that breaks it, and a mark if nobody promised it."""
+    adversary = MARKS[cell.adversary] if cell.verdict is Verdict.VIOLATED else ""
+    return symbol(cell) + adversary + standing_mark(cell)
+
+
+def adversary_legend(cells: Sequence[Cell]) -> str:
+    """What the marks of adversaries on ✗ mean, and which adversary ✓ stands up to."""
+    seen = sorted({cell.adversary for cell in cells if cell.verdict is Verdict.VIOLATED})
+    tried = max((cell.adversary for cell in cells if cell.verdict is Verdict.HOLDS), default=None)
+    told = [f"✗{MARKS[each]} takes {each.shown}" for each in seen]
+    return "; ".join([*told, *([] if tried is None else [f"✓ stands up to {tried.shown}"])])
 
 
 def mark(cell: Cell) -> str:

@@ -17,6 +17,7 @@ from postcrash.reports.tables.grid import (
     NOT_THERE,
     UNPROMISED_LEGEND,
     Grid,
+    adversary_legend,
     certificate_numbers,
     grids,
     group,
@@ -177,7 +178,8 @@ def _rich_cell(cell: Cell | None) -> Text:
 
 def _footnotes(grid: Grid) -> list[str]:
     """The lines below a table on the terminal."""
-    lines = [LEGEND if grid.is_tall else f"{LEGEND}: {', '.join(titles(grid.properties))}", totals(grid)]
+    lines = [LEGEND if grid.is_tall else f"{LEGEND}: {', '.join(titles(grid.properties))}"]
+    lines += [*filter(None, [adversary_legend(grid.cells)]), totals(grid)]
     notes = published_notes(grid)
     lines += [f"{published_heading()}:", *(f"  {text}" for text in notes)] if notes else []
     return [*lines, *(f"{marked(cell)} {cell.target} {cell.property} {note(cell)}" for cell in grid.noted)]
@@ -196,6 +198,7 @@ def _markdown(grid: Grid) -> str:
         "",
         f"{LEGEND}. {escaped('; '.join(titles(grid.properties)))}.",
         "",
+        *(f"{line}." + "\n" for line in filter(None, [adversary_legend(grid.cells)])),
         f"{escaped(totals(grid))}.",
         "",
     ]

@@ -10,6 +10,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.model import Verdict, pattern
+from postcrash.properties.adversary import Adversary
 from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Cell, Finding, finding_id, recording_id, state_id
@@ -132,5 +133,5 @@ def make_cell() -> MakeCell:
 
 
 def cell(target: str = "ext4-current", prop: str = "P1", verdict: Verdict = Verdict.HOLDS, **changes: Any) -> Cell:
-    made = Cell(target, prop, verdict, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache", PROMISED)
+    made = Cell(target, prop, verdict, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache", PROMISED, Adversary.PLAIN)
     return replace(made, **changes)

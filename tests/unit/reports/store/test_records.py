@@ -36,6 +36,7 @@ def test_a_cell_is_exactly_this_json(make_cell: Callable[..., Cell]) -> None:
         "recoveries": 14,
         "outcomes": 9,
         "workloads": 12,
+        "adversary": "plain",
         "relevant": 3,
         "witness": "f-0123456789abcdef",
         "reason": "why",

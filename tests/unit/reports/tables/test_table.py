@@ -10,10 +10,11 @@ from rich.console import Console
 
 from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.properties.adversary import Adversary
 from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables import page
-from postcrash.reports.tables.grid import certificate, grids, mark, note, otherwise_published
+from postcrash.reports.tables.grid import adversary_legend, certificate, grids, mark, marked, note, otherwise_published
 from postcrash.reports.tables.published import published, why_otherwise
 from postcrash.reports.tables.table import LEGEND, print_table, to_json, to_markdown
 
@@ -220,3 +221,16 @@ def test_json(cells: list[Cell]) -> None:
 def test_no_cells_are_no_table() -> None:
     assert printed([]) == ""
     assert to_markdown([]) == ""
+
+
+def test_a_violation_says_what_it_takes(make_cell: MakeCell) -> None:
+    cells = [
+        make_cell("btrfs", "P1", Verdict.VIOLATED, adversary=Adversary.FLUSH),
+        make_cell("btrfs", "P4", Verdict.HOLDS, adversary=Adversary.COMMIT),
+        make_cell("xfs", "P1", Verdict.VIOLATED, adversary=Adversary.PLAIN),
+    ]
+    said = f"✗ takes {Adversary.PLAIN.shown}; ✗ᶠ takes {Adversary.FLUSH.shown}; ✓ stands up to {Adversary.COMMIT.shown}"
+    assert adversary_legend(cells) == said
+    assert [marked(cell) for cell in cells] == ["✗ᶠ", "✓", "✗"]
+    assert said in to_markdown(cells)
+    assert adversary_legend([make_cell(verdict=Verdict.UNDECIDED)]) == ""
