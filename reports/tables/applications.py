@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
+from postcrash.reports.markdown import escaped, markdown_row, markdown_table
+from postcrash.reports.tables.table import NOT_ASKED
 
 LEGEND = f"✓ every promise is kept, ✗ one is broken, ? undecided, {NOT_ASKED} not asked"
 

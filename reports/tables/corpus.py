@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from postcrash.model import Verdict, worst
+from postcrash.reports.markdown import escaped, markdown_row, markdown_table
+from postcrash.reports.numbers import counted, grouped
 from postcrash.reports.store.plain import Json, to_plain
-from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK, grouped
-from postcrash.reports.tables.matrix import CHANGED_MARK, counted
-from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
+from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK
+from postcrash.reports.tables.matrix import CHANGED_MARK
+from postcrash.reports.tables.table import NOT_ASKED
 
 LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "

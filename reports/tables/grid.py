@@ -7,6 +7,7 @@ from postcrash.model import Verdict
 from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.properties.adversary import MARKS
 from postcrash.properties.promises import Standing, standing_text
+from postcrash.reports.numbers import grouped
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.published import SOURCE, published, published_for, why_otherwise
 
@@ -190,8 +191,3 @@ def totals(grid: Grid) -> str:
         f"{len(cells)} cells cover {states} crash states with {recoveries} recoveries of {workloads} workloads; "
         "what is judged for two properties counts twice"
     )
-
-
-def grouped(number: int) -> str:
-    """The number with commas between groups of three digits."""
-    return f"{number:,}"

@@ -1,16 +1,16 @@
 """The table for several kernels: targets down, properties across, and in each cell a verdict for each kernel."""
 
 import datetime
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 from postcrash.model import Verdict
+from postcrash.reports.numbers import counted, grouped
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Cell
-from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_LEGEND, grids, grouped, standing_mark, symbol
+from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_LEGEND, grids, standing_mark, symbol
 
 CHANGED_MARK = "*"
 """Marks a cell that holds on one kernel and is violated on another."""
@@ -18,7 +18,6 @@ LEGEND = (
     f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not there, {CHANGED_MARK} differs between kernels; "
     f"{UNPROMISED_LEGEND}"
 )
-_EXACT_DIGITS_MAX = 15
 
 
 @dataclass(frozen=True)
@@ -192,11 +191,6 @@ class Matrix:
                 for place in self.changes
             ],
         }
-
-
-def counted(number: int) -> str:
-    """The number with commas, or as a power of ten if it is large."""
-    return grouped(number) if number < 10**_EXACT_DIGITS_MAX else f"about 10^{math.log10(number):.0f}"
 
 
 def _listed(words: Iterable[str]) -> str:

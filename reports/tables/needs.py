@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postcrash.model import Verdict
-from postcrash.reports.tables.table import NOT_ASKED, escaped, markdown_row, markdown_table
+from postcrash.reports.markdown import escaped, markdown_row, markdown_table
+from postcrash.reports.tables.table import NOT_ASKED
 
 LEGEND = (
     "✓ safe; ~ safe on the real file system, and the properties leave nothing wrong as far as was looked; "

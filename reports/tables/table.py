@@ -1,7 +1,6 @@
 """The property table, for one kernel and for several, on the terminal, as Markdown and as JSON."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -10,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from postcrash.model import Verdict
+from postcrash.reports.markdown import escaped, markdown_row, markdown_table
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import (
@@ -43,7 +43,6 @@ NOT_ASKED = "·"
 """Stands in place of a missing cell."""
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
 
 
 def to_json(cells: Sequence[Cell]) -> Json:
@@ -215,18 +214,3 @@ def _markdown_notes(grid: Grid) -> list[str]:
         for cell in grid.in_order
     ]
     return [*lines, *markdown_table(header, map(markdown_row, rows))]
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[str]) -> list[str]:
-    """The lines of a table with `rows`, which are Markdown already, and an empty line."""
-    return [markdown_row(header), "|" + " --- |" * len(header), *rows, ""]
-
-
-def markdown_row(cells: Sequence[str]) -> str:
-    """One line of a table."""
-    return f"| {' | '.join(map(escaped, cells))} |"
-
-
-def escaped(text: str) -> str:
-    """`text` as Markdown that shows it as it is, in one line."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
