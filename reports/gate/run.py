@@ -3,12 +3,16 @@
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from postcrash.model import Verdict, worst
+from postcrash.model.validation import first_objection
+from postcrash.reports.store.plain import shown
 
 FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
 TEXT_MAX = 100_000
@@ -16,7 +20,13 @@ TEXT_MAX = 100_000
 ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
-Text = Annotated[str, Field(max_length=TEXT_MAX)]
+
+def _encodable(value: object) -> object:
+    """Text as UTF-8 can have it. A name of a file that is not UTF-8 has bytes that it cannot."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_encodable), Field(max_length=TEXT_MAX)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
@@ -48,6 +58,7 @@ class Failure(_Record):
     finding     the id of the finding with the smallest workload; empty if undecided
     name        the name of the smallest workload; empty if nothing was run
     operations  this workload in the `.ops` language, or the command of an application
+    file        the workload's file, as seen from the folder of the gate's file; empty if it has none
     workloads   how many workloads fail in this way
     known       why the failure is accepted, as the baseline says; None if it is new
     states      how often the crash state failed when it was recovered again; None if it was not tried
@@ -63,6 +74,7 @@ class Failure(_Record):
     finding: Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")] = ""
     name: Text = ""
     operations: Text = ""
+    file: Text = ""
     workloads: Count = 1
     known: Text | None = None
     states: Share | None = None
@@ -90,8 +102,11 @@ class Failure(_Record):
         return "; ".join(told)
 
 
-class Part(_Record):
-    """One section of the gate's file on one target, kernel and device model.
+Record = TypeVar("Record", bound=_Record)
+
+
+class PartHead(_Record):
+    """One section of the gate's file on one target, kernel and device model, without its failures.
 
     verdict        on all that was run, whatever the baseline says
     workloads      workloads that were run
@@ -119,7 +134,6 @@ class Part(_Record):
     outcomes: Count = 0
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     tested: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
-    failures: Annotated[tuple[Failure, ...], Field(max_length=ITEMS_MAX)] = ()
     notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
     @property
@@ -133,6 +147,12 @@ class Part(_Record):
         model = "" if self.model == "cache" else f", device model {self.model}"
         return f"{self.name} on {self.target}, {self.kernel}{model}"
 
+
+class Part(PartHead):
+    """One section of the gate's file on one target, kernel and device model."""
+
+    failures: Annotated[tuple[Failure, ...], Field(max_length=ITEMS_MAX)] = ()
+
     @property
     def new(self) -> tuple[Failure, ...]:
         """The failures that the baseline does not accept."""
@@ -140,11 +160,11 @@ class Part(_Record):
 
     @property
     def gated(self) -> Verdict:
-        """The verdict, without what the baseline accepts."""
+        """The verdict, without what the baseline accepts. A verdict that no failure explains stays."""
         if self.new:
             return worst(Verdict[failure.verdict.upper()] for failure in self.new)
-        is_explained = self.failures or self.verdict == "holds"
-        return Verdict.HOLDS if is_explained else Verdict[self.verdict.upper()]
+        is_accepted = any(failure.verdict == self.verdict for failure in self.failures)
+        return Verdict.HOLDS if is_accepted else Verdict[self.verdict.upper()]
 
 
 class FixedLine(_Record):
@@ -155,8 +175,8 @@ class FixedLine(_Record):
     why: Text
 
 
-class GateRun(_Record):
-    """A run of a gate.
+class RunHead(_Record):
+    """What there is to say of a run of a gate before its parts.
 
     version   of postcrash
     started   the time in UTC, as in 2026-01-31T12:00:00Z
@@ -173,6 +193,11 @@ class GateRun(_Record):
     file: Text
     baseline: Text = ""
     shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
+
+
+class GateRun(RunHead):
+    """A run of a gate."""
+
     parts: Annotated[tuple[Part, ...], Field(max_length=ITEMS_MAX)]
     fixed: Annotated[tuple[FixedLine, ...], Field(max_length=ITEMS_MAX)] = ()
 
@@ -201,66 +226,112 @@ class GateRun(_Record):
 
 
 class Counts(_Record):
-    """What a busy reader wants to know first. Failures count once for each part."""
+    """What a busy reader wants to know first. Failures count once for each part. JSON has `states` as decimal text."""
 
     new: int
     known: int
     fixed: int
     undecided: int
     workloads: int
-    states: int
+    states: Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
     recoveries: int
 
 
 def merged(runs: Sequence[GateRun]) -> GateRun:
-    """One result for all shards of a gate. Raises ValueError if they are not shards of the same gate, or not all.
+    """One result for all shards of a gate, in whichever order they are given.
 
-    A line of the baseline is fixed if no shard saw its failure.
+    A line of the baseline is fixed if no shard saw its failure. Raises ValueError if the runs are not shards of the
+    same gate, if a shard is missing or there twice, or a part within it, or if the result would be too large.
     """
-    first = runs[0]
-    shards = sorted((shard for run in runs for shard in run.shards), key=lambda shard: int(shard.partition("/")[0]))
-    for run in runs:
+    if not runs:
+        raise ValueError("there is no result to merge")
+    in_order = sorted(runs, key=lambda run: min(map(_number, run.shards)))
+    first = in_order[0]
+    for run in in_order:
         if (run.file, run.version, run.baseline) != (first.file, first.version, first.baseline):
-            raise ValueError(f"results of different gates: {first.file} ({first.version}), {run.file} ({run.version})")
-    count = int(shards[0].partition("/")[2])
-    if shards != [f"{number}/{count}" for number in range(1, count + 1)]:
-        raise ValueError(f"these are shards {', '.join(shards)}: each of 1/{count} to {count}/{count} is needed once")
+            raise ValueError(f"results of different gates: {_gate(first)} and {_gate(run)}")
     places: dict[tuple[str, str, str, str], Part] = {}
-    for part in (part for run in runs for part in run.parts):
-        places[part.place] = joined(places[part.place], part) if part.place in places else part
-    everywhere = set.intersection(*({line.line for line in run.fixed} for run in runs))
-    return first.model_copy(
-        update={
-            "started": min(run.started for run in runs),
-            "seconds": sum(run.seconds for run in runs),
-            "shards": tuple(shards),
-            "parts": tuple(places.values()),
-            "fixed": tuple(line for line in first.fixed if line.line in everywhere),
-        }
+    for run in in_order:
+        _check_each_part_once(run)
+        for part in run.parts:
+            places[part.place] = joined(places[part.place], part) if part.place in places else part
+    fixed = set.intersection(*(set(run.fixed) for run in in_order))
+    return _validated(
+        first,
+        started=min(run.started for run in in_order),
+        seconds=math.fsum(run.seconds for run in in_order),
+        shards=_all_shards([shard for run in in_order for shard in run.shards]),
+        parts=tuple(places.values()),
+        fixed=tuple(sorted(fixed, key=lambda line: (line.line, line.cause, line.why))),
     )
+
+
+def _number(shard: str) -> int:
+    return int(shard.partition("/")[0])
+
+
+def _gate(run: GateRun) -> str:
+    return f"{shown(run.file)} with baseline {shown(run.baseline)}, postcrash {shown(run.version)}"
+
+
+def _check_each_part_once(run: GateRun) -> None:
+    for place, count in Counter(part.place for part in run.parts).items():
+        if count > 1:
+            raise ValueError(f"shard {run.shards[0]} has the part {shown(place)} {count} times")
+
+
+def _all_shards(shards: Sequence[str]) -> tuple[str, ...]:
+    """The shards in order. Raises ValueError unless each is there once."""
+    counts = Counter(shards)
+    total = shards[0].partition("/")[2]
+    wanted = [f"{number}/{total}" for number in range(1, int(total) + 1)]
+    for shard in wanted:
+        if counts[shard] != 1:
+            there = "is missing" if counts[shard] == 0 else f"is there {counts[shard]} times"
+            raise ValueError(f"shard {shard} {there}")
+    if other := sorted(set(shards) - set(wanted)):
+        raise ValueError(f"{other[0]} is no shard of {total}, as the others are")
+    return tuple(wanted)
 
 
 def joined(first: Part, second: Part) -> Part:
-    """One part for two shards of it."""
+    """One part for two shards of it. Raises ValueError if they are not of the same section."""
+    for what in ("kind", "expect"):
+        if getattr(first, what) != getattr(second, what):
+            found = f"{shown(getattr(first, what))} and {shown(getattr(second, what))}"
+            raise ValueError(f"results of different gates: {what} of {shown(first.title)} is {found}")
     failures: dict[str, Failure] = {}
     for failure in (*first.failures, *second.failures):
-        known = failures.setdefault(failure.cause, failure)
-        if known is not failure:
-            smaller = min(known, failure, key=lambda each: each.operations.count("\n"))
-            both = known.workloads + failure.workloads
-            failures[failure.cause] = smaller.model_copy(update={"workloads": both})
+        same = failures.get(failure.cause)
+        failures[failure.cause] = _same_cause(same, failure) if same else failure
     sums = ("workloads", "not_run", "instants", "recoveries", "remembered", "outcomes", "seconds")
-    added = {name: getattr(first, name) + getattr(second, name) for name in sums}
-    tested = {name: first.tested.get(name, 0) + second.tested.get(name, 0) for name in first.tested | second.tested}
-    verdict = worst((Verdict[first.verdict.upper()], Verdict[second.verdict.upper()]))
-    return first.model_copy(
-        update={
-            **added,
-            "states": str(int(first.states) + int(second.states)),
-            "states_total": str(int(first.states_total) + int(second.states_total)),
-            "verdict": verdict.name.lower(),
-            "tested": tested,
-            "failures": tuple(failures.values()),
-            "notes": (*first.notes, *second.notes),
-        }
+    return _validated(
+        first,
+        **{name: getattr(first, name) + getattr(second, name) for name in sums},
+        states=str(int(first.states) + int(second.states)),
+        states_total=str(int(first.states_total) + int(second.states_total)),
+        verdict=max(first.verdict, second.verdict, key=lambda name: Verdict[name.upper()]),
+        tested={name: first.tested.get(name, 0) + second.tested.get(name, 0) for name in first.tested | second.tested},
+        failures=tuple(failures.values()),
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
     )
+
+
+def _same_cause(first: Failure, second: Failure) -> Failure:
+    """The failure that is worse or, if both are as bad, has the smaller workload; with the workloads of both."""
+    return _validated(min(first, second, key=_worse_and_smaller), workloads=first.workloads + second.workloads)
+
+
+def _worse_and_smaller(failure: Failure) -> tuple[bool, bool, bool, int, int]:
+    """Sorts what is violated and new first. Operations that are not known count as large."""
+    text = failure.operations
+    return not failure.is_violated, not failure.is_new, not text, text.count("\n"), len(text)
+
+
+def _validated(record: Record, **changes: object) -> Record:
+    """The record with changes. Raises ValueError if it is not one that could be read again."""
+    values = {name: getattr(record, name) for name in type(record).model_fields}
+    try:
+        return type(record).model_validate({**values, **changes})
+    except ValidationError as error:
+        raise ValueError(f"the results together: {first_objection(error)}") from None
