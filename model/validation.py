@@ -40,7 +40,11 @@ def first_objection(error: ValidationError) -> str:
     """The first thing that is wrong: its place, the reason, and what was found there (cut after 80 characters)."""
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"])) or "its text"
+    place = _cut(place if place.isprintable() else repr(place))
     if first["type"] in {"missing", "json_invalid"}:
         return f"{place}: {first['msg']}"
-    found = repr(first["input"])
-    return f"{place}: {first['msg']}, found {found if len(found) <= _SHOWN_MAX else found[:_SHOWN_MAX] + '…'}"
+    return f"{place}: {first['msg']}, found {_cut(repr(first['input']))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"

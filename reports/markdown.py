@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from postcrash.reports.text import visible
+from postcrash.reports.text import one_line
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|<>~&$])")
 
@@ -20,4 +20,4 @@ def markdown_row(cells: Sequence[str]) -> str:
 
 def escaped(text: str) -> str:
     """`text` as Markdown that shows it as it is, in one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
+    return _SPECIAL.sub(r"\\\1", one_line(text))

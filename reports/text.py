@@ -11,6 +11,16 @@ def visible(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
 
+def one_line(text: str) -> str:
+    """`text` as `visible` has it, with one space for each run of white space."""
+    return " ".join(visible(text).split())
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, or its first `most` characters and a sign that there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 @lru_cache(maxsize=1024)
 def _visible_character(character: str) -> str:
     if character in "\n\t" or character.isprintable():

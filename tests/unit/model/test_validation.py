@@ -27,3 +27,10 @@ def test_of_a_text_that_is_no_json_the_column_is_told() -> None:
     with pytest.raises(ValidationError) as caught:
         SCHEMA.validate_json("{")
     assert first_objection(caught.value).startswith("its text: Invalid JSON: EOF while parsing")
+
+
+def test_a_place_is_one_short_line() -> None:
+    for name, shown in (("a\n\x1bb", r"'a\\n\\x1bb'"), ("y" * 1000, "y{80}…")):
+        with pytest.raises(ValidationError) as caught:
+            SCHEMA.validate_python({name: 1})
+        assert re.match(f"{shown}: Input should be", first_objection(caught.value))

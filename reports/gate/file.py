@@ -1,0 +1,30 @@
+"""Results of gates in files. A file may come from anywhere."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from postcrash.model.validation import first_objection
+from postcrash.reports.gate.run import GateRun
+from postcrash.reports.text import one_line
+
+BYTES_MAX = 256 * 1024 * 1024
+"""The largest file that is read."""
+
+
+class GateFileError(ValueError):
+    """A file holds no result of a gate. The text, one line, has the file, the place in it, and what was found there."""
+
+
+def load(path: Path | str) -> GateRun:
+    """The result in the file `path`. Raises GateFileError."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            raise GateFileError(f"{one_line(str(path))}: more than {BYTES_MAX} bytes")
+        return GateRun.model_validate_json(content)
+    except OSError as error:
+        raise GateFileError(f"{one_line(str(path))}: {error.strerror}") from None
+    except ValidationError as error:
+        raise GateFileError(f"{one_line(str(path))}: {first_objection(error)}") from None
