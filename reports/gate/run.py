@@ -91,6 +91,11 @@ class Failure(_Record):
         return self.verdict == "violated"
 
     @property
+    def sort(self) -> Literal["violated", "undecided", "known"]:
+        """As what the gate counts it: known, or its verdict if it is new."""
+        return self.verdict if self.is_new else "known"
+
+    @property
     def varies(self) -> str:
         """What differs from run to run, in words; empty if nothing does, or if it was not tried."""
         told = []
@@ -213,12 +218,12 @@ class GateRun(RunHead):
 
     def counts(self) -> "Counts":
         """How many failures there are of each sort, and what was covered."""
-        every = [failure for part in self.parts for failure in part.failures]
+        sorts = Counter(failure.sort for part in self.parts for failure in part.failures)
         return Counts(
-            new=sum(each.is_new and each.is_violated for each in every),
-            known=sum(not each.is_new for each in every),
+            new=sorts["violated"],
+            known=sorts["known"],
             fixed=len(self.fixed),
-            undecided=sum(each.is_new and not each.is_violated for each in every),
+            undecided=sorts["undecided"],
             workloads=sum(part.workloads for part in self.parts),
             states=sum(int(part.states) for part in self.parts),
             recoveries=sum(part.recoveries for part in self.parts),
@@ -318,8 +323,12 @@ def joined(first: Part, second: Part) -> Part:
 
 
 def _same_cause(first: Failure, second: Failure) -> Failure:
-    """The failure that is worse or, if both are as bad, has the smaller workload; with the workloads of both."""
-    return _validated(min(first, second, key=_worse_and_smaller), workloads=first.workloads + second.workloads)
+    return _validated(smallest((first, second)), workloads=first.workloads + second.workloads)
+
+
+def smallest(failures: Iterable[Failure]) -> Failure:
+    """The worst failure or, of those as bad, the first one with the smallest workload."""
+    return min(failures, key=_worse_and_smaller)
 
 
 def _worse_and_smaller(failure: Failure) -> tuple[bool, bool, bool, int, int]:

@@ -1,0 +1,88 @@
+"""A failure in words, as every form of a gate's result has them. All text is fit to be shown."""
+
+import textwrap
+from collections.abc import Iterator
+
+from postcrash.model import Verdict
+from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
+from postcrash.reports.numbers import counted, grouped
+from postcrash.reports.text import cut, one_line, visible
+
+_SHARDS_MAX = 100
+NOTHING_LOST = "nothing that had been sent"
+
+
+def headline(failure: Failure) -> str:
+    """Who says what, in one line: `P5: …`, or `undecided: … (mounts, P5)`."""
+    judge, message = one_line(failure.judge), one_line(failure.message)
+    if failure.is_violated:
+        return f"{judge}: {message}"
+    return f"undecided: {message}{f' ({judge})' if judge else ''}"
+
+
+def facts(failure: Failure) -> Iterator[str]:
+    """What else there is to say of the failure's cause, a line each."""
+    if failure.known is not None:
+        yield f"known: {one_line(failure.known)}"
+    if failure.standing:
+        yield one_line(failure.standing)
+    if failure.is_violated:
+        yield f"lost: {', '.join(map(one_line, failure.lost)) or NOTHING_LOST}"
+    if failure.varies:
+        yield failure.varies
+
+
+def commands(failure: Failure) -> tuple[str, ...]:
+    """The commands that tell more about the finding. Empty if there is no finding."""
+    return (f"postcrash explain {failure.finding}", f"postcrash repro {failure.finding}") if failure.finding else ()
+
+
+def workloads(failure: Failure) -> str:
+    """For example `12 workloads, the smallest is rename-replace`."""
+    smallest = f", the smallest is {one_line(failure.name)}" if failure.name else ""
+    return f"{plural(failure.workloads, 'workload')}{smallest}"
+
+
+def story(failure: Failure) -> str:
+    """All of it: the headline, the facts, the operations and the commands. Several lines."""
+    operations = textwrap.indent(visible(failure.operations).strip("\n"), "    ")
+    lines = [headline(failure), *facts(failure), workloads(failure), operations, *commands(failure)]
+    return "\n".join(line for line in lines if line)
+
+
+def sorts(run: GateRun) -> str:
+    """How many failures there are of each sort: `2 new, 1 undecided, 3 known, 1 fixed`."""
+    counts = run.counts()
+    return ", ".join(f"{grouped(getattr(counts, sort))} {sort}" for sort in ("new", "undecided", "known", "fixed"))
+
+
+def shard(run: GateRun) -> str:
+    """For example ` (only shard 2/4)`; empty if the result is whole."""
+    total = int(run.shards[0].partition("/")[2])
+    return "" if len(run.shards) == total else cut(f" (only shard {', '.join(run.shards)})", _SHARDS_MAX)
+
+
+def covered(run: GateRun) -> str:
+    """What the verdict rests on: `160 workloads, 1,234 crash states, 480 recoveries, 62 s`."""
+    counts = run.counts()
+    states, recoveries = counted(counts.states), grouped(counts.recoveries)
+    told = f"{plural(counts.workloads, 'workload')}, {states} crash states, {recoveries} recoveries"
+    return f"{told}, {run.seconds:.0f} s"
+
+
+def fixed_line(line: FixedLine) -> str:
+    """For example `line 7 (c-0123456789abcdef): bug 7`."""
+    return f"line {line.line} ({one_line(line.cause)}): {one_line(line.why)}"
+
+
+def unexplained(part: Part) -> str:
+    """Why the part does not hold, if no failure says so; empty if one does, or if it holds."""
+    if part.new or part.gated is Verdict.HOLDS:
+        return ""
+    not_run = [f"{plural(part.not_run, 'workload')} not run"] if part.not_run else []
+    return "; ".join([*not_run, *map(one_line, part.notes)]) or "no failure says why"
+
+
+def plural(count: int, word: str) -> str:
+    """For example `1 workload`, `1,200 workloads`."""
+    return f"{grouped(count)} {word}{'' if count == 1 else 's'}"

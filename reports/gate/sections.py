@@ -1,0 +1,79 @@
+"""A gate's result as runners of tests know results: a section for each part, a case for each thing that was judged.
+
+A judge that objects to nothing in a part has one case, which passes. A judge that objects has a case for each cause
+instead. So does everything that could not be decided. What no failure explains has a case too: a section is green only
+if its part holds.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from postcrash.model import Verdict
+from postcrash.reports.gate.failure_text import headline, plural, story, unexplained
+from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.text import one_line
+
+Outcome = Literal["passed", "violated", "undecided", "known", "untested"]
+FAILED = frozenset[Outcome]({"violated", "undecided"})
+"""The outcomes that fail the gate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing that was judged.
+
+    name    one line. A cause has the same name in every run
+    reason  one line
+    text    all there is to say, several lines; empty if the reason says it
+    file    the workload's file; empty if it has none
+    """
+
+    name: str
+    outcome: Outcome
+    reason: str
+    text: str = ""
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The cases of a part. `part` is None in the only section of a run that has no parts."""
+
+    title: str
+    cases: tuple[Case, ...]
+    part: Part | None = None
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the gate fails by this section."""
+        return any(case.outcome in FAILED for case in self.cases)
+
+
+def sections(run: GateRun) -> tuple[Section, ...]:
+    """In the order of the parts. A run without parts has a section that says so, because nothing judged is no pass."""
+    if not run.parts:
+        return (Section("gate", (Case("gate", "undecided", "the gate has no parts"),)),)
+    return tuple(Section(one_line(part.title), tuple(_cases(part)), part) for part in run.parts)
+
+
+def _cases(part: Part) -> Iterator[Case]:
+    objecting = {failure.judge for failure in part.failures if failure.is_violated}
+    for judge, workloads in part.tested.items():
+        if judge not in objecting:
+            yield _judge(one_line(judge), workloads)
+    yield from map(_failure, part.failures)
+    if reason := unexplained(part):
+        yield Case("verdict", "violated" if part.gated is Verdict.VIOLATED else "undecided", reason, reason)
+
+
+def _judge(name: str, workloads: int) -> Case:
+    if not workloads:
+        return Case(name, "untested", "never put to the test")
+    return Case(name, "passed", f"put to the test in {plural(workloads, 'workload')}")
+
+
+def _failure(failure: Failure) -> Case:
+    name = f"{one_line(failure.judge) if failure.is_violated else 'undecided'} {failure.cause}"
+    reason = headline(failure) if failure.known is None else f"known: {one_line(failure.known)}"
+    return Case(name, failure.sort, reason, story(failure), failure.file)
