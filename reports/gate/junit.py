@@ -1,0 +1,72 @@
+"""A gate's result as JUnit XML, which GitLab, Jenkins and others read.
+
+A section is a test suite. What is violated is a failure, what is undecided an error. What is known, or was never put to
+the test, is skipped.
+"""
+
+from collections import Counter
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.gate.sections import Case, Outcome, Section, sections
+from postcrash.reports.text import one_line
+
+_ELEMENTS: dict[Outcome, str] = {
+    "violated": "failure",
+    "undecided": "error",
+    "known": "skipped",
+    "untested": "skipped",
+}
+_COUNTS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+_PLACE = ("target", "kernel", "model", "kind", "expect", "verdict")
+_COVERED = ("workloads", "not_run", "states", "states_total", "instants", "recoveries", "remembered", "outcomes")
+
+
+def junit(run: GateRun) -> str:
+    """The XML, with a line end. It is well formed whatever the result's texts hold."""
+    found = sections(run)
+    root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
+    _count(root, [case for section in found for case in section.cases])
+    for section in found:
+        root.append(_suite(section, run.started))
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _count(element: Element, cases: list[Case]) -> None:
+    counts = Counter(_ELEMENTS.get(case.outcome) for case in cases)
+    element.set("tests", str(len(cases)))
+    for attribute, name in _COUNTS.items():
+        element.set(attribute, str(counts[name]))
+
+
+def _suite(section: Section, started: str) -> Element:
+    suite = Element("testsuite", name=section.title, timestamp=one_line(started).removesuffix("Z"))
+    _count(suite, list(section.cases))
+    part = section.part
+    if part is not None:
+        suite.set("time", f"{part.seconds:.3f}")
+        properties = SubElement(suite, "properties")
+        for name in (*_PLACE, *_COVERED):
+            SubElement(properties, "property", name=name, value=one_line(str(getattr(part, name))))
+    suite.extend(_case(case, _class(part) if part else "gate") for case in section.cases)
+    if part is not None and part.notes:
+        SubElement(suite, "system-out").text = "\n".join(map(one_line, part.notes))
+    return suite
+
+
+def _class(part: Part) -> str:
+    """The part's place with dots between, as readers expect of a class. They show parts of it as folders."""
+    return ".".join(one_line(word).replace(".", "_") for word in part.place)
+
+
+def _case(case: Case, class_name: str) -> Element:
+    element = Element("testcase", name=case.name, classname=class_name)
+    if case.file:
+        element.set("file", one_line(case.file))
+    if case.outcome == "passed":
+        SubElement(element, "system-out").text = case.reason
+    else:
+        result = SubElement(element, _ELEMENTS[case.outcome], type=case.outcome, message=case.reason)
+        result.text = case.text
+    return element
