@@ -1,0 +1,80 @@
+"""A gate's result on a terminal."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from postcrash.reports.gate.failure_text import (
+    commands,
+    covered,
+    facts,
+    fixed_line,
+    headline,
+    plural,
+    shard,
+    sorts,
+    unexplained,
+)
+from postcrash.reports.gate.groups import CauseGroup, cause_groups
+from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.numbers import counted, grouped
+from postcrash.reports.text import one_line, visible
+
+
+def print_gate(run: GateRun, console: Console) -> None:
+    """Print what fails, what is undecided or known, a line for each part, and the verdict with what it rests on."""
+    groups = cause_groups(run)
+    violated = [group for group in groups if group.shown.sort == "violated"]
+    for number, group in enumerate(violated, 1):
+        _print_failed(number, group, console)
+    if violated:
+        console.rule()
+    others = [group for group in groups if group.shown.sort != "violated"]
+    lines = [
+        *(line for group in others for line in _listed(group)),
+        *(f"fixed: {fixed_line(line)}" for line in run.fixed),
+        *map(_part, run.parts),
+    ]
+    for line in lines:
+        _print(line, console)
+    summary = Text.assemble((run.verdict.name, "bold"), f": {sorts(run)}{shard(run)}: {covered(run)}")
+    console.print(summary, soft_wrap=True)
+
+
+def _print_failed(number: int, group: CauseGroup, console: Console) -> None:
+    shown = group.shown
+    title = f" · {_inert(one_line(shown.judge))} · {plural(group.workloads, 'workload')}"
+    console.rule(Text.assemble((str(number), "red"), title))
+    lines = [headline(shown), *facts(shown), *_parts(group)]
+    name = f" {one_line(shown.name)}" if shown.name else ""
+    operations = visible(shown.operations).strip("\n").split("\n")
+    for line in (*lines, f"workload{name}:", *(f"    {operation}" for operation in operations), *commands(shown)):
+        _print(line, console)
+
+
+def _parts(group: CauseGroup) -> Iterator[str]:
+    return (f"in {line}" for line in group.told_by_part())
+
+
+def _listed(group: CauseGroup) -> Iterator[str]:
+    yield headline(group.shown)
+    yield from (f"    {line}" for line in (*facts(group.shown), *_parts(group)))
+
+
+def _part(part: Part) -> str:
+    counts = f"{plural(part.workloads, 'workload')}, {counted(int(part.states))} crash states"
+    failed = [f"{len(part.new)} new"] if part.new else []
+    known = [f"{len(part.failures) - len(part.new)} known"] if len(part.failures) > len(part.new) else []
+    why = [unexplained(part)] if unexplained(part) else []
+    told = [counts, f"{grouped(part.recoveries)} recoveries", *failed, *known, *why]
+    return f"{part.gated.symbol} {one_line(part.title)}: {', '.join(told)}"
+
+
+def _print(line: str, console: Console) -> None:
+    console.print(_inert(line), markup=False, highlight=False, soft_wrap=True, emoji=False)
+
+
+def _inert(line: str) -> str:
+    """The line, changed if GitHub's runner would take it for a command when it stands in the log of a job."""
+    return ("|" if line.lstrip().startswith("::") else "") + line.replace("##[", "# #[")
