@@ -1,0 +1,119 @@
+"""What changed from one run of a gate to another, such as on two kernels or at two commits.
+
+Failures are compared by cause, and parts by section, target and device model. Kernels may have other names in the other
+run. If no kernel of such a part is in both runs, the first one is compared with the first one of the other run, and so
+on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from postcrash.reports.gate.failure_text import headline
+from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.text import one_line
+
+Sign = Literal["+", "-", "~"]
+Key = tuple[str, str, str]
+Pair = tuple[Part | None, Part | None]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Change:
+    """One difference.
+
+    part   the title of the part; of a part with another kernel in the other run, it has both kernels
+    cause  the id of the cause; empty if it is about the part itself
+    sign   + is there now, - is gone, ~ is otherwise now
+    what   in words
+    """
+
+    part: str
+    cause: str
+    sign: Sign
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.part}: {self.what}"
+
+
+def changes(old: GateRun, new: GateRun) -> list[Change]:
+    """All changes, sorted by part; changes of a part itself stand before those of its failures."""
+    return sorted(change for pair in _pairs(old, new) for change in _of_pair(*pair))
+
+
+def difference(old: GateRun, new: GateRun) -> Iterator[str]:
+    """One line for each change, without its end."""
+    return map(str, changes(old, new))
+
+
+def _pairs(old: GateRun, new: GateRun) -> Iterator[Pair]:
+    before, after = _by_key(old), _by_key(new)
+    for key in before | after:
+        yield from _matched(before.get(key, {}), after.get(key, {}))
+
+
+def _by_key(run: GateRun) -> dict[Key, dict[str, Part]]:
+    """The parts by key and kernel."""
+    found: dict[Key, dict[str, Part]] = {}
+    for part in run.parts:
+        found.setdefault((part.name, part.target, part.model), {})[part.kernel] = part
+    return found
+
+
+def _matched(old: dict[str, Part], new: dict[str, Part]) -> Iterator[Pair]:
+    """Each part with the one that it is compared with, or with None."""
+    if old.keys() & new.keys():
+        yield from ((old.get(kernel), new.get(kernel)) for kernel in old | new)
+        return
+    first, second = list(old.values()), list(new.values())
+    for number in range(max(len(first), len(second))):
+        yield (first[number] if number < len(first) else None, second[number] if number < len(second) else None)
+
+
+def _of_pair(old: Part | None, new: Part | None) -> Iterator[Change]:
+    title = _title(old, new)
+    if old is None or new is None:
+        part = old or new
+        assert part is not None
+        yield Change(title, "", _sign(old), f"part {'added' if old is None else 'removed'}, {part.gated.name}")
+    elif old.gated is not new.gated:
+        yield Change(title, "", "~", f"{old.gated.name} → {new.gated.name}")
+    before, after = _failures(old), _failures(new)
+    for cause in before | after:
+        yield from _of_cause(title, before.get(cause), after.get(cause))
+
+
+def _title(old: Part | None, new: Part | None) -> str:
+    if old is None or new is None or old.kernel == new.kernel:
+        part = new or old
+        assert part is not None
+        return one_line(part.title)
+    return one_line(new.model_copy(update={"kernel": f"{old.kernel} → {new.kernel}"}).title)
+
+
+def _failures(part: Part | None) -> dict[str, Failure]:
+    return {} if part is None else {failure.cause: failure for failure in part.failures}
+
+
+def _of_cause(title: str, old: Failure | None, new: Failure | None) -> Iterator[Change]:
+    if old is None or new is None:
+        failure = old or new
+        assert failure is not None
+        yield Change(title, failure.cause, _sign(old), f"{_state(failure)}: {_told(failure)}")
+    elif (old.is_new, old.verdict) != (new.is_new, new.verdict):
+        yield Change(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
+
+
+def _sign(old: object) -> Sign:
+    """Of what is in only one of the runs."""
+    return "+" if old is None else "-"
+
+
+def _state(failure: Failure) -> str:
+    known = "known" if failure.known is not None else "new"
+    return f"{known}, {failure.verdict}"
+
+
+def _told(failure: Failure) -> str:
+    return f"{failure.cause} {headline(failure)}"

@@ -1,0 +1,111 @@
+"""What changed between two runs, a line for each change."""
+
+from collections.abc import Callable
+
+import pytest
+
+from postcrash.reports.gate.difference import changes, difference
+from postcrash.reports.gate.run import Failure, GateRun, Part
+
+MakeFailure = Callable[..., Failure]
+MakePart = Callable[..., Part]
+MakeRun = Callable[..., GateRun]
+
+PART = "hunt-small on ext4-current, UML 6.1.176"
+TOLD = "c-0000000000000001 P5: PATH is N bytes long; of its bytes, N to N are zero"
+
+
+@pytest.mark.parametrize("which", ["mixed", "hostile", "green"])
+def test_a_run_does_not_differ_from_itself(which: str, request: pytest.FixtureRequest) -> None:
+    run: GateRun = request.getfixturevalue(which)
+    assert changes(run, run) == []
+
+
+@pytest.fixture
+def violated(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> GateRun:
+    return make_run(make_part(verdict="violated", failures=(make_failure(),)))
+
+
+@pytest.fixture
+def known(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> GateRun:
+    return make_run(make_part(verdict="violated", failures=(make_failure(known="bug 7"),)))
+
+
+def test_a_new_failure_and_one_that_is_gone(green: GateRun, violated: GateRun) -> None:
+    assert list(difference(green, violated)) == [
+        f"~ {PART}: HOLDS → VIOLATED",
+        f"+ {PART}: new, violated: {TOLD}",
+    ]
+    assert list(difference(violated, green)) == [
+        f"~ {PART}: VIOLATED → HOLDS",
+        f"- {PART}: new, violated: {TOLD}",
+    ]
+
+
+def test_what_becomes_known(green: GateRun, violated: GateRun, known: GateRun) -> None:
+    assert list(difference(violated, known)) == [
+        f"~ {PART}: VIOLATED → HOLDS",
+        f"~ {PART}: new, violated → known, violated: {TOLD}",
+    ]
+    assert list(difference(known, violated))[1] == f"~ {PART}: known, violated → new, violated: {TOLD}"
+    assert list(difference(green, known)) == [f"+ {PART}: known, violated: {TOLD}"]
+
+
+def test_a_verdict_that_changes_without_a_failure(make_run: MakeRun, make_part: MakePart) -> None:
+    old, new = make_run(make_part()), make_run(make_part(verdict="undecided"))
+    assert list(difference(old, new)) == [f"~ {PART}: HOLDS → UNDECIDED"]
+
+
+def test_a_part_that_is_added_or_removed(green: GateRun, make_run: MakeRun, make_part: MakePart) -> None:
+    both = make_run(*green.parts, make_part(target="xfs"))
+    assert list(difference(green, both)) == ["+ hunt-small on xfs, UML 6.1.176: part added, HOLDS"]
+    assert list(difference(both, green)) == ["- hunt-small on xfs, UML 6.1.176: part removed, HOLDS"]
+
+
+def test_failures_of_an_added_part_are_told(violated: GateRun, make_run: MakeRun) -> None:
+    assert list(difference(make_run(), violated)) == [
+        f"+ {PART}: part added, VIOLATED",
+        f"+ {PART}: new, violated: {TOLD}",
+    ]
+
+
+def test_two_kernels_are_compared(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
+    old = make_run(make_part(kernel="UML 6.1.1"))
+    new = make_run(make_part(kernel="UML 6.1.2", verdict="violated", failures=(make_failure(),)))
+    part = "hunt-small on ext4-current, UML 6.1.1 → UML 6.1.2"
+    assert list(difference(old, new)) == [f"~ {part}: HOLDS → VIOLATED", f"+ {part}: new, violated: {TOLD}"]
+    assert list(difference(old, make_run(make_part(kernel="UML 6.1.2")))) == []
+
+
+def test_several_kernels_are_compared_in_order(make_run: MakeRun, make_part: MakePart) -> None:
+    old = make_run(make_part(kernel="6.1.1"), make_part(kernel="6.6.1", verdict="undecided"))
+    new = make_run(make_part(kernel="6.1.2"), make_part(kernel="6.6.2"))
+    assert [str(change) for change in changes(old, new)] == [
+        "~ hunt-small on ext4-current, 6.6.1 → 6.6.2: UNDECIDED → HOLDS"
+    ]
+
+
+def test_a_kernel_that_is_in_both_runs_is_compared_with_itself(make_run: MakeRun, make_part: MakePart) -> None:
+    old = make_run(make_part(kernel="6.1"), make_part(kernel="6.6"))
+    new = make_run(make_part(kernel="6.6", verdict="undecided"), make_part(kernel="7.2"))
+    assert [str(change) for change in changes(old, new)] == [
+        "- hunt-small on ext4-current, 6.1: part removed, HOLDS",
+        "~ hunt-small on ext4-current, 6.6: HOLDS → UNDECIDED",
+        "+ hunt-small on ext4-current, 7.2: part added, HOLDS",
+    ]
+
+
+def test_device_models_are_different_parts(make_run: MakeRun, make_part: MakePart) -> None:
+    signs = [change.sign for change in changes(make_run(make_part()), make_run(make_part(model="torn")))]
+    assert sorted(signs) == ["+", "-"]
+
+
+def test_the_order_of_parts_does_not_matter(mixed: GateRun, green: GateRun) -> None:
+    reversed_parts = mixed.model_copy(update={"parts": mixed.parts[::-1]})
+    assert changes(green, mixed) == changes(green, reversed_parts) == sorted(changes(green, mixed))
+    assert changes(mixed, reversed_parts) == []
+
+
+def test_each_change_is_one_line(hostile: GateRun, green: GateRun) -> None:
+    lines = list(difference(green, hostile))
+    assert len(lines) == 5 and all(line.isprintable() for line in lines)
