@@ -25,6 +25,7 @@ from postcrash.harness.commands.hunt import hunt
 from postcrash.harness.commands.import_log import import_log
 from postcrash.harness.commands.init import init
 from postcrash.harness.commands.kernels import kernels
+from postcrash.harness.commands.merge import diff, merge
 from postcrash.harness.commands.minimize import minimize
 from postcrash.harness.commands.needs import needs_command
 from postcrash.harness.commands.report import report
@@ -104,7 +105,7 @@ for command in (
     certify,
 ):
     cli.add_command(command)
-for command in (report, bisect_run, trace, import_strace_output, import_log, export_log):
+for command in (merge, diff, report, bisect_run, trace, import_strace_output, import_log, export_log):
     cli.add_command(command)
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from postcrash.harness.commands.options import Shard, json_option, shard_option, time_option
+from postcrash.harness.commands.forms import Forms, forms_options
+from postcrash.harness.commands.options import Shard, shard_option, time_option
 from postcrash.harness.gate.configuration import FILE
 from postcrash.harness.gate.gate import LAST, Gate, Watcher, run_gate
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.output import say, write_text
+from postcrash.harness.output import say
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
+from postcrash.reports.gate.file import GateFileError, load
 from postcrash.reports.gate.run import GateRun, Part
 
 
@@ -22,7 +24,7 @@ from postcrash.reports.gate.run import GateRun, Part
 @shard_option("Every N-th workload of each part, beginning with the I-th. `postcrash merge` joins the results.")
 @time_option
 @click.option("--accept", metavar="WHY", help="Add new failures to the baseline, with this reason.")
-@json_option
+@forms_options
 @click.pass_obj
 def gate(
     session: Session,
@@ -31,7 +33,7 @@ def gate(
     shard: Shard,
     seconds_max: float | None,
     accept: str | None,
-    json_file: str | None,
+    forms: Forms,
 ) -> int:
     """Run all parts of the gate FILE, and fail if something is broken that was not known before.
 
@@ -51,8 +53,7 @@ def gate(
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept)
     run, interrupted = run_gate(asked, session, _last(session), Watcher(_progress, _finished, say))
-    if json_file is not None:
-        write_text(json_file, run.model_dump_json(indent=1) + "\n")
+    forms.write(run)
     if interrupted:
         raise KeyboardInterrupt
     return run.verdict.exit_code
@@ -61,8 +62,8 @@ def gate(
 def _last(session: Session) -> GateRun | None:
     """The result of the last run in the store. None if there is none, or if another version wrote it."""
     try:
-        return GateRun.model_validate_json((session.store.folder / LAST).read_bytes())
-    except (OSError, ValueError):
+        return load(session.store.folder / LAST)
+    except GateFileError:
         return None
 
 
@@ -71,7 +72,7 @@ def _progress(planned: PlannedPart | None) -> TerminalProgress:
 
 
 def _finished(part: Part) -> None:
-    """One line for each part, as soon as it is there."""
-    violated = sum(failure.is_violated for failure in part.failures)
-    text = f"{part.title}: {part.verdict}, {part.workloads} workloads, {violated} failures, {part.seconds:.0f} s"
-    Console(stderr=True, soft_wrap=True).print(text, markup=False, highlight=False)
+    """One line for each part, as soon as it is there, for those who watch."""
+    console = Console(stderr=True, soft_wrap=True)
+    if console.is_terminal:
+        console.print(f"{part.title}: {part.verdict}, {part.seconds:.0f} s", markup=False, highlight=False)

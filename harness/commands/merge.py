@@ -1,0 +1,59 @@
+"""`postcrash merge` and `postcrash diff`: results of gates, put together and compared."""
+
+from collections.abc import Sequence
+
+import click
+
+from postcrash.harness.commands.forms import Forms, forms_options
+from postcrash.harness.errors import UsageError
+from postcrash.model import ExitCode
+from postcrash.reports.gate.difference import difference
+from postcrash.reports.gate.file import GateFileError, load
+from postcrash.reports.gate.run import GateRun, merged
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@forms_options
+def merge(files: Sequence[str], forms: Forms) -> int:
+    """Put the results of all shards of a gate together: FILES that `postcrash gate --shard I/N --json FILE` wrote.
+
+    The exit code is that of the whole gate. A shard that is missing is an error.
+
+    \b
+    Example:
+      postcrash merge gate-1.json gate-2.json --junit gate.xml
+    """
+    try:
+        run = merged([_loaded(file) for file in files])
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    forms.write(run)
+    return run.verdict.exit_code
+
+
+@click.command()
+@click.argument("old")
+@click.argument("new")
+def diff(old: str, new: str) -> int:
+    """Say what changed from one run of a gate to another: OLD and NEW are files that `gate --json FILE` wrote.
+
+    \b
+    One line for each change: + a new failure, - one that is gone, ~ another verdict. The runs may be of two kernels or
+    two commits. Exit code 1 if something changed, 0 if nothing did.
+
+    \b
+    Example:
+      postcrash diff before.json after.json
+    """
+    lines = list(difference(_loaded(old), _loaded(new)))
+    for line in lines:
+        click.echo(line)
+    return ExitCode.VIOLATED if lines else ExitCode.HOLDS
+
+
+def _loaded(file: str) -> GateRun:
+    try:
+        return load(file)
+    except GateFileError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,75 @@
+"""`merge` and `diff`: what they write, and what they say of files that they cannot use."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from postcrash.harness.cli import cli
+from postcrash.harness.errors import UsageError
+from postcrash.model import ExitCode
+from postcrash.reports.gate.file import load
+from postcrash.reports.gate.run import Failure, GateRun, Part
+
+FAILURE = Failure(cause="c-0123456789abcdef", verdict="violated", judge="P5", message="it broke")
+
+
+def written(folder: Path, name: str, shard: str, *failures: Failure) -> str:
+    part = Part(
+        **{"name": "small", "kind": "hunt", "target": "xfs", "kernel": "UML 6.1", "model": "cache"},
+        **{"expect": "practice", "verdict": "violated" if failures else "holds", "workloads": 3, "states": "10"},
+        failures=failures,
+    )
+    run = GateRun(version="1", started="2026-01-31T12:00:00Z", seconds=1, file="f", shards=(shard,), parts=(part,))
+    (folder / name).write_text(run.model_dump_json())
+    return str(folder / name)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+
+def test_shards_are_put_together(tmp_path: Path) -> None:
+    files = [written(tmp_path, "1", "1/2"), written(tmp_path, "2", "2/2", FAILURE)]
+    forms = {form: str(tmp_path / form) for form in ("json", "json-lines", "junit", "ktap", "sarif", "markdown")}
+    options = [word for form, place in forms.items() for word in (f"--{form}", place)]
+    done = invoke("merge", *files, *options, "--github")
+    assert done.return_value == ExitCode.VIOLATED
+    assert "it broke" in done.output
+    assert "::error" in done.output
+    whole = load(forms["json"])
+    assert (whole.shards, whole.parts[0].workloads, whole.parts[0].states) == (("1/2", "2/2"), 6, "20")
+    assert all("it broke" in Path(place).read_text() for place in forms.values())
+
+
+def test_what_goes_to_standard_output_stands_there_alone(tmp_path: Path) -> None:
+    done = invoke("merge", written(tmp_path, "1", "1/1"), "--json", "-")
+    assert json.loads(done.stdout)["shards"] == ["1/1"]
+    assert done.return_value == ExitCode.HOLDS
+
+
+@pytest.mark.parametrize("shards", [("1/2",), ("1/2", "1/2"), ("1/2", "2/3")])
+def test_shards_that_are_not_all_of_a_gate(tmp_path: Path, shards: tuple[str, ...]) -> None:
+    files = [written(tmp_path, str(number), shard) for number, shard in enumerate(shards)]
+    assert isinstance(invoke("merge", *files).exception, UsageError)
+
+
+def test_what_changed(tmp_path: Path) -> None:
+    old, new = written(tmp_path, "old", "1/1"), written(tmp_path, "new", "1/1", FAILURE)
+    assert (invoke("diff", old, old).output, invoke("diff", old, old).return_value) == ("", ExitCode.HOLDS)
+    done = invoke("diff", old, new)
+    assert done.return_value == ExitCode.VIOLATED
+    assert [line[0] for line in done.output.splitlines()] == ["~", "+"]
+    assert [line[0] for line in invoke("diff", new, old).output.splitlines()] == ["~", "-"]
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[1]"])
+def test_a_file_that_is_no_result(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_text(content)
+    for command in (("merge", str(file)), ("diff", str(file), str(file))):
+        error = invoke(*command).exception
+        assert isinstance(error, UsageError)
+        assert str(file) in str(error)
