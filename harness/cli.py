@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -11,26 +12,6 @@ from typing import NoReturn
 import click
 
 import postcrash
-from postcrash.harness.commands.audit import audit_command
-from postcrash.harness.commands.bisect_run import bisect_run
-from postcrash.harness.commands.certify import certify
-from postcrash.harness.commands.characterize import characterize
-from postcrash.harness.commands.check import check
-from postcrash.harness.commands.corpus import corpus
-from postcrash.harness.commands.doctor import doctor
-from postcrash.harness.commands.explain import explain
-from postcrash.harness.commands.export_log import export_log
-from postcrash.harness.commands.gate import gate
-from postcrash.harness.commands.hunt import hunt
-from postcrash.harness.commands.import_log import import_log
-from postcrash.harness.commands.init import init
-from postcrash.harness.commands.kernels import kernels
-from postcrash.harness.commands.merge import diff, merge
-from postcrash.harness.commands.minimize import minimize
-from postcrash.harness.commands.needs import needs_command
-from postcrash.harness.commands.report import report
-from postcrash.harness.commands.repro import repro
-from postcrash.harness.commands.trace import import_strace_output, trace
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.output import say
 from postcrash.harness.places import STORE_DEFAULT
@@ -39,9 +20,34 @@ from postcrash.model import ExitCode
 from postcrash.reports.consoles import Casualty, keep_console
 from postcrash.reports.store.store import NotInStoreError, StoreError
 
+_COMMANDS = {
+    **{name: f"{name}:{name}" for name in ("doctor", "kernels", "characterize", "check")},
+    **{"audit": "audit:audit_command", "needs": "needs:needs_command", "corpus": "corpus:corpus", "hunt": "hunt:hunt"},
+    **{name: f"{name}:{name}" for name in ("init", "gate", "merge")},
+    **{"diff": "merge:diff", "bisect-run": "bisect_run:bisect_run"},
+    **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "certify", "trace")},
+    **{"import-strace": "trace:import_strace_output", "import": "import_log:import_log"},
+    "export": "export_log:export_log",
+}
+"""The commands: the module of harness/commands/, and the name in it."""
+
 
 class _Commands(click.Group):
-    """Commands that put the guest's console into a file of the store after an error, because it is long."""
+    """Commands whose modules are imported when they are asked for, because all of them take half a second.
+
+    After an error, the guest's console goes into a file of the store, because it is long.
+    """
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[name].partition(":")
+        command = getattr(import_module(f"postcrash.harness.commands.{module}"), attribute)
+        assert isinstance(command, click.Command)
+        return command
 
     def invoke(self, context: click.Context) -> object:
         try:
@@ -86,27 +92,6 @@ def cli(context: click.Context, store: Path) -> None:
     5 nothing selected, 6 undecided.
     """
     context.obj = Session(store)
-
-
-for command in (
-    doctor,
-    kernels,
-    characterize,
-    check,
-    audit_command,
-    needs_command,
-    corpus,
-    hunt,
-    init,
-    gate,
-    repro,
-    explain,
-    minimize,
-    certify,
-):
-    cli.add_command(command)
-for command in (merge, diff, report, bisect_run, trace, import_strace_output, import_log, export_log):
-    cli.add_command(command)
 
 
 def main() -> NoReturn:
