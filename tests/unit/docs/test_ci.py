@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from postcrash.harness.cli import cli
@@ -42,9 +43,12 @@ def test_the_page_has_every_file() -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_the_gate_has_the_options(name: str) -> None:
+@pytest.mark.parametrize("command", ["gate", "merge"])
+def test_the_commands_have_the_options(name: str, command: str) -> None:
     text = re.sub(r"\$\{\{.*?\}\}", "1", (DOCS / "ci" / name).read_text())
-    (line,) = re.findall(r"bin/postcrash gate ((?:.*\n)*?.*--json \S+)", text)
-    known = {option for param in cli.commands["gate"].params for option in param.opts}
+    (line,) = re.findall(rf"bin/postcrash {command} ((?:.*\n)*?.*--json \S+.*)", text)
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    known = {option for param in found.params for option in param.opts}
     asked = {word for word in shlex.split(line) if word.startswith("--")}
     assert asked and asked <= known
