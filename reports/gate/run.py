@@ -3,7 +3,6 @@
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
@@ -264,7 +263,7 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
     return _validated(
         first,
         started=min(run.started for run in in_order),
-        seconds=math.fsum(run.seconds for run in in_order),
+        seconds=sum(run.seconds for run in in_order),
         shards=_all_shards([shard for run in in_order for shard in run.shards]),
         parts=tuple(places.values()),
         fixed=tuple(sorted(fixed, key=lambda line: (line.line, line.cause, line.why))),

@@ -12,7 +12,9 @@ MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
 MakeRun = Callable[..., GateRun]
 
-HOSTILE_TEXT = "a|b `c` <script>x</script> # SKIP\r\n::error::x%0A ]]> & \x00\x1b[2J \uffff\u202e\nok 1 - fine # SKIP"
+HOSTILE_TEXT = (
+    "a|b `c` <script>x</script> # SKIP\r\n::error::x%0A ]]> & \x00\x1b[2J \uffff\u202e\nok 1 - fine # SKIP ##[error]y"
+)
 """What a message, a name or operations could hold to be taken for something else in one of the forms."""
 
 
