@@ -85,7 +85,7 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         version=postcrash.__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(time.monotonic() - clock, 3),
-        file=gate.file.name,
+        file=str(gate.file),
         baseline=configuration.baseline if lines or gate.accept is not None else "",
         shards=("{}/{}".format(*gate.shard),),
         parts=parts,
@@ -102,8 +102,12 @@ def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path
     planner = Planner(session, configuration, folder, gate.shard)
     names = gate.names or configuration.parts
     planned = [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
-    if not planned:
-        raise NothingSelectedError(f"{gate.file}: shard {'{}/{}'.format(*gate.shard)} of these parts has no workload")
+    if not planned and gate.shard == (1, 1):
+        raise NothingSelectedError(f"{gate.file}: these parts have no workload")
+    places = [part.place for part in planned]
+    for place in places:
+        if places.count(place) > 1:
+            raise UsageError(f"{gate.file}: {' on '.join(place[:2])}, {place[2]}, is there twice")
     return planned
 
 

@@ -48,6 +48,7 @@ class PlannedPart:
     workloads    what is run; of an application, its only workload
     hold         properties that must hold besides what is expected
     application  the application, if that is what the part runs
+    folder       where the files of a corpus are, as seen from the gate's file
     """
 
     name: str
@@ -61,6 +62,7 @@ class PlannedPart:
     hold: tuple[str, ...]
     kinds: frozenset[str]
     application: Application | None = None
+    folder: Path | None = None
 
     @property
     def place(self) -> tuple[str, str, str, str]:
@@ -126,6 +128,7 @@ class Planner:
             expected=Expectation.named(gate.of(section, "expect")),
             hold=gate.of(section, "hold") or (),
             kinds=frozenset(kinds),
+            folder=self._corpus_folder(section.corpus) if isinstance(section, CorpusPart) else None,
         )
 
     def _workloads(self, section: PartSection, target: Target, disks: tuple[int | None, ...]) -> Workloads:
@@ -147,6 +150,10 @@ class Planner:
             case ApplicationPart():
                 workloads = ()
         return ListSelection(workloads[first - 1 :: step], disks)
+
+    def _corpus_folder(self, path: str) -> Path:
+        """The folder of a corpus, which is a folder or one file, as seen from the gate's file."""
+        return Path(path) if Path(self._seen(path)).is_dir() else Path(path).parent
 
     def _corpus(self, path: str) -> tuple[Workload, ...]:
         place = Path(self._seen(path))

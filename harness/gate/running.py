@@ -172,6 +172,7 @@ def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: 
         judge=judge,
         standing=standing,
         workloads=group.count,
+        file="" if planned.folder is None else str(planned.folder / f"{finding.workload_name}.ops"),
         **shown(planned, finding),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from postcrash.harness.errors import HarnessError, UsageError
 from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
+from postcrash.harness.gate.gate import Gate, run_gate
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
 from postcrash.harness.hunting.hunt import Selection
 from postcrash.harness.hunting.listed import ListSelection
@@ -143,3 +144,11 @@ def test_an_application_and_its_variants(tmp_path: Path) -> None:
 def test_names_that_stand_for_nothing(tmp_path: Path, section: str, said: str) -> None:
     with pytest.raises(HarnessError, match=said):
         planned(tmp_path, f'targets = ["xfs"]\n[parts.a]\n{section}\n')
+
+
+def test_a_kernel_that_is_named_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "kernel", None)
+    (tmp_path / "postcrash.toml").write_text('targets = ["xfs"]\nkernels = ["old", "old"]\n[parts.a]\nhunt = 1\n')
+    nobody: Any = None
+    with pytest.raises(UsageError, match="a on xfs, old, is there twice"):
+        run_gate(Gate(tmp_path / "postcrash.toml"), Session(tmp_path / "store"), None, nobody)
