@@ -1,0 +1,133 @@
+"""A gate whose processes are killed again and again ends with the verdicts of one that nobody disturbed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from postcrash.model import ExitCode
+
+from .test_cli import COMMAND, leftovers
+
+GATE = """
+targets = ["ext4-original", "btrfs"]
+hold = ["P5"]
+confirm = 0
+[parts.table]
+properties = ["P5", "P1"]
+[parts.small]
+hunt = 1
+limit = 60
+[parts.save]
+application = "replace-shell"
+"""
+SECONDS = (0.5, 6.0)
+"""A kill comes so long after the one before."""
+WAIT_SECONDS = 30.0
+SEED = 20
+
+
+class Campaign:
+    """Runs a gate in `folder`. All of its processes have a mark in their environment, by which they are found."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._mark = folder, f"POSTCRASH_KILLED={uuid4()}"
+        (folder / "postcrash.toml").write_text(GATE)
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        name, _, value = self._mark.partition("=")
+        with (self._folder / "output").open("ab") as output:
+            process = subprocess.Popen(
+                [*COMMAND, "gate", "--json", "gate.json"],
+                cwd=self._folder,
+                env={**os.environ, name: value},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+            yield process
+
+    def processes(self) -> dict[int, str]:
+        """The processes that there are, by their ids, with their names."""
+        found = {}
+        for place in Path("/proc").iterdir():
+            with suppress(OSError):
+                if place.name.isdigit() and self._mark.encode() in (place / "environ").read_bytes():
+                    found[int(place.name)] = (place / "comm").read_text().strip()
+        return found
+
+    def result(self) -> dict[str, Any]:
+        return dict(json.loads((self._folder / "gate.json").read_text()))
+
+
+def killed(campaign: Campaign, count: int) -> Counter[str]:
+    """Run the campaign until it ends by itself after so many kills. Returns what was killed, by name."""
+    chance, victims = random.Random(SEED), Counter[str]()
+    while True:
+        with campaign.running() as process:
+            while process.poll() is None:
+                time.sleep(chance.uniform(*SECONDS) if victims.total() < count else 0.2)
+                there = sorted(campaign.processes().items())
+                if victims.total() < count and there:
+                    pid, name = chance.choice(there)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                        victims[name] += 1
+        if victims.total() >= count and process.returncode in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
+            return victims
+
+
+def verdicts(told: dict[str, Any]) -> list[tuple[object, ...]]:
+    """What must not depend on kills. Counts of crash states may differ between recordings."""
+    failures = ("cause", "workloads", "operations")
+    return [
+        (
+            *(part[name] for name in ("name", "target", "verdict", "workloads", "not_run")),
+            *(tuple(failure[name] for name in failures) for failure in part["failures"]),
+        )
+        for part in told["parts"]
+    ]
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.full)])
+def test_kills_change_no_verdict_and_leave_nothing_behind(tmp_path: Path, count: int) -> None:
+    calm, disturbed = (tmp_path / name for name in ("calm", "disturbed"))
+    calm.mkdir()
+    disturbed.mkdir()
+    undisturbed = Campaign(calm)
+    with undisturbed.running() as process:
+        assert process.wait() == ExitCode.VIOLATED
+    campaign = Campaign(disturbed)
+    victims = killed(campaign, count)
+    assert len(victims) > 1, victims
+    assert verdicts(campaign.result()) == verdicts(undisturbed.result()), (disturbed / "output").read_text()
+    deadline = time.monotonic() + WAIT_SECONDS
+    while campaign.processes() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert campaign.processes() == {}
+    assert leftovers(disturbed) == []
+
+
+def test_runs_on_one_store_at_the_same_time(tmp_path: Path) -> None:
+    """They may do some work twice, and both come to the same verdicts, as a third run from the store does."""
+    campaign = Campaign(tmp_path)
+    results = []
+    with campaign.running() as first, campaign.running() as second:
+        codes = [process.wait() for process in (first, second)]
+    results.append(verdicts(campaign.result()))
+    with campaign.running() as third:
+        codes.append(third.wait())
+    results.append(verdicts(campaign.result()))
+    assert codes == [ExitCode.VIOLATED] * 3, (tmp_path / "output").read_text()
+    assert results[0] == results[1]
