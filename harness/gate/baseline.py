@@ -66,7 +66,7 @@ class BaselineLine:
 
     def accepts(self, failure: Failure, kernel: str) -> bool:
         """Whether the line is about this failure on the kernel with this label."""
-        is_it = self.id in (failure.cause, failure.finding) and self.verdict == failure.verdict
+        is_it = self.id in (failure.cause, failure.finding, failure.found) and self.verdict == failure.verdict
         return is_it and self.kernels.has(kernel)
 
 
@@ -116,14 +116,16 @@ def compared_with(
 ) -> tuple[tuple[Part, ...], tuple[FixedLine, ...]]:
     """The parts with what the baseline accepts, and the lines of failures that are not there any more.
 
-    A line is fixed only if nothing was left open: what could not be decided might be its failure.
+    No line accepts that there was no time for something. A line is fixed only if nothing was left open: what could not
+    be decided might be its failure.
     """
     seen: set[int] = set()
     told = []
     for part in parts:
         failures = []
         for failure in part.failures:
-            line = next((line for line in lines if line.accepts(failure, part.kernel)), None)
+            is_open = part.not_run and not failure.is_violated
+            line = None if is_open else next((line for line in lines if line.accepts(failure, part.kernel)), None)
             seen |= {line.number} if line else set()
             failures.append(failure.model_copy(update={"known": line.why}) if line else failure)
         told.append(part.model_copy(update={"failures": tuple(failures)}))

@@ -37,7 +37,7 @@ class FollowUp:
         """The failure with its smallest workload, and with how often it showed again."""
         assert planned.kernel is not None
         session = self.session.on(planned.kernel)
-        finding = session.store.finding(failure.finding)
+        finding = session.store.finding(failure.found)
         try:
             if planned.application is None and self._has_time:
                 smallest = self._smallest(session, finding, planned.how.budget.recoveries)

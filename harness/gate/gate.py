@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import postcrash
-from postcrash.harness.errors import NothingSelectedError, UsageError
+from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.minimize import kept_for_minimizing
 from postcrash.harness.gate.baseline import add_lines, compared_with, line_for, load_baseline
 from postcrash.harness.gate.configuration import GateFile, load
@@ -77,7 +77,12 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
             parts = tuple(_followed_up(part, each, follow_up) for part, each in zip(parts, planned, strict=True))
     if gate.accept is not None and not runner.interrupted:
-        new = {failure.cause: (failure, part.kernel) for part in parts for failure in part.new}
+        new = {
+            (failure.cause, part.kernel): (failure, part.kernel)
+            for part in parts
+            for failure in part.new
+            if failure.is_violated or not part.not_run
+        }
         accepted = [line_for(failure, kernel, gate.accept) for failure, kernel in new.values()]
         add_lines(folder / configuration.baseline, accepted)
         parts, fixed = compared_with(load_baseline(folder / configuration.baseline), parts)
@@ -102,8 +107,6 @@ def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path
     planner = Planner(session, configuration, folder, gate.shard)
     names = gate.names or configuration.parts
     planned = [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
-    if not planned and gate.shard == (1, 1):
-        raise NothingSelectedError(f"{gate.file}: these parts have no workload")
     places = [part.place for part in planned]
     for place in places:
         if places.count(place) > 1:

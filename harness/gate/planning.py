@@ -8,6 +8,7 @@ from postcrash.apps import Application
 from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.choice import application_called, name_and_parameters, variants_of
 from postcrash.harness.budget import Budget
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.expectations.expectation import Expectation
@@ -147,6 +148,8 @@ class Planner:
                 workloads = tuple(named)
             case CorpusPart():
                 workloads = tuple(each.with_tail() for each in self._corpus(section.corpus) if suits(each, target))
+                if not workloads:
+                    raise UsageError(f"no workload of {section.corpus} is about {target.name}: name other targets")
             case ApplicationPart():
                 workloads = ()
         return ListSelection(workloads[first - 1 :: step], disks)

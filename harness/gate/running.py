@@ -162,7 +162,8 @@ def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failur
 
 
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:
-    finding, judge = store.finding(group.finding), group.cause.checker
+    judge, found = group.cause.checker, store.finding(group.finding)
+    finding = found if found.minimal is None else store.finding(found.minimal)
     standing = expected.standing(planned.target, planned.how.model, judge, Verdict.VIOLATED)
     if judge in planned.hold and not standing.startswith("broken"):
         standing = f"broken: the gate's file says that {judge} must hold"
@@ -172,7 +173,8 @@ def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: 
         judge=judge,
         standing=standing,
         workloads=group.count,
-        file="" if planned.folder is None else str(planned.folder / f"{finding.workload_name}.ops"),
+        file="" if planned.folder is None else str(planned.folder / f"{found.workload_name}.ops"),
+        found=found.id,
         **shown(planned, finding),
     )
 

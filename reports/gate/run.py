@@ -30,6 +30,7 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
 Shard = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
+FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
 VerdictName = Literal["holds", "undecided", "violated"]
 Kind = Literal["properties", "hunt", "random", "corpus", "application"]
 
@@ -55,6 +56,7 @@ class Failure(_Record):
     lost        the kinds of writes that the crash lost
     standing    the rule that the verdict rests on; empty if undecided
     finding     the id of the finding with the smallest workload; empty if undecided
+    found       the id of the finding from which this one was made smaller; empty if it was not
     name        the name of the smallest workload; empty if nothing was run
     operations  this workload in the `.ops` language, or the command of an application
     file        the workload's file, as seen from the folder of the gate's file; empty if it has none
@@ -70,7 +72,8 @@ class Failure(_Record):
     message: Text
     lost: tuple[Text, ...] = ()
     standing: Text = ""
-    finding: Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")] = ""
+    finding: FindingId = ""
+    found: FindingId = ""
     name: Text = ""
     operations: Text = ""
     file: Text = ""
@@ -164,7 +167,12 @@ class Part(PartHead):
 
     @property
     def gated(self) -> Verdict:
-        """The verdict, without what the baseline accepts. A verdict that no failure explains stays."""
+        """The verdict, without what the baseline accepts. A verdict that no failure explains stays.
+
+        No line of the baseline accepts that something was not run.
+        """
+        if self.not_run and not any(failure.is_violated for failure in self.new):
+            return Verdict.UNDECIDED
         if self.new:
             return worst(Verdict[failure.verdict.upper()] for failure in self.new)
         is_accepted = any(failure.verdict == self.verdict for failure in self.failures)

@@ -43,7 +43,14 @@ CREATE TABLE cell (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
-_PUT_FINDING = "INSERT INTO finding (id, value) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value"
+_PUT_FINDING = """
+INSERT INTO finding (id, value) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET value = CASE
+    WHEN json_extract(excluded.value, '$.minimal') IS NULL AND json_extract(finding.value, '$.minimal') IS NOT NULL
+    THEN json_set(excluded.value, '$.minimal', json_extract(finding.value, '$.minimal'))
+    ELSE excluded.value
+END
+"""
+"""A finding that is found again keeps the link to its minimal finding."""
 _PUT_CELL = (
     "INSERT INTO cell (target, property, kernel, model, value) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (target, property, kernel, model) DO UPDATE SET value = excluded.value"
@@ -108,7 +115,7 @@ class Store:
             connection.executemany(_PUT_FINDING, map(_finding_row, findings))
 
     def put_finding(self, finding: Finding) -> None:
-        """Keep a finding. A finding with the same id is replaced."""
+        """Keep a finding. A finding with the same id is replaced, but its link to a minimal finding stays."""
         with self._transaction() as connection:
             connection.execute(_PUT_FINDING, _finding_row(finding))
 

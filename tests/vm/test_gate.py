@@ -70,6 +70,11 @@ def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
     again, told = gate(folder, P5)
     assert (again, [each["cause"] for each in failures(told)]) == (code, [each["cause"] for each in found])
 
+    (least,) = {each["finding"] for each in found}
+    (folder / "postcrash-known.txt").write_text(f"{least} violated * # by its smallest finding\n")
+    assert gate(folder, P5)[0] == ExitCode.HOLDS
+    (folder / "postcrash-known.txt").unlink()
+
     code, told = gate(folder, P5, "--accept", "noauto_da_alloc, on purpose")
     assert (code, {each["known"] for each in failures(told)}) == (ExitCode.HOLDS, {"noauto_da_alloc, on purpose"})
     code, told = gate(folder, P5)

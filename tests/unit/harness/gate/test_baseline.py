@@ -44,9 +44,9 @@ def baseline(folder: Path, text: str) -> Path:
 
 
 def test_a_line_accepts_a_failure_by_its_cause_or_by_its_finding(tmp_path: Path) -> None:
-    for id in (CAUSE, FINDING):
+    for id in (CAUSE, FINDING, "f-" + "1" * 16):
         lines = load_baseline(baseline(tmp_path, f"# a comment\n\n{id} violated 6.1 # because\n"))
-        (known,), fixed = compared_with(lines, [part(failure())])
+        (known,), fixed = compared_with(lines, [part(failure(found="f-" + "1" * 16))])
         assert (known.failures[0].known, known.gated, known.verdict) == ("because", Verdict.HOLDS, "violated")
         assert fixed == ()
 
@@ -117,3 +117,13 @@ def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
         (told,), _ = compared_with(load_baseline(file), [told])
     assert told.failures[0].known == "two lines"
     assert file.read_text().count(CAUSE) == 1
+
+
+def test_that_there_was_no_time_is_never_accepted(tmp_path: Path) -> None:
+    open_question = failure(verdict="undecided", finding="")
+    lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # because\n"))
+    (told,), _ = compared_with(lines, [part(open_question, not_run=3)])
+    assert (told.failures[0].known, told.gated) == (None, Verdict.UNDECIDED)
+    (told,), _ = compared_with(lines, [part(open_question)])
+    assert told.gated is Verdict.HOLDS
+    assert part(failure(verdict="undecided", known="known"), not_run=3).gated is Verdict.UNDECIDED

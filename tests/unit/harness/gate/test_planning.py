@@ -106,6 +106,12 @@ def test_one_file_is_a_corpus_too(tmp_path: Path) -> None:
     assert planned(tmp_path, 'targets = ["xfs"]\n[parts.a]\ncorpus = "one.ops"\n')[0].workloads.count == 1
 
 
+def test_a_folder_without_a_workload_for_a_target(tmp_path: Path) -> None:
+    (tmp_path / "xfs-1.ops").write_text("creat a\n")
+    with pytest.raises(UsageError, match=r"no workload of \. is about btrfs"):
+        planned(tmp_path, 'targets = ["xfs", "btrfs"]\n[parts.a]\ncorpus = "."\n')
+
+
 @pytest.mark.parametrize("content", [None, "creat", "unlink a\n"])
 def test_workloads_that_cannot_be_run(tmp_path: Path, content: str | None) -> None:
     if content is not None:
