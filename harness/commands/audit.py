@@ -108,7 +108,7 @@ def _print(session: Session, done: Audit) -> None:
         for finding in named(result.findings, session.store):
             console.rule(f"[red]{finding.message}[/] · {finding.id}")
             if finding.explanation is not None:
-                render_text(finding.explanation, console)
+                render_text(finding.explanation, console, finding.needed)
             console.print(f"again: postcrash repro {finding.id}", highlight=False)
     for how, result in zip(done.how, done.results, strict=True):
         disk = "completes writes at once" if how.held is None else f"holds completions back (seed {how.held})"

@@ -200,7 +200,7 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     for finding in result.findings:
         console.rule(f"[red]{finding.checker}[/] · {finding.id}")
         if finding.explanation is not None:
-            render_text(finding.explanation, console)
+            render_text(finding.explanation, console, finding.needed)
         console.print(f"again: postcrash repro {finding.id}", highlight=False)
     console.rule()
     for name, ruling in result.rulings.items():

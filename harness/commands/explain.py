@@ -33,7 +33,7 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
             Console(soft_wrap=True).print(f"{finding.checker}: {finding.message}", markup=False, highlight=False)
             Console(soft_wrap=True).print(NO_CRASH, markup=False, highlight=False)
         if finding.explanation is not None:
-            render_text(finding.explanation, Console())
+            render_text(finding.explanation, Console(), finding.needed)
         elif finding.casualty is not None:
             Console(soft_wrap=True).print(f"console: {console_file(finding.casualty)} in the store", highlight=False)
         print_link(finding)

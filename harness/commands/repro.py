@@ -4,20 +4,24 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.findings.replay import replay
+from postcrash.harness.findings.replay import flips, replay, with_flips
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, Verdict, worst
+from postcrash.reports.store.plain import to_plain
 from postcrash.reports.store.records import Finding
 
 
 @click.command()
 @click.argument("id")
 @click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it this many times.")
+@click.option(
+    "--flip", is_flag=True, help="Also keep each lost write, one at a time: which of them matter? `explain` shows it."
+)
 @kernel_options
 @json_option
 @click.pass_obj
-def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
+def repro(session: Session, id: str, times: int, flip: bool, json_file: str | None) -> int:
     """Recover the crash state of finding ID again and say whether it still fails.
 
     If guests were lost while they ran the workload, the finding has no crash state. Then its workload is run again.
@@ -31,10 +35,14 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
+    tried = flips(session, finding) if flip else []
+    if flip:
+        session.store.put_finding(with_flips(finding, tried))
     write_json(
         json_file,
         {"id": id, "state": finding.state, "kernel": session.kernel.label}
-        | {"runs": times, "failures": failures, "message": message},
+        | {"runs": times, "failures": failures, "message": message}
+        | ({"flips": [to_plain(each) for each in tried]} if flip else {}),
     )
     if json_file != "-":
         console = Console(soft_wrap=True)
@@ -43,9 +51,19 @@ def repro(session: Session, id: str, times: int, json_file: str | None) -> int:
         place = f"{finding.checker} on {finding.target}, {label}{found}"
         console.print(f"{id}: fails {failures} of {times} times ({place})", highlight=False)
         console.print(message, markup=False, highlight=False)
+        for each in tried:
+            place = f"sectors {each.sector} to {each.sector + each.sectors}"
+            console.print(f"with {place} kept: {_WORDS[each.verdict]}", highlight=False)
     if 0 < failures < times:
         return ExitCode.INFRASTRUCTURE
     return worst(verdict for verdict, _ in answers).exit_code
+
+
+_WORDS = {
+    Verdict.HOLDS: "it passes",
+    Verdict.VIOLATED: "it fails all the same",
+    Verdict.UNDECIDED: "it cannot be judged",
+}
 
 
 def _other(finding: Finding, label: str) -> str:

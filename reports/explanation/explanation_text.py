@@ -1,6 +1,6 @@
 """Prints an explanation on the terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -20,14 +20,20 @@ STATUS_STYLES = {
     "lost": "bold red",
 }
 NOTHING_LOST = "All that had been sent to the disk is there."
+PASSES_WITH_IT = "with this write kept, it passes"
+Places = Sequence[tuple[int, int]]
+"""Sector and number of sectors of each."""
 UNSENT = "never sent to the disk, its bytes were still in the kernel's memory"
 
 
-def render_text(explanation: Explanation, console: Console) -> None:
-    """Print `explanation`: the workload, the requests flush by flush, and what was found next to what was allowed."""
+def render_text(explanation: Explanation, console: Console, needed: Places | None = None) -> None:
+    """Print `explanation`: the workload, the requests flush by flush, and what was found next to what was allowed.
+
+    `needed` are the places of lost writes that matter, as `Finding.needed`.
+    """
     _print_operations(explanation, console)
     _print_epochs(explanation, console)
-    _print_lost(explanation, console)
+    _print_lost(explanation, console, needed or ())
     _print_result(explanation, console)
     for evidence in explanation.evidence:
         _print_title(evidence.title, console)
@@ -101,13 +107,21 @@ def _write_cells(write: ExplainedWrite) -> Iterable[Text]:
     yield Text(when(write))
 
 
-def _print_lost(explanation: Explanation, console: Console) -> None:
+def is_needed(write: ExplainedWrite, needed: Places) -> bool:
+    """Whether a piece of the write is among the places of lost writes that matter."""
+    end = write.sector + write.sectors
+    return any(sector < end and write.sector < sector + sectors for sector, sectors in needed)
+
+
+def _print_lost(explanation: Explanation, console: Console, needed: Places) -> None:
     count = len(explanation.lost) + explanation.lost_omitted
     _print_title(f"Lost: {count} writes" if count != 1 else "Lost: 1 write", console)
     if not count:
         console.print(Text(NOTHING_LOST), soft_wrap=True)
     for write in explanation.lost:
-        console.print(Text(f"✗ {visible(write.words)}, {place(write)}, {when(write)}", style="red"), soft_wrap=True)
+        text = f"✗ {visible(write.words)}, {place(write)}, {when(write)}"
+        text += f"; {PASSES_WITH_IT}" if is_needed(write, needed) else ""
+        console.print(Text(text, style="red"), soft_wrap=True)
     if explanation.lost_omitted:
         console.print(Text(f"{explanation.lost_omitted} more", style="dim"))
     if explanation.named_by:

@@ -102,6 +102,8 @@ class Finding:
                    workload: then `recording` ends there, and there is no crash state, so `state` is empty too
     guest          digest of the guest, which tells its kernel from another of that name; empty if not known
     minimal        id of the finding with the smallest workload that breaks the same judge, if it was searched for
+    needed         of the lost pieces those that matter, as (sector, sectors): if one is kept and all else stays, the
+                   judge does not object; None if it was not tried
     """
 
     id: str
@@ -127,6 +129,7 @@ class Finding:
     explanation: Explanation | None = None
     minimal: str | None = None
     guest: str = ""
+    needed: tuple[tuple[int, int], ...] | None = None
 
     @property
     def is_of_run(self) -> bool:

@@ -28,7 +28,7 @@ RECORDINGS = "recordings"
 BASES = "bases"
 APPLICATION_ID = 0x70637273
 """Tells our files from other SQLite files (the letters "pcrs")."""
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 BUSY_TIMEOUT_S = 30.0
 
 _SCHEMA = f"""
@@ -44,13 +44,13 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 _PUT_FINDING = """
-INSERT INTO finding (id, value) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET value = CASE
-    WHEN json_extract(excluded.value, '$.minimal') IS NULL AND json_extract(finding.value, '$.minimal') IS NOT NULL
-    THEN json_set(excluded.value, '$.minimal', json_extract(finding.value, '$.minimal'))
-    ELSE excluded.value
-END
+INSERT INTO finding (id, value) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET value = json_set(
+    excluded.value,
+    '$.minimal', coalesce(json_extract(excluded.value, '$.minimal'), json_extract(finding.value, '$.minimal')),
+    '$.needed', json(coalesce(json_extract(excluded.value, '$.needed'), json_extract(finding.value, '$.needed')))
+)
 """
-"""A finding that is found again keeps the link to its minimal finding."""
+"""A finding that is found again keeps what was found out about it later."""
 _PUT_CELL = (
     "INSERT INTO cell (target, property, kernel, model, value) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (target, property, kernel, model) DO UPDATE SET value = excluded.value"
@@ -115,7 +115,7 @@ class Store:
             connection.executemany(_PUT_FINDING, map(_finding_row, findings))
 
     def put_finding(self, finding: Finding) -> None:
-        """Keep a finding. A finding with the same id is replaced, but its link to a minimal finding stays."""
+        """Keep a finding. A finding with the same id is replaced, but what was found out later stays."""
         with self._transaction() as connection:
             connection.execute(_PUT_FINDING, _finding_row(finding))
 

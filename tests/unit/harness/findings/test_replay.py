@@ -1,12 +1,13 @@
 """The verdict on a state that is recovered once more: it fails, it does not fail, or nobody can tell."""
 
+from dataclasses import make_dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from postcrash.harness.examination.judges import judges_named
-from postcrash.harness.findings.replay import _once
+from postcrash.harness.findings.replay import Flip, _kept, _once, with_flips
 from postcrash.harness.guests.events import Executed
 from postcrash.model import Verdict
 from postcrash.reports.consoles import Casualty
@@ -41,3 +42,38 @@ def test_what_cannot_be_judged_does_not_count_as_fine(executed: Executed, judge:
         **{"workload_text": "creat a\n", "workload_name": "w"},
     )
     assert _once(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]
+
+
+LOST_BY = {0: {0: (), 1: (1,), 2: (0, 1)}, 1: {0: (), 1: (2,)}, 2: {0: (), 1: (3,)}}
+
+
+class Written:
+    """An interval with two writes to one block, which are one component, and two writes to other blocks."""
+
+    components = ((0, 8, [1, 1, 2]), (8, 8, [1, 1]), (16, 8, [1, 1]))
+    pieces = ((0, 0, 8), (1, 0, 8), (2, 8, 8), (3, 16, 8))
+
+    def lost(self, choices: Any) -> list[int]:
+        return [piece for component, version in choices for piece in LOST_BY[component][version]]
+
+
+@pytest.mark.parametrize(
+    ("choices", "kept"),
+    [
+        ((), []),
+        (((1, 1),), [(2, ())]),
+        (((1, 1), (2, 1)), [(2, ((2, 1),)), (3, ((1, 1),))]),
+        (((0, 1),), [(1, ())]),
+        (((0, 2),), [(0, ((0, 1),))]),
+        (((0, 2), (1, 1)), [(0, ((1, 1), (0, 1))), (2, ((0, 2),))]),
+    ],
+)
+def test_each_lost_piece_that_can_be_kept_alone_is_kept_once(choices: Any, kept: Any) -> None:
+    assert list(_kept(Written(), choices)) == kept  # type: ignore[arg-type]
+
+
+def test_pieces_that_pass_when_they_are_kept_are_needed() -> None:
+    finding: Any = make_dataclass("Finding", [("needed", object)])(None)
+    tried = [Flip(number, 8, verdict) for number, verdict in enumerate(Verdict)]
+    assert with_flips(finding, tried).needed == ((0, 8),)
+    assert with_flips(finding, []).needed == ()

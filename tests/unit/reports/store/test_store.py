@@ -323,11 +323,14 @@ def test_the_application_id_is_in_the_file(store: Store, folder: Path) -> None:
     assert (folder / DATABASE).read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big") == b"pcrs"
 
 
-def test_a_finding_that_is_found_again_keeps_its_minimal_finding(store: Store, crash: Any) -> None:
+def test_a_finding_that_is_found_again_keeps_what_was_found_out_later(store: Store, crash: Any) -> None:
     finding = replace(crash.finding, minimal=None)
     least = replace(finding, id="f-" + "1" * 16)
     store.put_finding(replace(finding, minimal=least.id))
     store.put_run("key", {"findings": [finding.id]}, [finding])
     assert store.finding(finding.id) == replace(finding, minimal=least.id)
+    store.put_finding(replace(finding, needed=((8, 8), (64, 16))))
+    store.put_run("key", {"findings": [finding.id]}, [finding])
+    assert store.finding(finding.id) == replace(finding, minimal=least.id, needed=((8, 8), (64, 16)))
     store.put_finding(replace(finding, minimal="f-" + "2" * 16))
     assert store.finding(finding.id).minimal == "f-" + "2" * 16
