@@ -12,6 +12,7 @@ from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
+from postcrash.harness.examination.recorded import recorded_target
 from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
@@ -23,7 +24,7 @@ from postcrash.harness.guests.kernel_file_systems import has_file_system
 from postcrash.harness.guests.kernels import Stock, choose_kernel, kernels_of
 from postcrash.harness.guests.log_writes import has_log_writes
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.output import say, write_text
+from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
@@ -155,27 +156,15 @@ class Session:
             raise UsageError(f"{name}: {problem}")
         if name.endswith(".toml"):
             self._own.append(target)
-            self._keep(Path(name), target)
         return target
 
-    def _keep(self, file: Path, target: Target) -> None:
-        """Copy the file of a target of the user's own into the store, so that findings on it can be run again."""
-        place = self._kept_targets / f"{target.digest()[:16]}.toml"
-        if not place.exists():
-            write_text(str(place), file.read_text())
-
-    @property
-    def _kept_targets(self) -> Path:
-        return self.store.folder / "targets"
-
     def target_of(self, finding: Finding) -> Target:
-        """The target of a finding: of all that have its name, one that mounts as it was mounted. Raises UsageError."""
-        files = sorted(self._kept_targets.glob("*.toml"))
-        known = (*self._own, *map(load_target, files), *TARGETS)
-        named = [target for target in known if target.name == finding.target]
-        mount = finding.recover.get("mount")
-        like = (target for target in named if target.recovery(walk=True, fsck=False).to_wire()["mount"] == mount)
-        return next(like, None) or next(iter(named), None) or self.target(finding.target)
+        """The target of a finding: as its recording describes it, or the one of that name."""
+        target = recorded_target(self.store, finding)
+        if target is None:
+            return self.target(finding.target)
+        self._own.append(target)
+        return target
 
     def targets(self, names: Iterable[str]) -> list[Target]:
         """The targets with these names, each once; `all` stands for the catalogue. Raises HarnessError."""

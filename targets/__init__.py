@@ -8,6 +8,7 @@ from postcrash.targets.catalogue import (
     UnknownTargetError,
     load_target,
     target_named,
+    target_of,
 )
 from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule
@@ -29,4 +30,5 @@ __all__ = [
     "known_image",
     "load_target",
     "target_named",
+    "target_of",
 ]

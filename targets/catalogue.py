@@ -37,12 +37,17 @@ def load_target(path: Path) -> Target:
     like = fields.pop("like", None)
     if like is not None:
         fields = {**_like(path, like), **fields}
+    return target_of(fields, str(path))
+
+
+def target_of(fields: object, place: str) -> Target:
+    """The target with these fields. Raises TargetFileError, which says that they stand at `place`."""
     try:
         target = _schema.validate_python(fields)
     except pydantic.ValidationError as error:
-        raise TargetFileError(f"{path}: {first_objection(error)}") from None
+        raise TargetFileError(f"{place}: {first_objection(error)}") from None
     if target.size_mib > SIZE_MIB_MAX:
-        raise TargetFileError(f"{path}: size_mib: guests have a disk of {SIZE_MIB_MAX} MiB, found {target.size_mib}")
+        raise TargetFileError(f"{place}: size_mib: guests have a disk of {SIZE_MIB_MAX} MiB, found {target.size_mib}")
     return target
 
 

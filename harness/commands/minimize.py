@@ -5,8 +5,9 @@ from rich.console import Console
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.commands.options import json_option, kernel_options
+from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import settings_for_recorders
-from postcrash.harness.findings.minimize import MinimalFinding, minimized_on, recorded_how
+from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress

@@ -16,6 +16,7 @@ from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.judging import Opinions
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recorded import about_target
 from postcrash.harness.examination.recording import record
 from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
 from postcrash.harness.guests.events import (
@@ -40,7 +41,8 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
     `progress` is called with the number of recoveries so far.
     """
     metadata = {
-        **{"target": plan.target.name, "kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
+        **about_target(plan.target),
+        **{"kernel": plan.kernel, "base": plan.base.id, "workload": plan.workload.name},
         "text": plan.workload.to_text(),
         **plan.about,
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",

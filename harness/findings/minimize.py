@@ -1,10 +1,7 @@
 """Find the smallest workload that breaks the same judge as a finding, on the same target and device model."""
 
-import json
 from dataclasses import dataclass, replace
-from typing import Any
 
-from postcrash._core import Recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Progress, run_plan
@@ -12,6 +9,7 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
 from postcrash.harness.expectations.reference import judges_of
@@ -54,12 +52,6 @@ def kept_for_minimizing(seconds_max: float) -> float:
 
 class OutOfTimeError(InfrastructureError):
     """The time was over before the finding's own workload had been run again."""
-
-
-def recorded_how(store: Store, finding: Finding) -> dict[str, Any]:
-    """The metadata of the recording of the finding's workload: `held`, `recorder` and more."""
-    about = json.loads(Recording(store.recording_path(state_below(finding) or finding.recording)).metadata)
-    return dict(about)
 
 
 def plan_of(
@@ -136,10 +128,14 @@ def minimize(
 def minimized_on(
     machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
 ) -> MinimalFinding:
-    """Minimize `finding` on `machine`, which can record as the finding's workload was recorded."""
-    target = session.target_of(finding)
-    base, kernel = session.base(target), session.kernel.label
-    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, session.store)
+    """Minimize `finding` on `machine`, which can record as the finding's workload was recorded.
+
+    Workloads begin with the base image that the store keeps: no program runs that a recording names.
+    """
+    target, store = session.target_of(finding), session.store
+    base_id = recorded_how(store, finding)["base"]
+    base = BaseImage(store.base_path(base_id), base_id)
+    plan = plan_of(finding, target, base, session.kernel.label, session.guest(), recoveries, store)
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
         return minimize(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from postcrash._core import Recording
 from postcrash.harness.examination.crash_in_recovery import source_of
+from postcrash.harness.examination.recorded import recorded_target
 from postcrash.reports.explanation.explanation import ExplanationError, explain
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
@@ -13,16 +14,16 @@ from postcrash.targets import UnknownTargetError, target_named
 
 
 def named(findings: Iterable[Finding], store: Store) -> list[Finding]:
-    """The findings with names. A finding stays as it is if its recording is gone, or its target is not one of ours."""
+    """The findings with names. A finding stays as it is if its recording is gone, or its target is not known."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda finding: _named(finding, store), findings))
 
 
 def _named(finding: Finding, store: Store) -> Finding:
     try:
-        fstype = target_named(finding.target).fstype
+        target = recorded_target(store, finding) or target_named(finding.target)
         with source_of(store, finding) as (source, _):
-            explanation = explain(finding, Recording(source.recording), source.base, fstype)
+            explanation = explain(finding, Recording(source.recording), source.base, target.fstype)
     except (UnknownTargetError, NotInStoreError, ExplanationError):
         return finding
     return replace(finding, explanation=explanation)

@@ -13,9 +13,9 @@ from postcrash.harness.examination.casualties import doing
 from postcrash.harness.examination.crash_in_recovery import SameRecovery, judge_again, source_of
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
+from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
-from postcrash.harness.findings.minimize import recorded_how
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload

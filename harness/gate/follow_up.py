@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress, run_plan
+from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import settings_for_recorders
-from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on, recorded_how
+from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import flips, replay, with_flips
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import cause_of_finding, plan_of_part, shown, workload_in

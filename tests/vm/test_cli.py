@@ -106,6 +106,27 @@ def test_minimize_writes_the_smallest_workload_and_explain_names_it(replaced: tu
     assert found["minimal"] in [finding["id"] for finding in json.loads(again.stdout)["findings"]]
 
 
+OWN_TARGET = """\
+name = "mine"
+like = "ext4-original"
+title = "ext4, a journal of 1 MiB"
+mkfs = ["mkfs.ext4", "-q", "-F", "-b", "1024", "-J", "size=1", "-E", "lazy_itable_init=0,nodiscard"]
+"""
+
+
+def test_a_finding_on_a_target_of_ones_own_is_shown_again_when_its_file_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(OWN_TARGET)
+    found = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "./mine.toml", "--judge", "P5", "--json", "-")
+    (finding,) = json.loads(found.stdout)["findings"]
+    assert (finding["target"], finding["explanation"]["named_by"]) == ("mine", "debugfs")
+    (tmp_path / "mine.toml").unlink()
+    for command in (("repro", "--times", "3"), ("minimize",)):
+        again = postcrash(tmp_path, command[0], finding["id"], *command[1:])
+        assert (again.returncode, again.stderr) == (1, "")
+    reported = postcrash(tmp_path, "report", finding["id"])
+    assert "-J size=1" in reported.stdout, reported.stderr
+
+
 def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
     result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-journal", "--json", "-")
     report = json.loads(result.stdout)
