@@ -1,8 +1,11 @@
 """One application on one target: what is run, on which disks, and what all runs come to together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from postcrash.apps import Application
+from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
@@ -99,6 +102,21 @@ def plan_of(
     session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge
 ) -> Plan:
     """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
+    return folder_plan(session, workload_of(application), target, how, judge, {ABOUT: about(application)})
+
+
+def folder_plan(
+    session: Session,
+    workload: Workload,
+    target: Target,
+    how: Exploration,
+    judge: FolderJudge,
+    about: Mapping[str, Any],
+) -> Plan:
+    """The plan to have `judge` look at every folder that `workload`, with its tail, can leave.
+
+    `about` says in the recording how to judge once more.
+    """
     recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
     session.require(target, [recover])
     return Plan(
@@ -106,10 +124,10 @@ def plan_of(
         base=session.base(target),
         kernel=session.kernel.label,
         guest=session.guest(),
-        workload=workload_of(application),
+        workload=workload,
         judges=(judge, *judges_named(BESIDE)),
         recoveries=(recover,),
         how=how,
         findings_max=FINDINGS_MAX,
-        about={ABOUT: about(application)},
+        about=about,
     )

@@ -25,7 +25,8 @@ from postcrash.apps.protocol import (
 )
 from postcrash.apps.protocol.space import Moment
 from postcrash.apps.protocol.states import State
-from postcrash.harness.auditing.judge import message_of, sandbox_of
+from postcrash.harness.auditing.folder_judge import message_of
+from postcrash.harness.auditing.judge import sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 

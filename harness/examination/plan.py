@@ -4,11 +4,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
-from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import finding_id
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
@@ -33,7 +33,7 @@ class Plan:
     """The most findings for each judge."""
     enough: int | None = None
     """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
-    about: Mapping[str, Json] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
     """What the recording says of itself besides: what judges need to be asked again."""
 
     def key(self, tool: str) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from postcrash.harness.auditing import judge as auditing
+from postcrash.harness.auditing import folder_judge
+from postcrash.harness.auditing.judge import judge_again
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
@@ -37,8 +38,8 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
     name, how = finding.checker, replace(how, recovery="both" if finding.is_repaired else "mount")
     if name in (CASUALTY_JUDGE, SameRecovery.name):
         yield ()
-    elif name == auditing.NAME:
-        with auditing.judge_again(session.store, finding) as check:
+    elif name == folder_judge.NAME:
+        with judge_again(session.store, finding) as check:
             yield (check,)
     elif name.startswith(PREFIX):
         with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how)) as judge:

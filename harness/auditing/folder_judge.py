@@ -1,0 +1,114 @@
+"""Judges that ask a check about every folder that a crash can leave behind."""
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from postcrash.apps import CheckResult, Folder, SandboxError, UnreadFolderError
+from postcrash.harness.examination.judges import Opinion
+from postcrash.model import History, Observation, Verdict
+from postcrash.model.operation import SAYS
+from postcrash.model.tree import ROOT_PATH
+from postcrash.targets import RecoveryKind
+
+NAME = "application"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """A folder that a crash can leave, and what had been acknowledged."""
+
+    folder: Folder
+    acknowledged: tuple[str, ...]
+
+
+class FolderJudge(ABC):
+    """Asks a check about the folder of every crash state, with what had been acknowledged.
+
+    Of folders that hold equal bytes, with equal acknowledgements, one is asked about. A check that failed is run anew
+    each time, so that a violation which is confirmed has failed twice.
+    """
+
+    name = NAME
+    depends_on = ("returned",)
+
+    def __init__(self, seconds: float | None = None) -> None:
+        """`seconds`: how long all checks together may take; None is no limit."""
+        self._seconds, self._spent = seconds, 0.0
+        self._passed: set[tuple[str, tuple[str, ...]]] = set()
+        self._failed: set[tuple[str, tuple[str, ...]]] = set()
+        self.earliest: FolderState | None = None
+        """Of what passed, the first with the fewest acknowledgements: the folder as it was at the start."""
+        self.latest: FolderState | None = None
+        """Of what passed, the last with the most acknowledgements."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """See `Judge`."""
+
+    @abstractmethod
+    def ask(self, folder: Folder, acknowledged: tuple[str, ...]) -> CheckResult:
+        """What the check says. Raises SandboxError where it cannot be run."""
+
+    @property
+    @abstractmethod
+    def no_answer(self) -> str:
+        """Why a check has no exit status, in words."""
+
+    @property
+    def folders(self) -> int:
+        """So many different folders and acknowledgements have been asked about."""
+        return len(self._passed | self._failed)
+
+    def wants(self, recover: RecoveryKind) -> bool:
+        """See `Judge`: recoveries that tell contents byte by byte."""
+        return recover.walk and recover.bytes
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if observation.mount_errno or ROOT_PATH not in observation.tree:
+            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        if self._seconds is not None and self._spent > self._seconds:
+            return Opinion(Verdict.UNDECIDED, False, f"the checks took more than {self._seconds:g} s", is_last=True)
+        try:
+            result = self._asked(Folder.of(observation.tree), acknowledged(history))
+        except (UnreadFolderError, SandboxError) as error:
+            return Opinion(Verdict.UNDECIDED, False, str(error))
+        if result.status is None:
+            return Opinion(Verdict.UNDECIDED, True, self.no_answer)
+        if result.status == 0:
+            return Opinion(Verdict.HOLDS, True, "")
+        return Opinion(Verdict.VIOLATED, True, message_of(result))
+
+    def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
+        key = folder.digest, lines
+        if key in self._passed:
+            return CheckResult(0, "")
+        started = time.monotonic()
+        result = self.ask(folder, lines)
+        self._spent += time.monotonic() - started
+        (self._passed if result.status == 0 else self._failed).add(key)
+        if result.status == 0:
+            self._keep(FolderState(folder, lines))
+        return result
+
+    def _keep(self, state: FolderState) -> None:
+        count = len(state.acknowledged)
+        if self.earliest is None or count < len(self.earliest.acknowledged):
+            self.earliest = state
+        if self.latest is None or count >= len(self.latest.acknowledged):
+            self.latest = state
+
+
+def acknowledged(history: History) -> tuple[str, ...]:
+    """The lines that the application had said. Without an application, the recorded operations that had returned."""
+    if history.workload.runs_programs:
+        return tuple(operation.value for operation in history.returned_operations if operation.word == SAYS)
+    return tuple(map(str, history.returned_operations[len(history.workload.setup) :]))
+
+
+def message_of(result: CheckResult) -> str:
+    """The first line that the check wrote, or its exit status."""
+    line = next(filter(None, map(str.strip, result.output.splitlines())), "")
+    return line[:500] or f"the check exits with {result.status}"
