@@ -13,11 +13,10 @@ import click
 
 import postcrash
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.output import say
+from postcrash.harness.output import kept_evidence, say
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.consoles import Casualty, keep_console
 from postcrash.reports.store.store import NotInStoreError, StoreError
 
 _COMMANDS = {
@@ -54,15 +53,8 @@ class _Commands(click.Group):
             return super().invoke(context)
         except HarnessError as error:
             if error.evidence.strip():
-                error.add_note(_kept(context.params["store"], error))
+                error.add_note(kept_evidence(context.params["store"], error))
             raise
-
-
-def _kept(store: Path, error: HarnessError) -> str:
-    try:
-        return f"the guest's console is in {keep_console(store, Casualty(str(error), error.evidence))}"
-    except OSError as failed:
-        return f"the guest's console could not be kept: {failed}"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.errors import HarnessError, InfrastructureError
+from postcrash.reports.consoles import Casualty, keep_console
 
 _DIGITS_MAX = 40
 
@@ -21,6 +22,14 @@ _DIGITS_MAX = 40
 def say(text: str) -> None:
     """Print a line for the user that is no result, to standard error."""
     Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)
+
+
+def kept_evidence(store: Path, error: HarnessError) -> str:
+    """Put the guest's console, of which an error is, into a file of the store. Returns a note that says where."""
+    try:
+        return f"the guest's console is in {keep_console(store, Casualty(str(error), error.evidence))}"
+    except OSError as failed:
+        return f"the guest's console could not be kept: {failed}"
 
 
 def count_text(count: int) -> str:

@@ -9,12 +9,17 @@ from postcrash.model import SimulationError, Workload, WorkloadError, load_workl
 def loaded(file: str) -> Workload:
     """The workload in `file`. Raises UsageError if it cannot be read or cannot succeed."""
     try:
-        workload = load_workload(file)
-        simulate(workload)
+        return simulated(load_workload(file), file)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     except WorkloadError as error:
         raise UsageError(str(error)) from error
+
+
+def simulated(workload: Workload, file: str) -> Workload:
+    """The workload itself. Raises UsageError, which names the line of `file`, if it cannot succeed."""
+    try:
+        simulate(workload)
     except SimulationError as error:
         raise UsageError(f"{file}:{error.operation.line}: {error}") from error
     return workload

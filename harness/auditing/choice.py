@@ -43,11 +43,11 @@ def application_called(name: str) -> Application:
         raise UsageError(str(error)) from error
 
 
-def application_of_commands(run: str, check: str, set_up: str) -> Application:
-    """The application that two or three shell commands make up. Raises UsageError."""
-    if str(Path.cwd()) in _TAKEN:
-        raise UsageError(f"{Path.cwd()} is a folder of the sandbox's own: start this command in another one")
-    return Application(name="command", run=run, check=check, set_up=set_up, folder=Path.cwd())
+def application_of_commands(run: str, check: str, set_up: str, folder: Path) -> Application:
+    """The application of these shell commands, which see `folder` and can call it `{here}`. Raises UsageError."""
+    if str(folder) in _TAKEN:
+        raise UsageError(f"{folder} is a folder of the sandbox's own: have your files, and start, in another one")
+    return Application(name="command", run=run, check=check, set_up=set_up, folder=folder)
 
 
 def assignments(given: Iterable[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -48,4 +49,4 @@ def chosen_applications(
         return variants_of(application_called(plain), parameters | assignments(chosen), every=every)
     if not (run and check):
         raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
-    return variants_of(application_of_commands(run, check, set_up), assignments(chosen), every=every)
+    return variants_of(application_of_commands(run, check, set_up, Path.cwd()), assignments(chosen), every=every)

@@ -11,11 +11,11 @@ from postcrash.harness.commands.applications import application_options, chosen_
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.coverage import coverage, states_text
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.output import command_line, count_text, write_json, write_text
+from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
@@ -123,8 +123,7 @@ def _print(session: Session, done: Audit) -> None:
         for note in result.notes:
             console.print(f"  note: {note}", markup=False, highlight=False)
         console.print(
-            f"  {count_text(result.covered)} of {count_text(result.states)} crash states "
-            f"at {result.instants} instants, {result.recoveries} recoveries, {result.outcomes} outcomes",
+            f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
             highlight=False,
         )
     console.print(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
+from postcrash.harness.checking import check_plan
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import (
     expect_option,
@@ -17,9 +18,9 @@ from postcrash.harness.commands.options import (
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.coverage import coverage
+from postcrash.harness.examination.coverage import coverage, states_text
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of, recoveries_for
+from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import said_repair
 from postcrash.harness.examination.result import Examination, Ruling
@@ -40,8 +41,6 @@ from postcrash.targets import RecoveryKind, Target
 
 UNTESTED = "–"
 """Stands in place of a verdict's symbol for a judge that was not put to the test."""
-FINDINGS_MAX = 5
-"""The most messages of one judge that are followed up."""
 
 
 @click.command()
@@ -91,24 +90,12 @@ def check(
       postcrash check examples/create-fsync.ops --target btrfs --judge durability --json -
     """
     target = session.target(target_name)
-    workload = loaded(file).with_tail()
+    workload = loaded(file)
     if judges and (expected.compares or expected.contract):
         raise UsageError(f"--judge names who judges, and so does --expect {expected.name}: give one of them")
     with opened(session, expected, target, how) as expected:
         chosen = _judges(judges, expected, target, how)
-        wanted = recoveries_for(chosen, target, how.recovery)
-        session.require(target, wanted)
-        plan = Plan(
-            target=target,
-            base=session.base(target),
-            kernel=session.kernel.label,
-            guest=session.guest(),
-            workload=workload,
-            judges=chosen,
-            recoveries=wanted,
-            how=how,
-            findings_max=FINDINGS_MAX,
-        )
+        plan = check_plan(session, target, workload, chosen, how)
         with TerminalProgress(1) as progress:
             (result,) = run_campaign([plan], session.crew(guests), session.store, progress, fresh=fresh)
         if result.unsupported:
@@ -225,11 +212,10 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     if plan.how.depth > 1:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)
         in_recovery = f"{covered} of {all_states} within their recovery, "
-    states = f"{count_text(result.covered)} of {count_text(result.states)} crash states"
     kinds = ", ".join(map(_kind, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "
-        f"{states} at {result.instants} instant{'s' * (result.instants != 1)}, {in_recovery}"
+        f"{states_text(result)}, {in_recovery}"
         f"each recovered for {kinds}: {result.recoveries} recoveries, {result.remembered} remembered, "
         f"{result.outcomes} outcomes, {result.rechecks} run again",
         highlight=False,

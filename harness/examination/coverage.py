@@ -1,9 +1,11 @@
-"""What the certificate of a crash interval covers, in words."""
+"""What a certificate and an examination cover, in words."""
 
 from decimal import Decimal
 
 from postcrash.harness.examination.certificate import Certificate
+from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.output import count_text
 
 _EXACT_MAX = 10**12
 """Numbers up to this are written out."""
@@ -25,6 +27,12 @@ def coverage(certificate: Certificate | IntervalReport) -> str:
             random = f"{reached.samples:,} random one{'s' * (reached.samples != 1)}"
             parts.append(f"{random} (seed {reached.seed})")
     return f"{name}: {counts}{': ' * bool(parts)}{', '.join(parts)}; {left_out}"
+
+
+def states_text(examination: Examination) -> str:
+    """For example `9 of 431 crash states at 22 instants`."""
+    states = f"{count_text(examination.covered)} of {count_text(examination.states)} crash states"
+    return f"{states} at {examination.instants} instant{'s' * (examination.instants != 1)}"
 
 
 def _number(number: int) -> str:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Protocol
 
+from postcrash._core import DeviceModel
 from postcrash.checkers import CHECKERS, PRACTICE, Checker
 from postcrash.checkers.boots import why_no_boot
 from postcrash.checkers.mounts import shown_unread
 from postcrash.harness.examination.repair import Recovery, ways
 from postcrash.model import History, Observation, ObservationError, Verdict
 from postcrash.model.tree import ROOT_PATH
-from postcrash.properties import HOTDEP13, PROPERTIES, Property
+from postcrash.properties import HOTDEP13, PROPERTIES, TORN_BLOCKS, Property
 from postcrash.targets import RecoveryKind, Target
 
 WALK, FSCK, USE = KINDS = ("walk", "fsck", "use")
@@ -222,6 +223,13 @@ def judges_named(names: Iterable[str]) -> tuple[Judge, ...]:
             raise LookupError(f"unknown property or checker {name!r}{hint} (known: {listed})")
         chosen.append(known[name.casefold()])
     return tuple(chosen)
+
+
+def why_never(name: str, model: str) -> str:
+    """Why the property of that name cannot be violated on a device of the model; empty if it can."""
+    if name in TORN_BLOCKS and not DeviceModel(model).tears_blocks:
+        return f"the device model {model} never tears a block: see --model torn"
+    return ""
 
 
 def opinion_on(judge: Judge, history: History, observation: object) -> Opinion:

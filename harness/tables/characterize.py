@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from postcrash._core import DeviceModel
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries
+from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries, why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
-from postcrash.properties import TORN_BLOCKS, Property
+from postcrash.properties import Property
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary, adversary_in, adversary_of_run
 from postcrash.properties.promises import said_of
 from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
@@ -136,8 +135,8 @@ def _cell(
     reason = next((ruling.reason for ruling in rulings if ruling.verdict is verdict and ruling.reason), "")
     if verdict is Verdict.HOLDS and not relevant:
         verdict, reason = Verdict.UNDECIDED, "no crash state put the question"
-    elif verdict is Verdict.HOLDS and name in TORN_BLOCKS and not DeviceModel(model).tears_blocks:
-        verdict, reason = Verdict.UNDECIDED, f"the device model {model} never tears a block: see --model torn"
+    elif verdict is Verdict.HOLDS and (never := why_never(name, model)):
+        verdict, reason = Verdict.UNDECIDED, never
     witnesses = [
         (_adversary(prop, plan), finding)
         for plan, result in examined
