@@ -1,0 +1,1 @@
+"""postcrash in pytest: options, tests that are workload files, and the fixture `crash_fs`."""

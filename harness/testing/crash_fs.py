@@ -1,0 +1,103 @@
+"""The fixture `crash_fs`: what a test says of its program or its operations, and of what a crash may leave."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from postcrash.apps import Application
+from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.choice import application_of_commands, variants_of
+from postcrash.harness.auditing.function_judge import FunctionJudge
+from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
+from postcrash.harness.commands.audit import require_programs_run
+from postcrash.harness.errors import UsageError
+from postcrash.harness.testing.judging import judge_folders, judge_operations
+from postcrash.harness.testing.rig import Case, Rig, failures
+from postcrash.harness.workload_files import simulated
+from postcrash.model import Workload, WorkloadError, parse_workload
+
+_FILE = "operations"
+"""What errors call the text of a test's operations."""
+
+
+class CrashFs:
+    """A file system on which a test runs one thing, and which is then crashed everywhere and judged.
+
+    First call `operations` or `run`, then `check`.
+    """
+
+    def __init__(self, rig: Rig, case: Case, node: pytest.Item) -> None:
+        self._rig, self._case, self._node = rig, case, node
+        self._workload: Workload | None = None
+        self._run = ""
+        self.is_checked = False
+        """Whether `check` was called."""
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self._case.target.name
+
+    def operations(self, text: str) -> None:
+        """Run the operations of `text`, in the .ops language (docs/workloads.md)."""
+        with failures(self._rig):
+            try:
+                self._is_to_run(simulated(parse_workload(text, self._node.name, _FILE), _FILE))
+            except WorkloadError as error:
+                raise UsageError(str(error)) from error
+
+    def run(self, command: str, set_up: str = "") -> None:
+        """Run a program: a shell command, which starts in the root of the file system.
+
+        It sees this machine's files, read-only. Each line that it prints acknowledges something. `set_up` is another
+        command that runs before it; what it leaves is durable. In both, `{here}` is the folder of the test's file.
+        """
+        with failures(self._rig):
+            require_programs_run(self._rig.session)
+            self._run = command
+            self._is_to_run(workload_of(_application(command, "true", set_up, self._node.path.parent)))
+
+    def check(self, check: Callable[[Path, Sequence[str]], object] | str | None = None) -> None:
+        """Crash everywhere, recover each crash state, and have it judged. The test fails unless all is well.
+
+        `check` is a function, or a shell command as of `postcrash audit --check`. A function gets the folder that a
+        crash has left, and what had been acknowledged: the lines that the program had printed, or the operations that
+        had returned. It raises an exception if something is wrong. Without a check, operations are judged by the
+        properties of the test's marker, or by what is expected of the file system.
+        """
+        self.is_checked = True
+        with failures(self._rig):
+            if self._workload is None:
+                raise UsageError("crash_fs.check() comes after crash_fs.operations() or crash_fs.run()")
+            if check is not None and self._case.prop is not None:
+                raise UsageError(f"the property {self._case.prop.name} judges, and so does the check: give one of them")
+            if check is None and self._workload.runs_programs:
+                raise UsageError("what a program promises only its check can say: crash_fs.check(CHECK)")
+            if check is None:
+                judge_operations(self._rig, self._case, self._workload, self._node)
+            elif isinstance(check, str):
+                self._check_by_command(self._workload, check)
+            else:
+                self._check_by_function(self._workload, check)
+
+    def _is_to_run(self, workload: Workload) -> None:
+        if self._workload is not None:
+            raise UsageError("a test runs one thing: call crash_fs.operations() or crash_fs.run() once")
+        self._workload = workload
+
+    def _check_by_command(self, workload: Workload, check: str) -> None:
+        application = _application(self._run, check, "", self._node.path.parent)
+        with ApplicationJudge(application, self._rig.how.budget.seconds) as judge:
+            judge_folders(self._rig, self._case, workload, judge, {ABOUT: about(application)}, self._node, "")
+
+    def _check_by_function(self, workload: Workload, check: Callable[[Path, Sequence[str]], object]) -> None:
+        judge = FunctionJudge(check, (Exception, pytest.fail.Exception), self._rig.how.budget.seconds)
+        test = self._node.nodeid
+        judge_folders(self._rig, self._case, workload, judge, {TEST: test}, self._node, test_command(test))
+
+
+def _application(run: str, check: str, set_up: str, folder: Path) -> Application:
+    """The application of these commands, which see `folder` and can call it `{here}`. Raises UsageError."""
+    (application,) = variants_of(application_of_commands(run, check, set_up, folder), {}, every=False)
+    return application

@@ -1,0 +1,96 @@
+"""Judge a workload, and have the test pass, fail or be skipped by what comes out."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.auditing.audit import folder_plan
+from postcrash.harness.auditing.canary import why_untested
+from postcrash.harness.auditing.folder_judge import FolderJudge
+from postcrash.harness.checking import check_plan
+from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.reference import opened
+from postcrash.harness.testing.rig import Case, Rig, fail
+from postcrash.harness.testing.telling import covered, objections, place, story
+from postcrash.model import Verdict, Workload
+
+
+def judge_operations(
+    rig: Rig, case: Case, workload: Workload, node: pytest.Item, *, is_asked_of_all: bool = False
+) -> None:
+    """Have the property of `case`, or all that is expected, judge every crash state of `workload`.
+
+    The test fails unless it holds. If the property is not put to the test, the test fails too; but if it was asked of
+    all workload files alike, it is skipped. Raises HarnessError.
+    """
+    with opened(rig.session, rig.expected, case.target, rig.how) as expected:
+        plan = check_plan(rig.session, case.target, workload, _judges(rig, case, expected), rig.how)
+        result = _examined(rig, plan)
+        if reason := _why_untested(case, plan, result):
+            (pytest.skip if is_asked_of_all else fail)(reason)
+        _decide(rig, plan, result, expected, node)
+
+
+def judge_folders(
+    rig: Rig,
+    case: Case,
+    workload: Workload,
+    judge: FolderJudge,
+    about: Mapping[str, Any],
+    node: pytest.Item,
+    again: str,
+) -> None:
+    """Have `judge` look at every folder that `workload` can leave, on a disk that completes at once and one that waits.
+
+    The test fails unless the check accepts all of them, and if the check cannot fail. Raises HarnessError.
+    """
+    for held in rig.how.disks(one=False):
+        how = replace(rig.how, held=held)
+        plan = folder_plan(rig.session, workload.with_tail(), case.target, how, judge, about)
+        result = _examined(rig, plan, fresh=True)
+        _decide(rig, plan, result, rig.expected, node, again)
+    if reason := why_untested(judge):
+        fail(f"NOT PUT TO THE TEST: {reason}")
+
+
+def _judges(rig: Rig, case: Case, expected: Expectation) -> tuple[Judge, ...]:
+    if case.prop is not None:
+        return (PropertyJudge(case.prop),)
+    judges = expected.judges(case.target, rig.how.model)
+    return tuple(judge for judge in judges if is_shown(judge, case.target, rig.how.recovery))
+
+
+def _examined(rig: Rig, plan: Plan, *, fresh: bool = False) -> Examination:
+    """The result. The test is skipped if the file system lacks an operation."""
+    try:
+        return rig.examine(plan, fresh=fresh)
+    except OperationFailedError as error:
+        if error.is_unsupported:
+            pytest.skip(f"{plan.target.name} on {plan.kernel} does not support {error.operation}: {error}")
+        raise
+
+
+def _why_untested(case: Case, plan: Plan, result: Examination) -> str:
+    tested = [name for name, ruling in result.rulings.items() if ruling.is_tested]
+    never = why_never(case.prop.name, plan.how.model) if case.prop is not None else ""
+    if tested and not (never and result.verdict is Verdict.HOLDS):
+        return ""
+    asked = ", ".join(judge.name for judge in plan.judges)
+    reason = never or "its premise is true in no crash state of this workload"
+    return f"NOT PUT TO THE TEST: {asked} on {place(plan)}: {reason}"
+
+
+def _decide(
+    rig: Rig, plan: Plan, result: Examination, expected: Expectation, node: pytest.Item, again: str = ""
+) -> None:
+    if result.verdict is Verdict.HOLDS:
+        node.add_report_section("call", "postcrash", covered(plan, result))
+        return
+    said = objections(plan, result, expected)
+    fail("\n\n".join([said, *(story(rig, finding, again) for finding in result.findings[:1])]))

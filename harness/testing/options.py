@@ -1,0 +1,76 @@
+"""The plugin's options, on the command line and in pytest's configuration file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SWITCH = "--postcrash"
+_DEFAULT_TARGET = "ext4-current"
+_STORE = ".postcrash"
+_BUDGET = "20000,10m"
+_HELP = {
+    "target": f"file systems: names of targets, or TOML files, with commas between them (default: {_DEFAULT_TARGET})",
+    "kernel": "the guest's kernel, as of `postcrash check --kernel`",
+    "expect": "what file systems are expected to do: documents (the default), practice and more (docs/expectations.md)",
+    "store": f"folder with results (default: {_STORE} in the root folder of the tests)",
+    "properties": "judge workload files by these properties instead, each in a test: names with commas between them",
+    "budget": f"the most for a workload on a target: 30s, 10m, 5000; the rest is UNDECIDED (default: {_BUDGET})",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for. Names are not checked yet. Paths are absolute; those of markers go from `folder`."""
+
+    targets: tuple[str, ...]
+    kernel: str | None
+    expect: str
+    store: Path
+    properties: str
+    budget: str
+    folder: Path
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> "Options":
+        """The options of this run: of the command line, or else of the configuration file."""
+        kernel, expect, properties, budget = (
+            _given(config, name)[0] for name in ("kernel", "expect", "properties", "budget")
+        )
+        targets, here = _given(config, "target")
+        store, place = _given(config, "store")
+        return cls(
+            targets=target_names(targets or _DEFAULT_TARGET, here),
+            kernel=kernel or None,
+            expect=expect or "documents",
+            store=place / (store or _STORE),
+            properties=properties,
+            budget=budget or _BUDGET,
+            folder=config.rootpath,
+        )
+
+
+def target_names(names: str, folder: Path) -> tuple[str, ...]:
+    """Names with commas between them, each once. Paths of TOML files go from `folder`."""
+    each = dict.fromkeys(name.strip() for name in names.split(","))
+    return tuple(str(folder / name) if name.endswith(".toml") else name for name in each)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Make the options known to pytest."""
+    group = parser.getgroup("postcrash", "crash states of file systems (postcrash)")
+    group.addoption(SWITCH, action="store_true", help="collect workload files (*.ops), and run tests with crash_fs")
+    for name, text in _HELP.items():
+        group.addoption(f"{SWITCH}-{name}", dest=_key(name), metavar=name.upper(), help=text)
+        parser.addini(_key(name), text)
+
+
+def _key(name: str) -> str:
+    return f"postcrash_{name}"
+
+
+def _given(config: pytest.Config, name: str) -> tuple[str, Path]:
+    """An option's value, or an empty text, and the folder from which a path in it goes."""
+    if given := config.getoption(_key(name)):
+        return str(given), config.invocation_params.dir
+    return str(config.getini(_key(name))), config.rootpath
