@@ -26,7 +26,7 @@ _COMMANDS = {
     **{"diff": "merge:diff", "bisect-run": "bisect_run:bisect_run"},
     **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "certify", "trace")},
     **{"import-strace": "trace:import_strace_output", "import": "import_log:import_log"},
-    "export": "export_log:export_log",
+    **{"import-xfstests": "import_xfstests:import_xfstests", "export": "export_log:export_log"},
 }
 """The commands: the module of harness/commands/, and the name in it."""
 

@@ -8,13 +8,12 @@ import time
 from rich.console import Console
 
 from postcrash.harness.auditing import folder_judge
-from postcrash.harness.commands.minimize import minimized_on
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.coverage import states_text
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.findings.minimize import MINIMIZING_SECONDS
+from postcrash.harness.findings.minimize import MINIMIZING_SECONDS, minimized_on
 from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.testing.rig import Rig, Silence

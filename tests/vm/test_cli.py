@@ -127,6 +127,33 @@ def test_a_finding_on_a_target_of_ones_own_is_shown_again_when_its_file_is_gone(
     assert "-J size=1" in reported.stdout, reported.stderr
 
 
+SECTIONS = """\
+[ext4_1k]
+FSTYP=ext4
+MKFS_OPTIONS="-q -F -b1024 -m 0"
+MOUNT_OPTIONS="-o noauto_da_alloc"
+[xfs_reflink]
+FSTYP=xfs
+MKFS_OPTIONS="-f -m reflink=1,rmapbt=1 -i sparse=1"
+[ext4_with_a_mistake]
+FSTYP=ext4
+MKFS_OPTIONS="-b 1000"
+"""
+
+
+def test_sections_of_xfstests_really_run(tmp_path: Path) -> None:
+    (tmp_path / "local.config").write_text(SECTIONS)
+    assert postcrash(tmp_path, "import-xfstests", "local.config").returncode == 0
+    for name in ("ext4-1k", "xfs-reflink"):
+        target = f"./xfstests-{name}.toml"
+        ran = postcrash(tmp_path, "check", str(EXAMPLE), "--target", target, "--judge", "P5,mounts", "--json", "-")
+        report = json.loads(ran.stdout)
+        assert (ran.returncode, report["judges"]["mounts"]["verdict"]) == (1, "holds"), ran.stderr
+        assert report["judges"]["P5"]["verdict"] == "violated"
+    wrong = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "./xfstests-ext4-with-a-mistake.toml")
+    assert "mkfs.ext4 -b 1000" in one_line(wrong, 3)
+
+
 def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
     result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-journal", "--json", "-")
     report = json.loads(result.stdout)
