@@ -1,5 +1,7 @@
 """`postcrash report ID`: write a finding as a mail to the file system's developers, with a script that shows it."""
 
+from pathlib import Path
+
 import click
 
 from postcrash._core import Recording, intervals
@@ -12,6 +14,7 @@ from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.tally import violating
+from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers
 from postcrash.harness.guests.script_guest import run_script, script_root
@@ -20,6 +23,7 @@ from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, parse_workload
 from postcrash.properties import PROPERTIES
+from postcrash.reports.script.fstests import NAME
 from postcrash.reports.script.mail import Mail, mail
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.store.records import Finding
@@ -30,6 +34,12 @@ from postcrash.targets import Target
 @click.argument("id")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write the text to FILE; - is standard output.")
 @click.option("--script", "script_file", metavar="FILE", help="Write the shell script alone to FILE as well.")
+@click.option(
+    "--fstests",
+    "fstests_file",
+    metavar="FILE",
+    help="Write a test of fstests to FILE, called by a number such as 999, and its golden output to FILE.out as well.",
+)
 @click.option("--minimize", is_flag=True, help="First look for the smallest workload, as `minimize` does.")
 @click.option("--try", "is_tried", is_flag=True, help="Run the script in guests and say what it showed.")
 @click.option(
@@ -38,7 +48,14 @@ from postcrash.targets import Target
 @kernel_options
 @click.pass_obj
 def report(
-    session: Session, id: str, output: str, script_file: str | None, minimize: bool, is_tried: bool, times: int
+    session: Session,
+    id: str,
+    output: str,
+    script_file: str | None,
+    fstests_file: str | None,
+    minimize: bool,
+    is_tried: bool,
+    times: int,
 ) -> int:
     """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
 
@@ -48,9 +65,11 @@ def report(
     the violation. Without --try, the report says that the script has not been run.
 
     \b
-    Example:
+    Examples:
       postcrash report f-1a2b3c4d5e6f7a8b --minimize --try -o report.txt
+      postcrash report f-1a2b3c4d5e6f7a8b --try -o report.txt --fstests tests/generic/999
     """
+    name = None if fstests_file is None else _name_of_test(fstests_file)
     finding = session.store.finding(id)
     if finding.is_of_run:
         raise UsageError(
@@ -65,29 +84,52 @@ def report(
     if finding.explanation is None:
         raise UsageError(f"{finding.id} was never explained")
     target = session.target_of(finding)
-    text, told = _reproducer(session, finding, target, times if is_tried else 0)
+    found, told = _reproducer(session, finding, target, times if is_tried else 0)
+    text = found.text if found else ""
     if script_file is not None:
         if not text:
             raise UsageError(told)
         write_text(script_file, text)
+    if fstests_file is not None and name is not None:
+        _write_fstests(session, finding, target, fstests_file, name, found)
     said = Mail(_statement(finding), _states(session, finding), told, text)
     write_text(output, mail(finding, finding.explanation, target, said))
     return ExitCode.HOLDS
 
 
-def _reproducer(session: Session, finding: Finding, target: Target, times: int) -> tuple[str, str]:
-    """The script, or an empty text if there can be none, and what is known of it. With `times` 0 it is not run."""
+def _name_of_test(file: str) -> str:
+    name = Path(file).name
+    if not NAME.fullmatch(name):
+        raise UsageError(f"--fstests {file}: a test of fstests is called by a number of three digits, such as 999")
+    return name
+
+
+def _write_fstests(
+    session: Session, finding: Finding, target: Target, file: str, name: str, tried: Reproducer | None
+) -> None:
+    statement, kernel = _statement(finding), session.kernel.label
+    try:
+        test = fstests_test(session.store, finding, target, name, statement, tried, kernel)
+    except NoCommandError as error:
+        raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
+    write_text(file, test.text)
+    write_text(f"{file}.out", test.golden)
+    Path(file).chmod(0o755)
+
+
+def _reproducer(session: Session, finding: Finding, target: Target, times: int) -> tuple[Reproducer | None, str]:
+    """The script, if there can be one, and what is known of it. With `times` 0 it is not run."""
     try:
         scripts = _scripts(session, finding, target)
     except NoCommandError as error:
-        return "", f"There is no shell script: {error}."
+        return None, f"There is no shell script: {error}."
     if not times:
-        return scripts[0].text, "The script below has not been run."
+        return scripts[0], "The script below has not been run."
     workload = parse_workload(finding.workload_text, finding.workload_name)
     sleeps = sum(operation.seconds or 0 for operation in workload.operations)
     root = script_root(session.kernel, target, cache_folder())
     found = attempted(scripts, lambda text: run_script(session.kernel, root, target, text, sleeps), times)
-    return found.text, _told(found, session.kernel.label, len(scripts))
+    return found, _told(found, session.kernel.label, len(scripts))
 
 
 def _scripts(session: Session, finding: Finding, target: Target) -> tuple[Reproducer, ...]:

@@ -9,7 +9,7 @@ from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
 from postcrash.reports.explanation.epochs import crash_event
 from postcrash.reports.script.shell_operations import NoCommandError
-from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, script
+from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom, script
 from postcrash.reports.store.records import Finding
 from postcrash.targets import Target
 
@@ -31,17 +31,49 @@ class Reproducer:
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
     """The scripts that may show the finding, simplest first. Raises NoCommandError if there can be none."""
-    if not DeviceModel(finding.model).honours_flush:
-        raise NoCommandError(f"no script can show a disk of the model {finding.model}, where flushes do nothing")
-    workload = parse_workload(finding.workload_text, finding.workload_name)
-    history = History(workload, finding.started, finding.returned)
-    observation = None if finding.observation is None else Observation.from_wire(finding.observation)
-    found = symptom(finding.checker, history, observation, repaired=finding.is_repaired)
+    require_flushes(finding)
+    (history, observation), found = _seen(finding), symptom_of(finding)
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
         [*_flakey(finding, history, observation), *_logged(finding, recording, interval)]
     )
-    return tuple(Reproducer(script(title, target, workload, list(history.trees), found, cut), cut) for cut in cuts)
+    return tuple(
+        Reproducer(script(title, target, history.workload, list(history.trees), found, cut), cut) for cut in cuts
+    )
+
+
+def require_flushes(finding: Finding) -> None:
+    """Raise NoCommandError if the finding's drive ignores flushes."""
+    if not DeviceModel(finding.model).honours_flush:
+        raise NoCommandError(f"no script can show a disk of the model {finding.model}, where flushes do nothing")
+
+
+def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) -> tuple[Cut, bool]:
+    """A power cut that a test of fstests can make, and whether it makes a state like the finding's.
+
+    The finding's state may have lost nothing that was in flight, or all of it. Anything between cannot be made; then
+    the cut is the finding's own without the writes that it lost.
+    """
+    history, observation = _seen(finding)
+    is_inside = finding.started > finding.returned
+    done = _flushes(recording, crash_event(interval, finding.started, finding.returned))
+    if not finding.lost:
+        logged = LogCut(finding.started, done, (), is_inside)
+        return next(_flakey(finding, history, observation), logged), True
+    is_all = len(finding.lost) == len(interval.pieces) and not finding.torn
+    return LogCut(finding.started, done - 1 if is_all else done, (), is_inside), is_all
+
+
+def symptom_of(finding: Finding) -> Symptom:
+    """What a script looks for. Raises NoCommandError."""
+    history, observation = _seen(finding)
+    return symptom(finding.checker, history, observation, repaired=finding.is_repaired)
+
+
+def _seen(finding: Finding) -> tuple[History, Observation | None]:
+    workload = parse_workload(finding.workload_text, finding.workload_name)
+    history = History(workload, finding.started, finding.returned)
+    return history, None if finding.observation is None else Observation.from_wire(finding.observation)
 
 
 def attempted(scripts: tuple[Reproducer, ...], run: Callable[[str], ScriptResult], times: int) -> Reproducer:

@@ -72,17 +72,24 @@ class Symptom:
     claims: tuple[str, ...]
     repaired: bool = False
 
+    @property
+    def is_stale_seen(self) -> bool:
+        """Whether it has bytes that were on the disk before mkfs."""
+        return any(f":{STALE_BYTE:03o}" in test for test in self.tests)
+
+    @property
+    def is_about_contents(self) -> bool:
+        """Whether it needs the function `holds`."""
+        return any(test.startswith("holds ") for test in self.tests)
+
 
 def script(title: str, target: Target, workload: Workload, trees: list[Tree], symptom: Symptom, cut: Cut) -> str:
     """The script, for bash. `trees` are those of `simulate`. Raises NoCommandError."""
-    if target.helper:
-        raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
-    if target.aged_mib is not None:
-        raise NoCommandError(f"{target.name} is aged by a guest before it is used")
+    require_plain(target)
     parts = [
         _head(title, target, symptom, cut),
-        HOLDS if any(test.startswith("holds ") for test in symptom.tests) else "",
-        _operations(workload, trees, target, cut),
+        HOLDS if symptom.is_about_contents else "",
+        "\n".join(_function(name, body) for name, body in operations(workload, trees, target, cut).items()),
         _cut(cut, symptom),
         _look(target, symptom),
     ]
@@ -115,7 +122,16 @@ attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
 """
 
 
-def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) -> str:
+def require_plain(target: Target) -> None:
+    """Raise NoCommandError for a target that mkfs and mount alone do not make."""
+    if target.helper:
+        raise NoCommandError(f"{target.fstype} is mounted by a program, {target.helper[0]}, not by the kernel")
+    if target.aged_mib is not None:
+        raise NoCommandError(f"{target.name} is aged by a guest before it is used")
+
+
+def operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut) -> dict[str, list[str]]:
+    """The bodies of functions in shell, by their names: `setup`, `operations`, and for a LogCut `last_operation`."""
     setup = len(workload.setup)
     ran = workload.operations[: cut.operations]
     last = len(ran) - 1 if isinstance(cut, LogCut) and cut.is_inside else len(ran)
@@ -128,7 +144,7 @@ def _operations(workload: Workload, trees: list[Tree], target: Target, cut: Cut)
     }
     if isinstance(cut, LogCut):
         bodies["last_operation"] = _lines(ran[last:], trees[last:], target)
-    return "\n".join(_function(name, body) for name, body in bodies.items())
+    return bodies
 
 
 def _refuse_handles(operations: tuple[Operation, ...], before: str) -> None:
@@ -157,8 +173,7 @@ def _function(name: str, body: list[str]) -> str:
 def _cut(cut: Cut, symptom: Symptom) -> str:
     if isinstance(cut, LogCut):
         return REPLAY + _replay(cut)
-    is_stale_seen = any(f":{STALE_BYTE:03o}" in test for test in symptom.tests)
-    return f"{FILL}\nfill\n{FLAKEY}" if is_stale_seen else FLAKEY
+    return f"{FILL}\nfill\n{FLAKEY}" if symptom.is_stale_seen else FLAKEY
 
 
 def _replay(cut: LogCut) -> str:

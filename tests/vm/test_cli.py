@@ -188,6 +188,10 @@ def test_a_judge_without_a_premise_is_not_put_to_the_test(tmp_path: Path) -> Non
         ),
         (("characterize", "--property", "P9"), "P9"),
         (("repro", "f-0000000000000000"), "f-0000000000000000"),
+        (
+            ("report", "f-0000000000000000", "--fstests", "t/replace"),
+            "--fstests t/replace: a test of fstests is called by",
+        ),
         (("explain", "nonsense"), "nonsense"),
         (("minimize", "f-0000000000000000"), "f-0000000000000000"),
     ],

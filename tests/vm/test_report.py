@@ -191,10 +191,14 @@ def test_a_report_has_a_script_that_shows_the_finding_and_nothing_on_a_target_wi
     checked = postcrash("check", example, "--target", "ext4-original", "--judge", "P5")
     ident = re.search(r"f-[0-9a-f]{16}", checked)
     assert ident is not None
-    postcrash("report", ident[0], "--try", "--times", "2", "-o", "report.txt", "--script", "r.sh")
+    files = ("-o", "report.txt", "--script", "r.sh", "--fstests", "generic/999")
+    postcrash("report", ident[0], "--try", "--times", "2", *files)
     report, text = (tmp_path / "report.txt").read_text(), (tmp_path / "r.sh").read_text()
     assert "shows it: 2 of 2 times." in report
     assert text in report
+    test = tmp_path / "generic/999"
+    assert "A script with this power cut showed it on" in test.read_text() and test.stat().st_mode & 0o111
+    assert (tmp_path / "generic/999.out").read_text() == "QA output created by 999\nSilence is golden\n"
     safe = text.replace("-o noauto_da_alloc ", "")
     assert safe != text
     ran = run(safe, "ext4-current")
