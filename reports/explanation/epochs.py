@@ -105,13 +105,13 @@ def _continues(last: WritePart, part: WritePart) -> bool:
 
 def shown_parts(raw: list[RawEpoch]) -> list[WritePart]:
     """The parts that `shown_epochs` and `shown_lost` show."""
-    in_epochs = [epoch.parts[i] for epoch in raw[_first_shown(raw) :] for i in _chosen(epoch)]
+    in_epochs = [part for epoch in raw[first_shown(raw) :] for part in parts_shown(epoch)]
     return list(dict.fromkeys([*in_epochs, *_lost(raw)[:LOST_MAX]]))
 
 
 def shown_epochs(raw: list[RawEpoch], words: Words) -> tuple[tuple[Epoch, ...], int]:
     """The last epochs, from shortly before the first with a write in flight, and how many earlier ones are left out."""
-    first = _first_shown(raw)
+    first = first_shown(raw)
     shown = list(enumerate(raw))[first:]
     return tuple(_shown_epoch(number + 1, epoch, words) for number, epoch in shown), first
 
@@ -122,7 +122,8 @@ def shown_lost(raw: list[RawEpoch], words: Words) -> tuple[tuple[ExplainedWrite,
     return tuple(map(words.explained, lost[:LOST_MAX])), max(0, len(lost) - LOST_MAX)
 
 
-def _first_shown(raw: list[RawEpoch]) -> int:
+def first_shown(raw: list[RawEpoch]) -> int:
+    """The first of the epochs that `shown_epochs` shows, from 0."""
     in_flight = [number for number, epoch in enumerate(raw) if not epoch.is_stable]
     return max(0, min([len(raw), *in_flight]) - STABLE_EPOCHS_MAX, len(raw) - EPOCHS_MAX)
 
@@ -131,9 +132,10 @@ def _lost(raw: list[RawEpoch]) -> list[WritePart]:
     return [part for epoch in raw for part in epoch.parts if part.status == "lost"]
 
 
-def _chosen(epoch: RawEpoch) -> list[int]:
+def parts_shown(epoch: RawEpoch) -> list[WritePart]:
+    """The parts of one epoch that `shown_epochs` shows, in its order."""
     ranked = sorted(range(len(epoch.parts)), key=lambda i: _IMPORTANCE.index(epoch.parts[i].status))
-    return sorted(ranked[:EPOCH_WRITES_MAX])
+    return [epoch.parts[i] for i in sorted(ranked[:EPOCH_WRITES_MAX])]
 
 
 def crash_event(interval: Interval, started: int, returned: int) -> int:
@@ -166,7 +168,7 @@ def unsent(recording: Recording, interval: Interval, workload: Workload, started
 
 
 def _shown_epoch(number: int, epoch: RawEpoch, words: Words) -> Epoch:
-    writes = tuple(words.explained(epoch.parts[i]) for i in _chosen(epoch))
+    writes = tuple(map(words.explained, parts_shown(epoch)))
     return Epoch(number, epoch.ended, writes, len(epoch.parts) - len(writes))
 
 

@@ -73,7 +73,7 @@ def explain(
     base image cannot be read.
     """
     workload = parse_workload(crash.workload_text, crash.workload_name)
-    interval = _interval(crash, recording, base_path)
+    interval = interval_of(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
     parts = [part for part in shown_parts(raw) if part.kind == "write"] if fstype else []
     written = [DiskWrite(part.sector * SECTOR_BYTES, part.data(recording)) for part in parts]
@@ -102,7 +102,8 @@ def explain(
     )
 
 
-def _interval(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:
+def interval_of(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:
+    """The crash interval of `crash`. Raises `ExplanationError` if the recording does not have it."""
     known = intervals(recording, base_path, crash.model)
     if crash.interval >= len(known):
         raise ExplanationError(f"crash interval {crash.interval}: this recording has only {len(known)}")
@@ -178,6 +179,7 @@ __all__ = [
     "ExplanationError",
     "PathComparison",
     "explain",
+    "interval_of",
     "last_lines",
     "render_text",
 ]

@@ -1,0 +1,153 @@
+"""When things happened in a recording up to a crash, for pictures that put them on one axis.
+
+A recording has an order and no clock. So a moment is the place of an event among those that are shown, and the crash
+comes at the moment after the last.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+
+from postcrash._core import Interval, Recording
+from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
+from postcrash.reports.explanation.explanation import Crash, interval_of
+
+_Events = list[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From one moment to another. `end` is None if it was under way at the crash."""
+
+    start: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOperation:
+    """When an operation was in progress. `number` is that of `ExplainedOperation`."""
+
+    number: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWrite:
+    """When a write was under way. It `is_torn` if it is what the crash kept or lost of a write that it kept in part."""
+
+    span: Span
+    is_torn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The moments of what an explanation shows.
+
+    crash       the moment of the crash; all others are before it, from 0 on
+    operations  operations that had started, in order, without those that had returned before moment 0
+    flushes     flush requests, and writes with PREFLUSH
+    ends        when each of the explanation's epochs ends
+    writes      for each of its epochs, the writes that it shows
+    """
+
+    crash: int
+    operations: tuple[TimedOperation, ...]
+    flushes: tuple[Span, ...]
+    ends: tuple[int, ...]
+    writes: tuple[tuple[TimedWrite, ...], ...]
+
+
+def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Timeline:
+    """The moments of the explanation that `explain` gives for the same arguments. Raises `ExplanationError`."""
+    interval = interval_of(crash, recording, base_path)
+    raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
+    return _timed(recording.events(), interval, raw, crash)
+
+
+def _timed(events: _Events, interval: Interval, raw: list[RawEpoch], crash: Crash) -> Timeline:
+    shown = raw[first_shown(raw) :]
+    first = min([event for epoch in shown for event in _submitted(epoch)] or [interval.before_event])
+    if first_shown(raw) == 0:
+        first = min(first, events.index(("durable",)) + 1)
+    spans = _spans(events[: interval.before_event])
+    operations = _operations(events[: crash_event(interval, crash.started, crash.returned)])
+    operations = [(number, span) for number, span in operations if span.end is None or span.end >= first]
+    flushes = [spans[index] for index in range(first, interval.before_event) if _is_flush(events[index])]
+    torn = {event for epoch in raw for event in _torn(epoch.parts)}
+    writes = [[(_whole(part, spans), torn & _origins(part)) for part in parts_shown(epoch)] for epoch in shown]
+    used = [*flushes, *(span for _, span in operations), *(span for epoch in writes for span, _ in epoch)]
+    ends = {event for span in used for event in (span.start, span.end) if event is not None}
+    moments = sorted(event for event in ends if event >= first)
+
+    def moment(event: int) -> int:
+        return bisect_left(moments, event)
+
+    def moved(span: Span) -> Span:
+        return Span(moment(span.start), None if span.end is None else moment(span.end))
+
+    return Timeline(
+        crash=len(moments),
+        operations=tuple(TimedOperation(number, moved(span)) for number, span in operations),
+        flushes=tuple(map(moved, flushes)),
+        ends=tuple(moment(event) for event in _ends(shown, flushes, interval.before_event)),
+        writes=tuple(tuple(TimedWrite(moved(span), bool(is_torn)) for span, is_torn in epoch) for epoch in writes),
+    )
+
+
+def _spans(events: _Events) -> dict[int, Span]:
+    """For each request, by the number of its event: from submission to completion."""
+    started: dict[object, int] = {}
+    spans = {}
+    for index, event in enumerate(events):
+        if event[0] == "complete":
+            if (start := started.pop(event[1], None)) is not None:
+                spans[start] = Span(start, index)
+        elif event[0] in ("write", "zero", "flush"):
+            started[event[1]] = index
+            spans[index] = Span(index, None)
+    return spans
+
+
+def _operations(events: _Events) -> list[tuple[int, Span]]:
+    spans: dict[int, Span] = {}
+    for index, event in enumerate(events):
+        match event:
+            case ("started", int(operation)):
+                spans[operation + 1] = Span(index, None)
+            case ("returned", int(operation), _):
+                spans[operation + 1] = Span(spans[operation + 1].start, index)
+    return list(spans.items())
+
+
+def _is_flush(event: tuple[object, ...]) -> bool:
+    return event[0] == "flush" or (event[0] == "write" and bool(event[5]))
+
+
+def _origins(part: WritePart) -> set[int]:
+    return {event for event, _, _ in part.origins}
+
+
+def _submitted(epoch: RawEpoch) -> Iterable[int]:
+    return (event for part in epoch.parts for event in _origins(part))
+
+
+def _torn(parts: Iterable[WritePart]) -> set[int]:
+    """The events of the writes that were kept in part."""
+    kept, lost = (
+        {event for part in parts if part.status == status for event in _origins(part)} for status in ("kept", "lost")
+    )
+    return kept & lost
+
+
+def _whole(part: WritePart, spans: dict[int, Span]) -> Span:
+    """From the submission of the first of a part's requests to the completion of the last."""
+    own = [spans[event] for event in sorted(_origins(part))]
+    ends = [span.end for span in own if span.end is not None]
+    return Span(own[0].start, max(ends) if len(ends) == len(own) else None)
+
+
+def _ends(shown: list[RawEpoch], flushes: list[Span], crash: int) -> list[int]:
+    """An epoch ends when the flush after its last write is submitted."""
+    lasts = [max(_submitted(epoch)) for epoch in shown]
+    return [next((flush.start for flush in flushes if flush.start > last), crash) for last in lasts]
