@@ -16,7 +16,7 @@ from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.tally import violating
 from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
-from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers
+from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers_of
 from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.output import count_text, write_text
 from postcrash.harness.places import cache_folder
@@ -120,7 +120,7 @@ def _write_fstests(
 def _reproducer(session: Session, finding: Finding, target: Target, times: int) -> tuple[Reproducer | None, str]:
     """The script, if there can be one, and what is known of it. With `times` 0 it is not run."""
     try:
-        scripts = _scripts(session, finding, target)
+        scripts = reproducers_of(finding, target, session.store)
     except NoCommandError as error:
         return None, f"There is no shell script: {error}."
     if not times:
@@ -130,15 +130,6 @@ def _reproducer(session: Session, finding: Finding, target: Target, times: int) 
     root = script_root(session.kernel, target, cache_folder())
     found = attempted(scripts, lambda text: run_script(session.kernel, root, target, text, sleeps), times)
     return found, _told(found, session.kernel.label, len(scripts))
-
-
-def _scripts(session: Session, finding: Finding, target: Target) -> tuple[Reproducer, ...]:
-    if state_below(finding) is not None:
-        raise NoCommandError("the power fails a second time, within recovery")
-    with source_of(session.store, finding) as (source, _):
-        recording = Recording(source.recording)
-        interval = intervals(recording, source.base, finding.model)[finding.interval]
-        return reproducers(finding, target, recording, interval)
 
 
 def _told(found: Reproducer, kernel: str, forms: int) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from postcrash._core import DeviceModel, Interval, Recording
+from postcrash._core import DeviceModel, Interval, Recording, intervals
+from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.findings.symptom import objects, symptom
 from postcrash.harness.guests.script_guest import ScriptResult
 from postcrash.model import History, Observation, parse_workload
@@ -11,6 +12,7 @@ from postcrash.reports.explanation.epochs import crash_event
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom, script
 from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
 from postcrash.targets import Target
 
 
@@ -27,6 +29,16 @@ class Reproducer:
     def shown(self) -> int:
         """In how many runs the violation showed."""
         return sum(code == 1 for code in self.codes)
+
+
+def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Reproducer, ...]:
+    """The scripts that may show a finding of the store, simplest first. Raises NoCommandError if there can be none."""
+    if state_below(finding) is not None:
+        raise NoCommandError("the power fails a second time, within recovery")
+    with source_of(store, finding) as (source, _):
+        recording = Recording(source.recording)
+        interval = intervals(recording, source.base, finding.model)[finding.interval]
+        return reproducers(finding, target, recording, interval)
 
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
