@@ -11,7 +11,7 @@ from postcrash.harness.commands.options import exploration_options, json_option,
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
-from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.told import told
 from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
@@ -21,8 +21,9 @@ from postcrash.model import Verdict, worst
 from postcrash.properties import GROUPS, HOTDEP13, Property, UnknownPropertyError, properties_named
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import verdict_on_promises
-from postcrash.reports.store.records import Finding
-from postcrash.reports.tables import page, table
+from postcrash.reports.page.page import render_matrix
+from postcrash.reports.page.story import Story
+from postcrash.reports.tables import table
 from postcrash.reports.tables.matrix import Matrix
 from postcrash.targets import TABLE_TARGETS, Target
 
@@ -53,7 +54,7 @@ from postcrash.targets import TABLE_TARGETS, Target
 )
 @exploration_options
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
-@click.option("--html", metavar="FILE", help="Write a page with the table and every witness; - is standard output.")
+@click.option("--html", metavar="FILE", help="Write the report, a page with every story; - is standard output.")
 @click.option(
     "--contract", metavar="FILE", help="Write what holds, for  hunt --expect contract:FILE  on other kernels."
 )
@@ -115,14 +116,14 @@ def characterize(
     matrix = Matrix(tuple(columns), how.model, command, datetime.datetime.now(datetime.UTC).date())
     if not matrix.cells:
         raise NothingSelectedError("no target or no property is selected")
-    findings = named(findings, session.store)
-    _write(matrix, findings, markdown, html, json_file)
+    stories = told(findings, session)
+    _write(matrix, stories, markdown, html, json_file)
     if contract is not None:
         (column,) = matrix.columns
         write_text(contract, Contract.of(column.cells, column.kernels or column.name, how.model).to_text())
     if "-" not in (markdown, html, json_file):
         _print(matrix)
-        _write_to_store(session.store.folder, matrix, findings)
+        _write_to_store(session.store.folder, matrix, stories)
     return _verdict(matrix, promised).exit_code
 
 
@@ -159,18 +160,18 @@ def _print(matrix: Matrix) -> None:
 
 
 def _write(
-    matrix: Matrix, findings: Sequence[Finding], markdown: str | None, html: str | None, json_file: str | None
+    matrix: Matrix, stories: Sequence[Story], markdown: str | None, html: str | None, json_file: str | None
 ) -> None:
     several = len(matrix.columns) > 1
     write_json(json_file, matrix.to_json() if several else table.to_json(matrix.cells))
     if markdown is not None:
         write_text(markdown, table.matrix_markdown(matrix) if several else table.to_markdown(matrix.cells))
     if html is not None:
-        write_text(html, page.render(matrix.cells, findings, matrix=matrix if several else None))
+        write_text(html, render_matrix(matrix, stories))
 
 
-def _write_to_store(folder: Path, matrix: Matrix, findings: Sequence[Finding]) -> None:
+def _write_to_store(folder: Path, matrix: Matrix, stories: Sequence[Story]) -> None:
     name = "matrix" if len(matrix.columns) > 1 else "table"
     places = [folder / f"{name}.{ending}" for ending in ("md", "html", "json")]
-    _write(matrix, findings, *map(str, places))
+    _write(matrix, stories, *map(str, places))
     Console(soft_wrap=True).print(f"Written: {', '.join(map(str, places))}", highlight=False)

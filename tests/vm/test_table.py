@@ -1,6 +1,7 @@
 """The property table: every cell decided, with evidence."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,13 @@ def test_every_witness_fails_again(table: tuple[Path, dict], pytestconfig: pytes
 def test_the_page_tells_every_witness(table: tuple[Path, dict]) -> None:
     folder, cells = table
     page = (folder / "table.html").read_text()
+    (block,) = re.findall(r'<script type="application/json" id="stories">(.*)</script>', page)
+    stories = json.loads(block)["stories"]
     for cell in cells.values():
         if cell["witness"]:
             assert f'id="{cell["witness"]}"' in page
             assert f"postcrash repro {cell['witness']}" in page
+            assert stories[cell["witness"]]["timeline"] and stories[cell["witness"]]["script"]
 
 
 def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from postcrash.properties import GROUPS, PROPERTIES
 from postcrash.properties.adversary import Adversary
 from postcrash.properties.promises import Clause, Statements
 from postcrash.reports.store.records import Cell
-from postcrash.reports.tables import page
 from postcrash.reports.tables.grid import adversary_legend, certificate, grids, mark, marked, note, otherwise_published
 from postcrash.reports.tables.published import published, why_otherwise
 from postcrash.reports.tables.table import LEGEND, print_table, to_json, to_markdown
@@ -180,11 +179,6 @@ def test_what_nobody_promised_is_marked(make_cell: MakeCell) -> None:
     assert [line.split(" | ")[3] for line in markdown.splitlines() if line.startswith("| btrfs | P")] == [
         *("provided", "not provided: no (fs(8))", "", "broken: rule (fs(5))")
     ]
-    page_ = page.render(cells, [])
-    assert 'class="holds unpromised" title="provided | crash states' in page_
-    assert 'class="violated unpromised" title="not provided: no (fs(8)): It is not so. | crash states' in page_
-    assert 'class="violated" title="broken: rule (fs(5)): It is so. | crash states' in page_
-    assert page_.count("<sup>°</sup>") == 2
 
 
 def test_hostile_text_is_shown_as_it_is(make_cell: MakeCell) -> None:

@@ -1,0 +1,71 @@
+"""What the report tells of findings, as one block of JSON from which the page makes each story when it is opened."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from postcrash.reports.explanation import explanation_text
+from postcrash.reports.explanation.timeline import Timeline
+from postcrash.reports.store.plain import Json, to_plain
+from postcrash.reports.store.records import Finding
+
+_IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+"""What HTML could take for the end of a script element or for a comment."""
+_BLOCK = '{"texts":%s,"lines":%s,"stories":{%s}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A finding with what is made from its recording.
+
+    timeline   when everything happened; None if the recording is not there
+    script     the shell script that may show it without postcrash; empty if there is none
+    no_script  why there is none; empty if there is one
+    """
+
+    finding: Finding
+    timeline: Timeline | None = None
+    script: str = ""
+    no_script: str = ""
+
+
+def story_block(stories: Iterable[Story], bytes_max: int) -> str:
+    """The `stories` as JSON, in ASCII, that can stand in a script element.
+
+    A story that would make it longer than `bytes_max` is left out, and the next ones are tried.
+    """
+    texts = _text({"nothing_lost": explanation_text.NOTHING_LOST, "unsent": explanation_text.UNSENT})
+    lines: dict[str, int] = {}
+    parts: list[str] = []
+    room = bytes_max - len(texts) - len(_BLOCK)
+    for story in stories:
+        known = len(lines)
+        part = f"{_text(story.finding.id)}:{_text(_plain(story, lines))}"
+        added = list(lines)[known:]
+        needed = sum(len(_text(text)) + 1 for text in added) + len(part) + 1
+        if needed <= room:
+            room -= needed
+            parts.append(part)
+        else:
+            for line in added:
+                del lines[line]
+    return _BLOCK % (texts, _text(list(lines)), ",".join(parts))
+
+
+def _plain(story: Story, lines: dict[str, int]) -> Json:
+    """The story as decoded JSON. Scripts have most lines in common, so each is a list of numbers of `lines`.
+
+    The finding is JSON in a text: the page gives it away as it is, and JavaScript would round large numbers in it.
+    """
+    explanation = story.finding.explanation
+    return {
+        "finding": json.dumps(story.finding.to_json(), separators=(",", ":")),
+        "timeline": None if story.timeline is None else to_plain(story.timeline),
+        "script": [lines.setdefault(line, len(lines)) for line in story.script.splitlines()],
+        "no_script": story.no_script,
+        "names": explanation_text.names_note(explanation) if explanation and explanation.named_by else "",
+    }
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":")).translate(_IN_SCRIPT)

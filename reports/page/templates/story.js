@@ -1,0 +1,217 @@
+/** The story of one finding, made from what the store has of it. */
+function storyOf({ finding: stored, timeline, script, no_script: noScript, names }, { texts, lines }) {
+  const finding = JSON.parse(stored);
+  const explanation = finding.explanation;
+  const parts = explanation ? explained(explanation, timeline, names, texts) : unexplained(finding);
+  return [
+    facts(finding),
+    ...parts,
+    downloads(
+      finding,
+      stored,
+      script.map((number) => lines[number]),
+      noScript,
+    ),
+  ];
+}
+
+function facts(finding) {
+  const known = [
+    ["workload", finding.workload_name],
+    ["kernel", finding.kernel],
+    ["device model", finding.model],
+    ["crash state", finding.state || "none: the guest was lost while it ran the workload"],
+    ["smallest workload", finding.minimal === finding.id ? "this one" : finding.minimal],
+  ];
+  const whole = element("p", { class: "whole" }, coded(finding.message));
+  return element("section", {}, whole, element("dl", { class: "facts" }, known.filter(([, value]) => value).map(fact)));
+}
+
+function explained(explanation, timeline, names, texts) {
+  return [
+    element("div", { class: "columns" }, operations(explanation), lost(explanation, names, texts)),
+    comparison(explanation),
+    timeline && element("section", {}, lanes(explanation, timeline), diskMap(explanation, timeline), legend()),
+    requests(explanation),
+    explanation.evidence.map(({ title, text }) => folded(title, element("pre", {}, text), true)),
+  ].flat();
+}
+
+function unexplained({ workload_text: text, casualty }) {
+  const console =
+    casualty &&
+    folded(`Console: ${casualty.what}`, element("pre", {}, casualty.console + "\n" + casualty.stacks), true);
+  return [element("h3", {}, "Workload"), element("pre", { class: "workload" }, text), console];
+}
+
+function folded(title, content, isOpen) {
+  const heading = title.charAt(0).toUpperCase() + title.slice(1);
+  return element("details", { open: isOpen }, element("summary", {}, heading), content);
+}
+
+/** The operations, with the crash behind the last that had started. */
+function operations({ operations: all }) {
+  const last = all.findLastIndex(({ status }) => status === "returned" || status === "in progress");
+  const items = all.map(({ number, text, status }) =>
+    element(
+      "li",
+      { class: status.replace(" ", "-"), value: number },
+      element("code", {}, text),
+      element("span", {}, ` ${status}`),
+    ),
+  );
+  const inside = all[last]?.status === "in progress";
+  items.splice(
+    last + 1,
+    0,
+    element("li", { class: "crash-mark" }, inside ? "⚡ crash, during the operation above" : "⚡ crash"),
+  );
+  return element(
+    "section",
+    {},
+    element("h3", {}, "Workload, and how far it was"),
+    element("ol", { class: "operations" }, items),
+  );
+}
+
+function lost({ lost: writes, lost_omitted: more, unsent }, names, texts) {
+  const never = unsent.map((operation) =>
+    element(
+      "li",
+      { class: "lost" },
+      statusOf("lost"),
+      element("span", {}, element("code", {}, operation), ` ${texts.unsent}`),
+    ),
+  );
+  return element(
+    "section",
+    {},
+    element("h3", {}, "Writes that the crash lost"),
+    element("ul", { class: "writes" }, writes.map(writeItem), never),
+    more > 0 && element("p", { class: "note" }, `${more} more`),
+    !writes.length && element("p", { class: "note" }, texts.nothing_lost),
+    names && element("p", { class: "note" }, names),
+  );
+}
+
+function statusOf(status) {
+  return element("span", { class: "status" }, `${STATUS[status]} ${status}`);
+}
+
+function writeItem(write) {
+  return element(
+    "li",
+    { class: write.status },
+    statusOf(write.status),
+    element(
+      "span",
+      {},
+      coded(wordsOf(write)),
+      write.flags && element("b", {}, ` ${write.flags}`),
+      element("small", {}, ` ${placeOf(write)}, ${whenOf(write)}`),
+    ),
+  );
+}
+
+/** As `ExplainedWrite.words` of reports/store/explained.py. */
+function wordsOf({ what, name }) {
+  if (!name) return what;
+  return what.includes("`") ? `${name}: ${what}` : name;
+}
+
+function placeOf({ sector, sectors }) {
+  return `sectors ${sector} to ${sector + sectors}`;
+}
+
+function whenOf({ during }) {
+  return during ? `operation ${during}` : "between operations";
+}
+
+/** What was found after recovery, and beside it what may be there. */
+function comparison({ failure, comparison: paths, comparison_omitted: more }) {
+  const rows = paths.map(({ path, found, allowed, in_progress: later, differs }) =>
+    element(
+      "tr",
+      { class: differs && "differs" },
+      element(
+        "th",
+        { scope: "row" },
+        differs && element("span", { class: "cross" }, "✗ differs "),
+        element("code", {}, path),
+      ),
+      element("td", { "data-label": "found" }, lined(found)),
+      element(
+        "td",
+        { "data-label": "allowed" },
+        lined(allowed),
+        later.length > 0 && [element("em", {}, "or, once the operation in progress is done:"), lined(later)],
+      ),
+    ),
+  );
+  const headings = ["path", "found", "allowed: what all operations that had returned leave"];
+  return element(
+    "section",
+    {},
+    element("h3", {}, "After recovery: found beside allowed"),
+    failure && element("p", { class: "failure" }, `✗ ${failure}`),
+    rows.length > 0 &&
+      element(
+        "table",
+        { class: "comparison" },
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            headings.map((text) => element("th", { scope: "col" }, text)),
+          ),
+        ),
+        element("tbody", {}, rows),
+      ),
+    more > 0 && element("p", { class: "note" }, `${more} more paths`),
+  );
+}
+
+function lined(lines) {
+  return lines.map((line) => element("div", {}, line));
+}
+
+function requests({ epochs, epochs_omitted: earlier }) {
+  const told = epochs.flatMap(({ number, ended, writes, omitted }) => [
+    element("ul", { class: "writes" }, writes.map(writeItem)),
+    omitted > 0 && element("p", { class: "note" }, `${omitted} more writes`),
+    element("p", { class: ended === "crash" ? "end crash" : "end" }, `epoch ${number} ends: ${ended}`),
+  ]);
+  const before = earlier > 0 && element("p", { class: "note" }, `${earlier} earlier epochs`);
+  return folded("Requests up to the crash, flush by flush", element("div", {}, before, told), false);
+}
+
+/** Files to be saved. Their contents are in the links, so that nothing is fetched. */
+function downloads(finding, stored, script, noScript) {
+  const files = [
+    [`${finding.id}.ops`, "the workload", "text/plain", finding.workload_text],
+    [`${finding.id}.json`, "all that the store has of the finding", "application/json", stored + "\n"],
+    ...(script.length
+      ? [
+          [
+            `${finding.id}.sh`,
+            "a shell script for any test machine; it was not run",
+            "text/x-shellscript",
+            script.join("\n") + "\n",
+          ],
+        ]
+      : []),
+  ];
+  const links = files.map(([name, words, type, text]) => {
+    const href = `data:${type};charset=utf-8,${encodeURIComponent(text.toWellFormed())}`;
+    return element("li", {}, element("a", { href, download: name }, name), ` ${words}`);
+  });
+  return element(
+    "section",
+    { class: "saved" },
+    element("h3", {}, "Downloads"),
+    element("ul", { class: "downloads" }, links),
+    noScript && element("p", { class: "note" }, `There is no shell script: ${noScript}`),
+  );
+}
