@@ -1,6 +1,7 @@
 """The forms of a gate's result that a command writes, for `gate` and `merge`."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import click
 from rich.console import Console
 
+from postcrash.harness.findings.told import told
 from postcrash.harness.output import write_text
+from postcrash.harness.session import Session
 from postcrash.reports.gate.github import github
 from postcrash.reports.gate.json_lines import json_lines
 from postcrash.reports.gate.junit import junit
@@ -17,25 +20,43 @@ from postcrash.reports.gate.markdown import markdown
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.gate.sarif import sarif
 from postcrash.reports.gate.terminal import print_gate
+from postcrash.reports.page.page import render_gate
+from postcrash.reports.store.store import NotInStoreError
 
 _Command = Callable[..., Any]
+_Form = Callable[[GateRun, Session], str]
 
 
-def _json(run: GateRun) -> str:
+def _json(run: GateRun, _session: Session) -> str:
     return run.model_dump_json(indent=1) + "\n"
 
 
-def _lines(form: Callable[[GateRun], Iterable[str]]) -> Callable[[GateRun], str]:
-    return lambda run: "".join(f"{line}\n" for line in form(run))
+def _lines(form: Callable[[GateRun], Iterable[str]]) -> _Form:
+    return lambda run, _session: "".join(f"{line}\n" for line in form(run))
 
 
-_WRITERS: dict[str, tuple[Callable[[GateRun], str], str]] = {
+def _text(form: Callable[[GateRun], str]) -> _Form:
+    return lambda run, _session: form(run)
+
+
+def _html(run: GateRun, session: Session) -> str:
+    """The report, with the stories of those findings that the session's store has."""
+    ids = dict.fromkeys(failure.finding for _, failure in run.failures() if failure.finding)
+    found = []
+    for id in ids:
+        with suppress(NotInStoreError):
+            found.append(session.store.finding(id))
+    return render_gate(run, told(found, session))
+
+
+_WRITERS: dict[str, tuple[_Form, str]] = {
     "json": (_json, "Write the whole result as JSON, for `merge` and `diff`"),
     "json_lines": (_lines(json_lines), "Write a line of JSON for the run, each part and each failure"),
-    "junit": (junit, "Write JUnit XML"),
+    "junit": (_text(junit), "Write JUnit XML"),
     "ktap": (_lines(ktap), "Write KTAP, as the kernel's tests do"),
-    "sarif": (sarif, "Write SARIF, for code scanning"),
-    "markdown": (markdown, "Write a summary in Markdown"),
+    "sarif": (_text(sarif), "Write SARIF, for code scanning"),
+    "markdown": (_text(markdown), "Write a summary in Markdown"),
+    "html": (_html, "Write the report, one page with the stories of the findings in the store"),
 }
 
 
@@ -49,9 +70,10 @@ class Forms:
     ktap: str | None
     sarif: str | None
     markdown: str | None
+    html: str | None
     github: bool
 
-    def write(self, run: GateRun) -> None:
+    def write(self, run: GateRun, session: Session) -> None:
         """Write the result in each form, and print it, unless something else goes to standard output.
 
         Raises InfrastructureError.
@@ -59,12 +81,12 @@ class Forms:
         places = {name: getattr(self, name) for name in _WRITERS}
         for name, (form, _) in _WRITERS.items():
             if places[name] is not None:
-                write_text(places[name], form(run))
+                write_text(places[name], form(run, session))
         if "-" in places.values():
             return
         print_gate(run, Console(soft_wrap=True))
         if self.github:
-            write_text("-", _lines(github)(run))
+            write_text("-", _lines(github)(run, session))
 
 
 def forms_options(command: _Command) -> _Command:

@@ -53,7 +53,7 @@ def gate(
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept)
     run, interrupted = run_gate(asked, session, _last(session), Watcher(_progress, _finished, say))
-    forms.write(run)
+    forms.write(run, session)
     if interrupted:
         raise KeyboardInterrupt
     return run.verdict.exit_code

@@ -6,6 +6,7 @@ import click
 
 from postcrash.harness.commands.forms import Forms, forms_options
 from postcrash.harness.errors import UsageError
+from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import difference
 from postcrash.reports.gate.file import GateFileError, load
@@ -15,7 +16,8 @@ from postcrash.reports.gate.run import GateRun, merged
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @forms_options
-def merge(files: Sequence[str], forms: Forms) -> int:
+@click.pass_obj
+def merge(session: Session, files: Sequence[str], forms: Forms) -> int:
     """Put the results of all shards of a gate together: FILES that `postcrash gate --shard I/N --json FILE` wrote.
 
     The exit code is that of the whole gate. A shard that is missing is an error.
@@ -28,7 +30,7 @@ def merge(files: Sequence[str], forms: Forms) -> int:
         run = merged([_loaded(file) for file in files])
     except ValueError as error:
         raise UsageError(str(error)) from error
-    forms.write(run)
+    forms.write(run, session)
     return run.verdict.exit_code
 
 

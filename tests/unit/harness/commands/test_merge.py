@@ -1,6 +1,7 @@
 """`merge` and `diff`: what they write, and what they say of files that they cannot use."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from postcrash.harness.errors import UsageError
 from postcrash.model import ExitCode
 from postcrash.reports.gate.file import load
 from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
 
 FAILURE = Failure(cause="c-0123456789abcdef", verdict="violated", judge="P5", message="it broke")
 
@@ -32,15 +35,34 @@ def invoke(*arguments: str) -> Result:
 
 def test_shards_are_put_together(tmp_path: Path) -> None:
     files = [written(tmp_path, "1", "1/2"), written(tmp_path, "2", "2/2", FAILURE)]
-    forms = {form: str(tmp_path / form) for form in ("json", "json-lines", "junit", "ktap", "sarif", "markdown")}
+    forms = {
+        form: str(tmp_path / form) for form in ("json", "json-lines", "junit", "ktap", "sarif", "markdown", "html")
+    }
     options = [word for form, place in forms.items() for word in (f"--{form}", place)]
-    done = invoke("merge", *files, *options, "--github")
+    done = invoke("--store", str(tmp_path / "store"), "merge", *files, *options, "--github")
     assert done.return_value == ExitCode.VIOLATED
     assert "it broke" in done.output
     assert "::error" in done.output
     whole = load(forms["json"])
     assert (whole.shards, whole.parts[0].workloads, whole.parts[0].states) == (("1/2", "2/2"), 6, "20")
     assert all("it broke" in Path(place).read_text() for place in forms.values())
+
+
+def test_the_page_has_the_stories_of_findings_in_the_store(tmp_path: Path) -> None:
+    facts = {"checker": "P5", "message": "a is short", "target": "xfs", "kernel": "UML 6.1", "model": "cache"}
+    texts = dict.fromkeys(("workload_name", "workload_text", "recording", "base", "state"), "r-0123456789abcdef")
+    counts = dict.fromkeys(("interval", "torn", "started", "returned"), 0)
+    nothing = {"choices": (), "lost": (), "observation": None, "casualty": None, "recover": {}}
+    finding = Finding(id="f-0123456789abcdef", **facts, **texts, **counts, **nothing)
+    Store(tmp_path / "store").put_finding(finding)
+    here = FAILURE.model_copy(update={"finding": finding.id})
+    gone = FAILURE.model_copy(update={"cause": "c-0123456789abcde0", "finding": "f-0123456789abcde0"})
+    page = tmp_path / "gate.html"
+    file = written(tmp_path, "1", "1/1", here, gone)
+    invoke("--store", str(tmp_path / "store"), "merge", file, "--html", str(page))
+    (block,) = re.findall(r'id="stories">(.*)</script>', page.read_text())
+    assert list(json.loads(block)["stories"]) == [finding.id]
+    assert f'id="{gone.finding}"' in page.read_text()
 
 
 def test_what_goes_to_standard_output_stands_there_alone(tmp_path: Path) -> None:
