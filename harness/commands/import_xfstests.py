@@ -64,7 +64,7 @@ def import_xfstests(file: Path, names: tuple[str, ...], output: Path, json_file:
     left_out: list[LeftOut] = []
     for section in _chosen(file, names):
         try:
-            imported = target_of_section(section, file.name)
+            imported = target_of_section(section, visible(file.name))
             if imported.target.name in written:
                 raise NotImportedError(section.line, f"the name {imported.target.name} is taken by another section")
         except NotImportedError as error:
