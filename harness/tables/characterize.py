@@ -143,7 +143,9 @@ def _cell(
         for finding in result.findings
         if finding.checker == name
     ]
-    tried = max(question.adversary, adversary_of_run(model, question.how.held, question.how.depth))
+    tried = question.adversary
+    if tried is BY_WORKLOAD[-1]:  # otherwise workloads were left out, whatever else the run adds
+        tried = max(tried, adversary_of_run(model, question.how.held, question.how.depth))
     adversary, witness = min(witnesses, key=_order, default=(tried, None))
     cell = Cell(
         target=target.name,

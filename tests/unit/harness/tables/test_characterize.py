@@ -14,12 +14,13 @@ from postcrash.harness.tables import characterize as subject
 from postcrash.harness.tables.characterize import Question, characterize
 from postcrash.model import Verdict
 from postcrash.properties import property_named
+from postcrash.properties.adversary import Adversary
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.grid import NOT_THERE, symbol
 from postcrash.targets import BaseImage, target_named
 
 
-def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
+def cell(monkeypatch: pytest.MonkeyPatch, runs: Any, **about: Any) -> Cell:
     """The cell of P1 on vfat. `runs` refuses the workloads that need something that vfat does not have."""
 
     def campaign(plans: list[Plan], *_: object, **__: object) -> list[Examination]:
@@ -33,7 +34,8 @@ def cell(monkeypatch: pytest.MonkeyPatch, runs: Any) -> Cell:
 
     monkeypatch.setattr(subject, "run_campaign", campaign)
     targets = [(target_named("vfat"), BaseImage(Path("base"), "b-0"))]
-    question = Question(targets, [property_named("P1")], "a kernel", "a guest", Exploration(budget=Budget(1, 1)))
+    how = about.pop("how", Exploration(budget=Budget(1, 1)))
+    question = Question(targets, [property_named("P1")], "a kernel", "a guest", how, **about)
     store: Any = SimpleNamespace(put_cells=lambda cells: None)
     nobody: Any = None
     (found,) = characterize(question, nobody, store, nobody).cells
@@ -51,3 +53,13 @@ def test_where_none_runs_the_cell_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     found = cell(monkeypatch, lambda plan: False)
     assert (found.verdict, found.workloads, found.reason) == (Verdict.UNDECIDED, 0, "not supported: link")
     assert symbol(found) == NOT_THERE
+
+
+@pytest.mark.parametrize(("adversary", "stands_up_to"), [("PLAIN", "PLAIN"), ("COMMIT", "HELD")])
+def test_what_a_cell_stands_up_to_if_the_disk_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, adversary: str, stands_up_to: str
+) -> None:
+    """A disk does not make up for workloads that were left out."""
+    how = Exploration(budget=Budget(1, 1), held=1)
+    found = cell(monkeypatch, lambda plan: True, how=how, adversary=Adversary[adversary])
+    assert (found.verdict, found.adversary) == (Verdict.HOLDS, Adversary[stands_up_to])
