@@ -1,5 +1,6 @@
 """The result of an examination: a ruling for each judge, the counts, and a certificate for each crash interval."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,10 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, Simplicity, simplicity
 from postcrash.targets import RecoveryKind
 
+_NUMBER = re.compile("[0-9]+")
+REASONS_MAX = 100
+"""The most reasons of one judge that are kept. After these, one more says that there were others."""
+
 
 @dataclass(slots=True)
 class Ruling:
@@ -23,8 +28,9 @@ class Ruling:
     verdict: Verdict = Verdict.HOLDS
     relevant: bool = False
     reason: str = ""
-    unknown: str = ""
-    """Why something could not be judged, even if something else is VIOLATED."""
+    unknown: list[str] = field(default_factory=list)
+    """Why something could not be judged, even if something else is VIOLATED. Of reasons that differ only in numbers,
+    such as those of crash intervals, the first one is kept."""
     witnesses: dict[tuple[str, bool], "Witness"] = field(default_factory=dict)
     """The simplest witness by message, and by whether there was a repair before the mount."""
 
@@ -32,15 +38,23 @@ class Ruling:
         """Add the opinion on one observation."""
         self.relevant |= opinion.relevant
         if opinion.verdict is Verdict.UNDECIDED:
-            self.unknown = self.unknown or opinion.message
+            self._add_unknown(opinion.message)
         if opinion.verdict > self.verdict:
             self.verdict = opinion.verdict
             self.reason = opinion.message
 
     @property
-    def open_question(self) -> str:
+    def open_questions(self) -> tuple[str, ...]:
         """Why something could not be judged, whatever the verdict; empty if all could."""
-        return self.unknown or (self.reason if self.verdict is Verdict.UNDECIDED else "")
+        return tuple(self.unknown) or ((self.reason,) if self.verdict is Verdict.UNDECIDED else ())
+
+    def _add_unknown(self, reason: str) -> None:
+        if reason in self.unknown or _form(reason) in map(_form, self.unknown):
+            return
+        if len(self.unknown) < REASONS_MAX:
+            self.unknown.append(reason)
+        elif len(self.unknown) == REASONS_MAX:
+            self.unknown.append("for more reasons than are kept")
 
     @property
     def is_tested(self) -> bool:
@@ -64,7 +78,7 @@ class Ruling:
 
     def undecided(self, reason: str) -> None:
         """Make a ruling that HOLDS undecided, because something was not looked at."""
-        self.unknown = self.unknown or reason
+        self._add_unknown(reason)
         if self.verdict < Verdict.UNDECIDED:
             self.verdict, self.reason = Verdict.UNDECIDED, reason
 
@@ -281,6 +295,10 @@ class Examination:
             verdict = Verdict[ruling["verdict"]]
             examination.rulings[name] = Ruling(verdict, ruling["relevant"], ruling["reason"], ruling["unknown"])
         return examination
+
+
+def _form(reason: str) -> str:
+    return _NUMBER.sub("N", reason)
 
 
 def instants_of(report: IntervalReport, workload: Workload) -> list[History]:

@@ -398,12 +398,13 @@ def _key(plan: Plan) -> str:
 def _undecided(result: Examination) -> dict[str, str]:
     """The reasons why judges could not tell, each with the names of these judges.
 
-    A judge that objects to one crash state may have been unable to tell of another one.
+    A judge that objects to one crash state may have been unable to tell of another one, and of a third one for another
+    reason.
     """
     judges: dict[str, list[str]] = {}
     for name, ruling in result.rulings.items():
-        if ruling.open_question:
-            judges.setdefault(without_numbers(ruling.open_question), []).append(name)
+        for why in dict.fromkeys(map(without_numbers, ruling.open_questions)):
+            judges.setdefault(why, []).append(name)
     every = len(result.rulings)
     return {why: "all judges" if len(names) == every > 1 else ", ".join(names) for why, names in judges.items()}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.examination.result import Examination, Ruling, Witness
+from postcrash.harness.examination.result import REASONS_MAX, Examination, Ruling, Witness
 from postcrash.model import Verdict
 
 from .conftest import RECOVER
@@ -89,3 +89,16 @@ def test_what_was_not_put_to_the_test_holds_nothing(opinions: dict[str, list[Opi
         for opinion in said:
             examination.rulings[name].take(opinion)
     assert examination.verdict is verdict
+
+
+def test_no_reason_hides_behind_another_one() -> None:
+    """Somebody may know one of them. Reasons that differ only in numbers are one."""
+    ruling = Ruling()
+    ruling.take(Opinion(Verdict.UNDECIDED, True, "a cannot be read"))
+    ruling.undecided("crash interval 3: 7 states were left out")
+    ruling.undecided("crash interval 4: 9 states were left out")
+    ruling.take(Opinion(Verdict.VIOLATED, True, "broken"))
+    assert ruling.open_questions == ("a cannot be read", "crash interval 3: 7 states were left out")
+    for number in range(2 * REASONS_MAX):
+        ruling.undecided("so " * number)
+    assert len(ruling.open_questions) == REASONS_MAX + 1
