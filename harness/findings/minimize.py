@@ -1,5 +1,6 @@
 """Find the smallest workload that breaks the same judge as a finding, on the same target and device model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from postcrash.harness.budget import Budget
@@ -42,6 +43,7 @@ class MinimalFinding:
     is_cut_short: bool = False
 
 
+IsLike = Callable[[Finding], bool]
 MINIMIZING_SECONDS = 60.0
 """The time to minimize the workloads of all groups if --time is not given, and the most that is kept of --time."""
 MINIMIZING_SHARE = 1 / 4
@@ -100,16 +102,24 @@ def plan_of(
 
 
 def minimize(
-    finding: Finding, plan: Plan, machine: Spare, store: Store, progress: Progress, *, fresh: bool = False
+    finding: Finding,
+    plan: Plan,
+    machine: Spare,
+    store: Store,
+    progress: Progress,
+    *,
+    fresh: bool = False,
+    is_like: IsLike = lambda _: True,
 ) -> MinimalFinding:
     """Look for the smallest workload, with `plan` of `plan_of`. `finding` is linked to its finding in the store.
 
-    A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
+    A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more. The
+    finding must be as `is_like` says; of each workload there are `findings_max` of the plan.
     Raises InfrastructureError if the finding's own workload does not break the judge again, and OutOfTimeError if there
     was no time to try this. If the machine's time is over later, returns the smallest workload so far; the same call
     made again goes on from there.
     """
-    search = _Search(finding, plan, machine, store, progress, fresh)
+    search = _Search(finding, plan, machine, store, progress, fresh, is_like)
     start, is_cut_short = plan.workload.without_tail(), False
     try:
         if not search.breaks(start):
@@ -129,7 +139,15 @@ def minimize(
 
 
 def minimized_on(
-    machine: Spare, session: Session, finding: Finding, recoveries: int | None, fresh: bool, progress: Progress
+    machine: Spare,
+    session: Session,
+    finding: Finding,
+    recoveries: int | None,
+    fresh: bool,
+    progress: Progress,
+    *,
+    findings_max: int = 1,
+    is_like: IsLike = lambda _: True,
 ) -> MinimalFinding:
     """Minimize `finding` on `machine`, which can record as the finding's workload was recorded.
 
@@ -141,16 +159,25 @@ def minimized_on(
     plan = plan_of(finding, target, base, session.kernel.label, session.guest(), recoveries, store)
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
-        return minimize(finding, replace(plan, judges=judges), machine, session.store, progress, fresh=fresh)
+        asked = replace(plan, judges=judges, findings_max=findings_max)
+        return minimize(finding, asked, machine, session.store, progress, fresh=fresh, is_like=is_like)
 
 
 class _Search:
     """Examines workloads one by one."""
 
     def __init__(
-        self, sought: Finding, plan: Plan, machine: Spare, store: Store, progress: Progress, fresh: bool
+        self,
+        sought: Finding,
+        plan: Plan,
+        machine: Spare,
+        store: Store,
+        progress: Progress,
+        fresh: bool,
+        is_like: IsLike,
     ) -> None:
         self._judge, self._plan, self._machine = sought.checker, plan, machine
+        self._is_like = is_like
         self._only_repaired = sought.message.endswith(ONLY_REPAIRED)
         self._store, self._progress, self._fresh = store, progress, fresh
         self.found: dict[Workload, Finding] = {}
@@ -181,5 +208,6 @@ class _Search:
         return witness is not None
 
     def _is_such(self, finding: Finding) -> bool:
-        """Whether the finding is of the same judge and shows in the same ways of recovery."""
-        return finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired
+        """Whether the finding is of the same judge, shows in the same ways of recovery, and is as asked for."""
+        is_same = finding.checker == self._judge and finding.message.endswith(ONLY_REPAIRED) == self._only_repaired
+        return is_same and self._is_like(finding)

@@ -11,7 +11,7 @@ from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
 from postcrash.harness.findings.replay import flips, replay, with_flips
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import cause_of_finding, plan_of_part, shown, workload_in
+from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, plan_of_part, shown, workload_in
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
@@ -41,7 +41,7 @@ class FollowUp:
         finding = session.store.finding(failure.found)
         try:
             if planned.application is None and self._has_time:
-                smallest = self._smallest(session, finding, planned.how.budget.recoveries)
+                smallest = self._smallest(planned, session, finding, failure.cause)
                 failure = failure.model_copy(update=shown(planned, smallest))
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding)})
@@ -60,10 +60,15 @@ class FollowUp:
     def _has_time(self) -> bool:
         return self.until is None or time.monotonic() < self.until
 
-    def _smallest(self, session: Session, finding: Finding, recoveries: int | None) -> Finding:
+    def _smallest(self, planned: PlannedPart, session: Session, finding: Finding, cause: str) -> Finding:
+        """The finding of the same cause in the smallest workload. One of another cause would be another failure."""
         settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
         with Spare(settings, self.until) as machine:
-            return minimized_on(machine, session, finding, recoveries, False, self.progress).finding
+            return minimized_on(
+                *(machine, session, finding, planned.how.budget.recoveries, False, self.progress),
+                findings_max=FINDINGS_MAX,
+                is_like=lambda other: cause_of_finding(planned, other) == cause,
+            ).finding
 
     def _flip(self, session: Session, finding: Finding) -> None:
         """Find out which of the lost writes matter, for those who look at the finding."""

@@ -62,8 +62,9 @@ def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
     code, told = gate(folder, P5)
     found = failures(told, judge="P5")
     assert (code, len(found)) == (ExitCode.VIOLATED, 2)
+    assert "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n" in [each["operations"] for each in found]
+    assert len({(each["finding"], each["operations"], each["message"]) for each in found}) == 2
     for each in found:
-        assert each["operations"] == "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n"
         assert each["states"] == each["recordings"] == {"failed": 2, "runs": 2}
         assert "held.json" in each["standing"]
         assert postcrash(folder, "repro", each["finding"]).returncode == ExitCode.VIOLATED
