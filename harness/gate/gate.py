@@ -63,6 +63,8 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
 
     Parts that the `last` run left open come first.
     """
+    if gate.accept is not None and not gate.accept.strip():
+        raise UsageError("--accept wants the reason why new failures are accepted")
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     configuration, folder = load(gate.file), gate.file.parent
     lines = load_baseline(folder / configuration.baseline)
@@ -77,13 +79,8 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
             parts = tuple(_followed_up(part, each, follow_up) for part, each in zip(parts, planned, strict=True))
     if gate.accept is not None and not runner.interrupted:
-        new = {
-            (failure.cause, part.kernel): (failure, part.kernel)
-            for part in parts
-            for failure in part.new
-            if failure.is_violated or not part.not_run
-        }
-        accepted = [line_for(failure, kernel, gate.accept) for failure, kernel in new.values()]
+        new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
+        accepted = dict.fromkeys(line_for(failure, kernel, gate.accept) for failure, kernel in new)
         add_lines(folder / configuration.baseline, accepted)
         parts, fixed = compared_with(load_baseline(folder / configuration.baseline), parts)
     run = GateRun(
@@ -93,6 +90,7 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         file=str(gate.file),
         baseline=configuration.baseline if lines or gate.accept is not None else "",
         shards=("{}/{}".format(*gate.shard),),
+        names=tuple(dict.fromkeys(gate.names)),
         parts=parts,
         fixed=() if gate.names else fixed,
     )

@@ -24,13 +24,12 @@ from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
-from postcrash.reports.gate.run import Failure, Part, VerdictName
+from postcrash.reports.gate.run import NO_TIME, Failure, Part, VerdictName
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
 FINDINGS_MAX = 1000
 """Messages of one judge on one workload that are followed up. A gate must not hide a new one behind a known one."""
-_NO_TIME = "there was no time for all workloads"
 _NAMES: dict[Verdict, VerdictName] = {
     Verdict.HOLDS: "holds",
     Verdict.UNDECIDED: "undecided",
@@ -61,7 +60,7 @@ def _absent(planned: PlannedPart) -> Part:
 
 def not_begun(planned: PlannedPart) -> Part:
     """The part if there is no time to run anything of it."""
-    return _nothing(planned, _NO_TIME).model_copy(update={"not_run": planned.workloads.count})
+    return _nothing(planned, NO_TIME).model_copy(update={"not_run": planned.workloads.count})
 
 
 def _nothing(planned: PlannedPart, why: str) -> Part:
@@ -151,7 +150,7 @@ def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
     if hunted.cut_short:
         yield "", "a workload is violated, and not all of its crash states were looked at", hunted.cut_short
     if hunted.not_run:
-        yield "", _NO_TIME, hunted.not_run
+        yield "", NO_TIME, hunted.not_run
     elif not hunted.tested:
         yield "", "no judge was put to the test", hunted.run
 

@@ -16,6 +16,8 @@ from postcrash.reports.store.plain import shown
 FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
 TEXT_MAX = 100_000
 """The longest text in a result, in characters."""
+NO_TIME = "there was no time for all workloads"
+"""The message of the failure that stands for workloads that were not run."""
 ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
@@ -91,6 +93,11 @@ class Failure(_Record):
     def is_violated(self) -> bool:
         """Whether something is broken; otherwise it could not be decided."""
         return self.verdict == "violated"
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it says only that workloads were not run. Nobody can know what these would show."""
+        return not self.is_violated and self.message == NO_TIME
 
     @property
     def sort(self) -> Literal["violated", "undecided", "known"]:
@@ -196,6 +203,7 @@ class RunHead(_Record):
     file      the gate's file, as it was named
     baseline  the file with known failures, as the gate's file names it; empty if there is none
     shards    which shards of how many are in this result, as `1/4`
+    names     the sections that the user asked for; empty for all of the file
     """
 
     format: Literal["postcrash gate 1"] = FORMAT
@@ -205,6 +213,7 @@ class RunHead(_Record):
     file: Text
     baseline: Text = ""
     shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
+    names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
 
 class GateRun(RunHead):
@@ -262,6 +271,10 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
     for run in in_order:
         if (run.file, run.version, run.baseline) != (first.file, first.version, first.baseline):
             raise ValueError(f"results of different gates: {_gate(first)} and {_gate(run)}")
+        if sorted(run.names) != sorted(first.names):
+            told = (shown(", ".join(each.names) or "all parts") for each in (first, run))
+            raise ValueError(f"results of different parts: {' and '.join(told)}")
+    _check_no_part_is_missing(in_order)
     places: dict[tuple[str, str, str, str], Part] = {}
     for run in in_order:
         _check_each_part_once(run)
@@ -290,6 +303,21 @@ def _check_each_part_once(run: GateRun) -> None:
     for place, count in Counter(part.place for part in run.parts).items():
         if count > 1:
             raise ValueError(f"shard {run.shards[0]} has the part {shown(place)} {count} times")
+
+
+def _check_no_part_is_missing(in_order: Sequence[GateRun]) -> None:
+    """Raise ValueError if a shard must have had a part that it does not have, such as one on another kernel.
+
+    The i-th of n shards has every n-th workload, beginning with the i-th. So a shard has no workload of a part only if
+    none after it has one, and none before it has two.
+    """
+    for number, run in enumerate(in_order):
+        there = {part.place for part in run.parts}
+        others = [part for each in in_order[:number] for part in each.parts if part.workloads + part.not_run > 1]
+        others += [part for each in in_order[number + 1 :] for part in each.parts]
+        for part in others:
+            if part.place not in there:
+                raise ValueError(f"shard {run.shards[0]} has no {shown(part.title)}, and another one has")
 
 
 def _all_shards(shards: Sequence[str]) -> tuple[str, ...]:

@@ -109,6 +109,7 @@ def parts(draw: st.DrawFn, target: str) -> Part:
 def shards(draw: st.DrawFn) -> list[GateRun]:
     """All shards of a gate, in order."""
     count = draw(st.integers(1, 4))
+    targets = draw(st.lists(st.sampled_from("abc"), unique=True))
     lines = [FixedLine(line=number, cause=cause, why="w") for number, cause in enumerate(CAUSES, 1)]
     return [
         GateRun(
@@ -117,7 +118,7 @@ def shards(draw: st.DrawFn) -> list[GateRun]:
             seconds=draw(st.floats(0, 1e6)),
             file="postcrash.toml",
             shards=(f"{number}/{count}",),
-            parts=tuple(draw(parts(name)) for name in draw(st.lists(st.sampled_from("abc"), unique=True))),
+            parts=tuple(draw(parts(name)) for name in draw(st.permutations(targets))),
             fixed=tuple(draw(st.lists(st.sampled_from(lines), unique=True))),
         )
         for number in range(1, count + 1)
@@ -235,3 +236,28 @@ def test_a_sum_that_could_not_be_read_again_is_an_error(make_part: MakePart, mak
     many = make_part(verdict="violated", failures=(make_failure(workloads=2**63 - 1),))
     with pytest.raises(ValueError, match="the results together: workloads"):
         joined(many, many)
+
+
+def test_shards_of_different_parts_are_not_merged(make_run: MakeRun, make_part: MakePart) -> None:
+    """Of a part that one shard was not asked for, a half would pass for the whole."""
+    small, table = make_part(), make_part(name="table")
+    first = make_run(small, table, shards=("1/2",))
+    with pytest.raises(ValueError, match="different parts: 'all parts' and 'table'"):
+        merged([first, make_run(table, shards=("2/2",), names=("table",))])
+
+
+@pytest.mark.parametrize(("missing_in", "workloads"), [(1, 1), (2, 2)])
+def test_a_shard_without_a_part_that_it_must_have(
+    make_run: MakeRun, make_part: MakePart, missing_in: int, workloads: int
+) -> None:
+    """For example since it ran on another kernel. A part of few workloads has none for the last shards."""
+    here, other = make_part(workloads=workloads), make_part(kernel="UML 6.1.170", workloads=workloads)
+    parts = [(other,) if number == missing_in else (here,) for number in (1, 2)]
+    runs = [make_run(*each, shards=(f"{number}/2",)) for number, each in enumerate(parts, 1)]
+    with pytest.raises(ValueError, match=r"shard ./2 has no '.*', and another one has"):
+        merged(runs)
+
+
+def test_the_last_shards_may_have_nothing_of_a_part(make_run: MakeRun, make_part: MakePart) -> None:
+    whole = merged([make_run(make_part(workloads=1), shards=("1/2",)), make_run(shards=("2/2",))])
+    assert whole.verdict is Verdict.HOLDS
