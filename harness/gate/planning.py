@@ -85,7 +85,7 @@ class Planner:
         applications = self._applications(section)
         targets = self._targets(self._gate.of(section, "targets"))
         for kernel_name in self._gate.of(section, "kernels") or (None,):
-            kernels = kernels_for(self._session, kernel_name, targets)
+            kernels = kernels_for(self._session, self._kernel_seen(kernel_name), targets)
             for target in targets:
                 for model in self._gate.of(section, "models"):
                     planned = self._planned(name, section, target, model)
@@ -101,6 +101,10 @@ class Planner:
         name, parameters = name_and_parameters(section.application)
         application = application_called(self._seen(name) if name.endswith(".toml") else name)
         return variants_of(application, parameters | section.set, every=section.every)
+
+    def _kernel_seen(self, name: str | None) -> str | None:
+        """The name of a kernel, or its file as it is seen from where the command was started."""
+        return name if name is None or "/" not in name else self._seen(name)
 
     def _seen(self, path: str) -> str:
         """A path as it is seen from where the command was started."""

@@ -158,3 +158,16 @@ def test_a_kernel_that_is_named_twice(tmp_path: Path, monkeypatch: pytest.Monkey
     nobody: Any = None
     with pytest.raises(UsageError, match="a on xfs, old, is there twice"):
         run_gate(Gate(tmp_path / "postcrash.toml"), Session(tmp_path / "store"), None, nobody)
+
+
+def test_a_reason_without_words_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    nobody: Any = None
+    with pytest.raises(UsageError, match="--accept"):
+        run_gate(Gate(tmp_path / "absent.toml", accept="  "), Session(tmp_path / "store"), None, nobody)
+
+
+def test_files_of_kernels_are_seen_from_the_file(tmp_path: Path) -> None:
+    text = 'targets = ["xfs"]\nkernels = ["./linux", "6.1"]\n[parts.a]\nhunt = 1\n'
+    parts = planned(tmp_path, text)
+    assert [each.kernel for each in parts] == [str(tmp_path / "linux"), "6.1"]
+    assert [each.kernel_name for each in parts] == ["./linux", "6.1"]
