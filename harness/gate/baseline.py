@@ -7,7 +7,7 @@ Kernels are a version, a range of versions whose ends may be left open, or * for
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,37 +111,51 @@ def _lines(text: str) -> Iterable[BaselineLine]:
         yield line
 
 
-def compared_with(
-    lines: Sequence[BaselineLine], parts: Iterable[Part]
-) -> tuple[tuple[Part, ...], tuple[FixedLine, ...]]:
-    """The parts with what the baseline accepts, and the lines of failures that are not there any more.
-
-    No line accepts that there was no time for something. A line is fixed only if nothing was left open: what could not
-    be decided might be its failure.
-    """
-    seen: set[int] = set()
+def compared_with(lines: Sequence[BaselineLine], parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts with what the baseline accepts. No line accepts that there was no time for something."""
     told = []
     for part in parts:
-        failures = []
-        for failure in part.failures:
-            line = next((line for line in lines if line.accepts(failure, part.kernel)), None)
-            seen |= {line.number} if line else set()
-            failures.append(failure.model_copy(update={"known": line.why}) if line else failure)
+        accepting = (next((line for line in lines if line.accepts(each, part.kernel)), None) for each in part.failures)
+        failures = (
+            failure.model_copy(update={"known": None if line is None else line.why})
+            for failure, line in zip(part.failures, accepting, strict=True)
+        )
         told.append(part.model_copy(update={"failures": tuple(failures)}))
-    is_whole = all(failure.is_violated for part in told for failure in part.failures)
-    fixed = (
+    return tuple(told)
+
+
+def fixed_lines(
+    lines: Sequence[BaselineLine], parts: Sequence[Part], were_all_run: Callable[[str, Sequence[Part]], bool]
+) -> tuple[FixedLine, ...]:
+    """The lines of failures that are not there any more.
+
+    A line is fixed only if everything was run that could show its failure: `were_all_run` says whether all parts where
+    its id was ever seen were, and in none of the parts was anything left open or not supported.
+    """
+    if any(part.lacking or not all(failure.is_violated for failure in part.failures) for part in parts):
+        return ()
+    seen = {
+        line.number
+        for line in lines
+        for part in parts
+        if any(line.accepts(failure, part.kernel) for failure in part.failures)
+    }
+    return tuple(
         FixedLine(line=line.number, cause=line.id, why=line.why)
         for line in lines
-        if line.number not in seen and any(line.kernels.has(part.kernel) for part in told)
+        if line.number not in seen and were_all_run(line.id, parts)
     )
-    return tuple(told), tuple(fixed) if is_whole else ()
+
+
+def series_of(kernel: str) -> str:
+    """The series of the kernel with this label, such as `6.1`; `*` if the label has no version."""
+    match = _VERSION.search(kernel)
+    return ".".join(match[0].split(".")[:2]) if match else "*"
 
 
 def line_for(failure: Failure, kernel: str, why: str) -> str:
     """The line that accepts the failure on the kernel's series."""
-    match = _VERSION.search(kernel)
-    series = ".".join(match[0].split(".")[:2]) if match else "*"
-    return f"{failure.cause:<20} {failure.verdict:<10} {series:<11} # {' '.join(why.split())}"
+    return f"{failure.cause:<20} {failure.verdict:<10} {series_of(kernel):<11} # {' '.join(why.split())}"
 
 
 def add_lines(path: Path, lines: Iterable[str]) -> None:

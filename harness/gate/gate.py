@@ -10,11 +10,13 @@ from pathlib import Path
 import postcrash
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.minimize import kept_for_minimizing
-from postcrash.harness.gate.baseline import add_lines, compared_with, line_for, load_baseline
+from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, line_for, load_baseline
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.follow_up import FollowUp
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
 from postcrash.harness.gate.rounds import Runner
+from postcrash.harness.gate.running import with_unasked
+from postcrash.harness.gate.sightings import Sightings
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.output import write_text
 from postcrash.harness.session import Session
@@ -73,7 +75,8 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
     until = None if seconds is None else clock + seconds
     exploring = None if until is None or seconds is None else until - kept_for_minimizing(seconds)
     runner = Runner(session, configuration.guests, exploring, lines, watcher.progress, watcher.finished)
-    parts, fixed = compared_with(lines, runner.run(planned, last))
+    run = runner.run(planned, last)
+    parts = compared_with(lines, with_unasked(run, planned) if gate.shard == (1, 1) else run)
     if not runner.interrupted:
         with watcher.progress(None) as progress:
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
@@ -82,8 +85,10 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
         accepted = dict.fromkeys(line_for(failure, kernel, gate.accept) for failure, kernel in new)
         add_lines(folder / configuration.baseline, accepted)
-        parts, fixed = compared_with(load_baseline(folder / configuration.baseline), parts)
-    run = GateRun(
+        parts = compared_with(load_baseline(folder / configuration.baseline), parts)
+    sightings = Sightings(session.store.folder)
+    sightings.add(parts)
+    result = GateRun(
         version=postcrash.__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(time.monotonic() - clock, 3),
@@ -92,10 +97,10 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
         parts=parts,
-        fixed=() if gate.names else fixed,
+        fixed=() if gate.shard != (1, 1) else fixed_lines(lines, parts, sightings.were_all_run),
     )
-    write_text(str(session.store.folder / LAST), run.model_dump_json(indent=1) + "\n")
-    return run, runner.interrupted
+    write_text(str(session.store.folder / LAST), result.model_dump_json(indent=1) + "\n")
+    return result, runner.interrupted
 
 
 def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path) -> list[PlannedPart]:

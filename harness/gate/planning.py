@@ -90,7 +90,11 @@ class Planner:
                 for model in self._gate.of(section, "models"):
                     planned = self._planned(name, section, target, model)
                     placed = replace(planned, kernel=kernels[target.fstype], kernel_name=kernel_name or "default")
-                    yield from _of_applications(placed, applications) if applications else [placed]
+                    yield from (
+                        _of_applications(placed, applications, is_first=self._shard[0] == 1)
+                        if applications
+                        else [placed]
+                    )
 
     def _targets(self, names: Sequence[str]) -> list[Target]:
         return self._session.targets([self._seen(name) if name.endswith(".toml") else name for name in names])
@@ -98,6 +102,9 @@ class Planner:
     def _applications(self, section: PartSection) -> list[Application]:
         if not isinstance(section, ApplicationPart):
             return []
+        for setting in ("expect", "hold", "fsck", "use", "recovery"):
+            if getattr(section, setting) is not None:
+                raise UsageError(f"application {section.application}: its own check judges it: leave {setting} out")
         name, parameters = name_and_parameters(section.application)
         application = application_called(self._seen(name) if name.endswith(".toml") else name)
         return variants_of(application, parameters | section.set, every=section.every)
@@ -121,6 +128,7 @@ class Planner:
         )
         kind = kind_of(section)
         assert kind is not None
+        hold = gate.of(section, "hold")
         kinds = [WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))]
         return PlannedPart(
             name=name,
@@ -131,7 +139,7 @@ class Planner:
             workloads=self._workloads(section, target, how.disks(one=gate.of(section, "disks") == "one")),
             how=how,
             expected=Expectation.named(gate.of(section, "expect")),
-            hold=gate.of(section, "hold") or (),
+            hold=tuple(each.name for each in properties_named(",".join(hold))) if hold else (),
             kinds=frozenset(kinds),
             folder=self._corpus_folder(section.corpus) if isinstance(section, CorpusPart) else None,
         )
@@ -167,9 +175,12 @@ class Planner:
         return loaded_from(place) if place.is_dir() else (loaded(str(place)),)
 
 
-def _of_applications(planned: PlannedPart, applications: Sequence[Application]) -> Iterator[PlannedPart]:
+def _of_applications(
+    planned: PlannedPart, applications: Sequence[Application], *, is_first: bool
+) -> Iterator[PlannedPart]:
+    """A part for each application. Each is one workload, which the first shard runs."""
     assert isinstance(planned.workloads, ListSelection)
     for application in applications:
         name = planned.name if len(applications) == 1 else f"{planned.name}: {application.name}"
-        workloads = replace(planned.workloads, workloads=(workload_of(application),))
+        workloads = replace(planned.workloads, workloads=(workload_of(application),) if is_first else ())
         yield replace(planned, name=name, workloads=workloads, application=application)

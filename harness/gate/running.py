@@ -2,9 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from postcrash.harness.auditing.audit import plan_of as plan_of_application
@@ -117,7 +118,8 @@ def _part(
     planned: PlannedPart, plan: Plan, expected: Expectation, hunted: HuntResult, store: Store, seconds: float
 ) -> Part:
     violated = tuple(_violated(planned, expected, group, store) for group in hunted.groups.values())
-    undecided = tuple(_open(planned, judges, why, count) for judges, why, count in _questions(hunted))
+    asked = chain(_questions(hunted), _lacking(planned, hunted))
+    undecided = tuple(_open(planned, judges, why, count) for judges, why, count in asked)
     found = [Verdict.VIOLATED] * bool(violated) + [Verdict.UNDECIDED] * bool(undecided)
     counts = hunted.counts
     return Part(
@@ -136,7 +138,8 @@ def _part(
         seconds=round(seconds, 3),
         tested={judge.name: hunted.tested[judge.name] for judge in plan.judges},
         failures=(*violated, *undecided),
-        notes=(*hunted.notes, *(f"not on this file system: {reason}" for reason in hunted.lacking)),
+        lacking=dict(hunted.lacking),
+        notes=tuple(hunted.notes),
     )
 
 
@@ -155,9 +158,31 @@ def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
         yield "", "no judge was put to the test", hunted.run
 
 
+def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
+    """What the file system does not have, where somebody asked for it, or where another kernel may have it."""
+    if planned.kind == "corpus" or planned.expected.compares:
+        for reason, count in hunted.lacking.items():
+            yield "", f"not on this file system: {reason}", count
+
+
 def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failure:
     cause = _cause_id(planned, Cause(judges, why, ()))
     return Failure(cause=cause, verdict="undecided", judge=judges, message=why, workloads=workloads)
+
+
+def with_unasked(parts: Sequence[Part], planned: Sequence[PlannedPart]) -> tuple[Part, ...]:
+    """The parts, undecided where a property that must hold was put to the test in no part of its target and model."""
+    told = list(parts)
+    asked = {(part.target, part.model, name) for part in parts for name, workloads in part.tested.items() if workloads}
+    for number, each in enumerate(planned):
+        part = told[number]
+        never = [name for name in each.hold if (part.target, part.model, name) not in asked]
+        if never and each.application is None:
+            why = f"{', '.join(never)} must hold, and no workload put this to the test"
+            verdict = _NAMES[max(Verdict.UNDECIDED, Verdict[part.verdict.upper()])]
+            failures = (*part.failures, _open(each, ", ".join(never), why, 0))
+            told[number] = part.model_copy(update={"failures": failures, "verdict": verdict})
+    return tuple(told)
 
 
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:

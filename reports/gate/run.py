@@ -129,6 +129,7 @@ class PartHead(_Record):
     recoveries     recoveries that were run, and `remembered`: that an earlier one answers
     outcomes       different observations, summed over workloads
     tested         for each judge, the number of workloads in which it was put to the test
+    lacking        operations that the file system does not have, with the number of workloads that were left out for it
     """
 
     name: Text
@@ -148,6 +149,7 @@ class PartHead(_Record):
     outcomes: Count = 0
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     tested: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    lacking: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
     notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
     @property
@@ -352,6 +354,7 @@ def joined(first: Part, second: Part) -> Part:
         states_total=str(int(first.states_total) + int(second.states_total)),
         verdict=max(first.verdict, second.verdict, key=lambda name: Verdict[name.upper()]),
         tested={name: first.tested.get(name, 0) + second.tested.get(name, 0) for name in first.tested | second.tested},
+        lacking=dict(Counter(first.lacking) + Counter(second.lacking)),
         failures=tuple(failures.values()),
         notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
     )

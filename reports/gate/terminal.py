@@ -67,6 +67,8 @@ def _part(part: Part) -> str:
     failed = [f"{len(part.new)} new"] if part.new else []
     known = [f"{len(part.failures) - len(part.new)} known"] if len(part.failures) > len(part.new) else []
     why = [unexplained(part)] if unexplained(part) else []
+    lacking = [f"{sum(part.lacking.values())} not on this file system"] if part.lacking else []
+    why = [*lacking, *why]
     told = [counts, f"{grouped(part.recoveries)} recoveries", *failed, *known, *why]
     return f"{part.gated.symbol} {one_line(part.title)}: {', '.join(told)}"
 

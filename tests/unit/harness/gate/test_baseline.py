@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import UsageError
-from postcrash.harness.gate.baseline import KernelRange, add_lines, compared_with, line_for, load_baseline
+from postcrash.harness.gate.baseline import (
+    KernelRange,
+    add_lines,
+    compared_with,
+    fixed_lines,
+    line_for,
+    load_baseline,
+)
+from postcrash.harness.gate.sightings import Sightings
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import NO_TIME
+from postcrash.reports.gate.run import NO_TIME, Part
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
 
@@ -47,43 +55,56 @@ def baseline(folder: Path, text: str) -> Path:
 def test_a_line_accepts_a_failure_by_its_cause_or_by_its_finding(tmp_path: Path) -> None:
     for id in (CAUSE, FINDING, "f-" + "1" * 16):
         lines = load_baseline(baseline(tmp_path, f"# a comment\n\n{id} violated 6.1 # because\n"))
-        (known,), fixed = compared_with(lines, [part(failure(found="f-" + "1" * 16))])
+        (known,) = compared_with(lines, [part(failure(found="f-" + "1" * 16))])
         assert (known.failures[0].known, known.gated, known.verdict) == ("because", Verdict.HOLDS, "violated")
-        assert fixed == ()
 
 
 @pytest.mark.parametrize("line", [f"{OTHER} violated *", f"{CAUSE} undecided *", f"{CAUSE} violated 7.2"])
 def test_nothing_hides_behind_another_line(tmp_path: Path, line: str) -> None:
     """Not behind one of another cause, another verdict, or another kernel."""
     lines = load_baseline(baseline(tmp_path, f"{line} # because\n"))
-    (told,), _ = compared_with(lines, [part(failure())])
+    (told,) = compared_with(lines, [part(failure())])
     assert (told.failures[0].known, told.gated) == (None, Verdict.VIOLATED)
 
 
 def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} violated * # because\n"))
-    (told,), _ = compared_with(lines, [part(failure(), failure(cause=OTHER))])
+    (told,) = compared_with(lines, [part(failure(), failure(cause=OTHER))])
     assert [each.cause for each in told.new] == [OTHER]
     assert told.gated is Verdict.VIOLATED
 
 
+def fixed(folder: Path, text: str, *parts: Part, seen: bool = True) -> list[int]:
+    lines = load_baseline(baseline(folder, text))
+    return [line.line for line in fixed_lines(lines, parts, lambda id, parts: seen)]
+
+
 def test_what_is_not_there_any_more_is_fixed(tmp_path: Path) -> None:
-    text = f"{CAUSE} violated 6.1 # one\n{OTHER} violated 6.1 # two\nc-{'1' * 16} violated 7.2 # another kernel\n"
-    lines = load_baseline(baseline(tmp_path, text))
-    _, fixed = compared_with(lines, [part(failure())])
-    assert [(line.line, line.why) for line in fixed] == [(2, "two")]
+    text = f"{CAUSE} violated 6.1 # one\n{OTHER} violated 6.1 # two\n"
+    assert fixed(tmp_path, text, part(failure())) == [2]
+    assert fixed(tmp_path, text, part(failure()), seen=False) == []
 
 
 def test_what_was_not_looked_at_is_not_fixed(tmp_path: Path) -> None:
-    """Neither if something could not be decided, be that known or new, nor on a kernel that was not run."""
+    """Neither if something could not be decided, be that known or new, nor if an operation was not there."""
     text = f"{CAUSE} violated * # one\n{OTHER} undecided * # two\n"
-    lines = load_baseline(baseline(tmp_path, text))
-    for open_question in (
-        failure(cause=OTHER, verdict="undecided"),
-        failure(cause="c-" + "2" * 16, verdict="undecided"),
-    ):
-        _, fixed = compared_with(lines, [part(), part(open_question)])
-        assert fixed == ()
+    for cause in (OTHER, "c-" + "2" * 16):
+        assert fixed(tmp_path, text, part(), part(failure(cause=cause, verdict="undecided"))) == []
+    assert fixed(tmp_path, text, part(), part(lacking={"reflink": 1})) == []
+    assert fixed(tmp_path, text, part(), part()) == [1, 2]
+
+
+def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) -> None:
+    sightings = Sightings(tmp_path)
+    sightings.add([part(failure(finding="")), part(failure(finding=""), kernel="UML 6.12.1"), part(target="xfs")])
+    known = Sightings(tmp_path)
+    both = [part(), part(kernel="UML 6.12.9"), part(target="btrfs")]
+    assert known.were_all_run(CAUSE, both)
+    assert not known.were_all_run(CAUSE, both[:1])
+    assert not known.were_all_run(CAUSE, [part(target="xfs"), *both[1:]])
+    assert not known.were_all_run(OTHER, both)
+    (tmp_path / "gate-seen.json").write_text("[")
+    assert not Sightings(tmp_path).were_all_run(CAUSE, both)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +136,7 @@ def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
     file, told = tmp_path / "known.txt", part(failure(finding=""))
     for _ in range(2):
         add_lines(file, [line_for(each, told.kernel, "two\nlines") for each in told.new])
-        (told,), _ = compared_with(load_baseline(file), [told])
+        (told,) = compared_with(load_baseline(file), [told])
     assert told.failures[0].known == "two lines"
     assert file.read_text().count(CAUSE) == 1
 
@@ -123,6 +144,6 @@ def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
 def test_no_line_accepts_that_there_was_no_time(tmp_path: Path) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # the first run had a second\n"))
     left_out = failure(verdict="undecided", judge="", message=NO_TIME, finding="")
-    (told,), _ = compared_with(lines, [part(left_out, not_run=7)])
+    (told,) = compared_with(lines, [part(left_out, not_run=7)])
     assert (told.failures[0].known, told.gated) == (None, Verdict.UNDECIDED)
     assert part(failure(verdict="undecided", known="known"), not_run=3).gated is Verdict.UNDECIDED
