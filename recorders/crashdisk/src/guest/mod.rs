@@ -19,7 +19,6 @@ mod uml;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -43,7 +42,6 @@ use crate::virtio::vhost::Connection;
 const REST_MAX: Duration = Duration::from_secs(2);
 /// How often a guest that says nothing is checked.
 const REMIND_EVERY: Duration = Duration::from_millis(20);
-const CONSOLE_BYTES_KEPT: usize = 16 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PollToken {
@@ -407,7 +405,7 @@ impl Guest {
 
     /// The guest hangs. Ask its kernel what it is doing, then end the guest.
     fn give_up(&mut self, what: String) -> GuestError {
-        let console = console_end(&self.config.work);
+        let console = stacks::end(&self.config.work.join(CONSOLE));
         let stacks = self.config.engine.stacks(&mut self.process, &self.config.work);
         self.end();
         GuestError::Lost(Casualty { what, console, stacks })
@@ -416,7 +414,7 @@ impl Guest {
     fn lose(&mut self, what: String) -> GuestError {
         self.end();
         let stacks = "no stacks could be had: the guest was gone".into();
-        GuestError::Lost(Casualty { what, console: console_end(&self.config.work), stacks })
+        GuestError::Lost(Casualty { what, console: stacks::end(&self.config.work.join(CONSOLE)), stacks })
     }
 
     fn end(&mut self) {
@@ -466,10 +464,4 @@ fn drain_eventfd(fd: RawFd) {
     let mut count = 0u64;
     // SAFETY: the call reads eight bytes into a local. An eventfd of virtio_uml does not block once it is readable.
     unsafe { libc::read(fd, (&mut count as *mut u64).cast(), 8) };
-}
-
-fn console_end(work: &Path) -> String {
-    let bytes = std::fs::read(work.join(CONSOLE)).unwrap_or_default();
-    let start = bytes.len().saturating_sub(CONSOLE_BYTES_KEPT);
-    String::from_utf8_lossy(&bytes[start..]).into_owned()
 }

@@ -16,6 +16,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 const SILENT: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);
 const BYTES_KEPT: u64 = 64 << 10;
+const END_BYTES_KEPT: u64 = 16 << 10;
 
 /// What the kernel prints on `console` in answer to the `keys` that `press` sends, or why there is no answer.
 pub fn stacks(console: &Path, keys: &str, mut press: impl FnMut(char) -> io::Result<()>) -> String {
@@ -41,6 +42,18 @@ fn said(console: &Path, keys: &str, press: &mut dyn FnMut(char) -> io::Result<()
     let mut bytes = vec![0; (console.metadata()?.len() - start).min(BYTES_KEPT) as usize];
     console.read_exact_at(&mut bytes, start)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last bytes of a console, which may be as long as the guest likes. Nothing if it cannot be read.
+pub fn end(console: &Path) -> String {
+    let end = || {
+        let console = File::open(console)?;
+        let length = console.metadata()?.len();
+        let mut bytes = vec![0; length.min(END_BYTES_KEPT) as usize];
+        console.read_exact_at(&mut bytes, length - length.min(END_BYTES_KEPT))?;
+        io::Result::Ok(bytes)
+    };
+    String::from_utf8_lossy(&end().unwrap_or_default()).into_owned()
 }
 
 /// Wait until the console has grown beyond `before` and is silent. Returns whether it has grown.
@@ -91,5 +104,16 @@ mod tests {
     fn a_key_that_cannot_be_pressed_is_said() {
         let said = stacks(console().path(), "9wp", |_| Err(io::Error::other("no keyboard")));
         assert_eq!(said, "no stacks could be had: no keyboard");
+    }
+
+    #[test]
+    fn the_end_of_a_long_console_is_kept() {
+        let console = tempfile::NamedTempFile::new().expect("a console");
+        assert_eq!(end(console.path()), "");
+        std::fs::write(console.path(), "short").expect("written");
+        assert_eq!(end(console.path()), "short");
+        console.as_file().set_len(1 << 40).expect("a sparse file");
+        assert_eq!(end(console.path()).len() as u64, END_BYTES_KEPT);
+        assert_eq!(end(Path::new("/nowhere")), "");
     }
 }

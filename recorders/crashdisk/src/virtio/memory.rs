@@ -66,6 +66,11 @@ impl GuestMemory {
         self.regions.push(region);
     }
 
+    /// Bytes of all regions together.
+    pub fn bytes(&self) -> u64 {
+        self.regions.iter().map(|region| region.size as u64).sum()
+    }
+
     /// Pointer to a ring of `length` bytes, aligned to `align`, at an address in the guest's own (user) address space.
     pub fn host_of_user(&self, address: u64, length: usize, align: usize) -> io::Result<*mut u8> {
         let found = self.regions.iter().find_map(|r| r.host(r.user, address, length));
@@ -98,12 +103,12 @@ impl GuestMemory {
     }
 }
 
-/// Guest memory for tests.
 /// The error of a guest that breaks the protocol.
 pub fn invalid(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
+/// Guest memory for tests.
 #[cfg(test)]
 pub mod fake {
     use super::{GuestMemory, Region};

@@ -4,7 +4,7 @@
 //! QEMU's docs/interop/vhost-user.rst and arch/um/drivers/vhost_user.h.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -145,8 +145,8 @@ impl Connection {
                 let addresses = RingAddresses { desc, used, avail: u64_at(payload, 24)? };
                 self.queue.set_rings(addresses, &self.memory)?;
             }
-            request::SET_VRING_KICK => self.queue.kick = fds.pop(),
-            request::SET_VRING_CALL => self.queue.call = fds.pop(),
+            request::SET_VRING_KICK => self.queue.kick = fds.pop().map(nonblocking).transpose()?,
+            request::SET_VRING_CALL => self.queue.call = fds.pop().map(nonblocking).transpose()?,
             request::SET_BACKEND_REQ_FD => self.backend_request = fds.pop(),
             request::SET_VRING_ENABLE
             | request::SET_FEATURES
@@ -188,6 +188,20 @@ fn is_about_queue(request: u32) -> bool {
     these.contains(&request) || [SET_VRING_KICK, SET_VRING_CALL].contains(&request)
 }
 
+/// The descriptor, which never blocks from now on. Otherwise a guest could keep us waiting for ever: with an event that it
+/// has read before us, or with a pipe that it never reads.
+fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
+    // SAFETY: these are system calls with plain numbers on a descriptor that is ours.
+    let done = unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(fd)
+}
+
 fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemory> {
     let regions = u32_at(payload, 0)? as usize;
     if regions > fds.len() {
@@ -203,7 +217,6 @@ fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemor
 
 /// The first bytes of a message, and the descriptors that came with them.
 fn receive(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    use std::os::fd::AsRawFd;
     let mut iov = libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: head.len() };
     let mut control = [0u64; 16];
     // SAFETY: an all-zero msghdr is valid. The pointers stay alive through the call.
@@ -248,7 +261,6 @@ fn u64_at(payload: &[u8], at: usize) -> io::Result<u64> {
 mod tests {
     use super::*;
     use crate::virtio::memory::fake::{file, memory, BYTES, GUEST, USER};
-    use std::os::fd::AsRawFd;
 
     fn pair() -> (UnixStream, Connection) {
         let (guest, ours) = UnixStream::pair().expect("sockets");
@@ -372,6 +384,21 @@ mod tests {
         assert!(connection.queue.take_available().expect("running").is_empty());
         set(&mut connection, 4096).expect_err("the rings are outside");
         assert!(connection.queue.take_available().expect("stopped").is_empty());
+    }
+
+    #[test]
+    fn a_pipe_that_the_guest_does_not_read_is_not_waited_for() {
+        let (_guest, mut connection) = pair();
+        let (_reader, writer) = io::pipe().expect("a pipe");
+        connection.configure(request::SET_VRING_CALL, &words(&[0]), &mut vec![writer.into()]).expect("set");
+        connection.memory = memory();
+        connection.queue.set_size(256).expect("a size");
+        let rings = RingAddresses { desc: USER, used: USER + 0x4000, avail: USER + 0x8000 };
+        connection.queue.set_rings(rings, &connection.memory).expect("rings");
+        // A pipe has room for 8192 interrupts.
+        for _ in 0..10_000 {
+            connection.queue.notify();
+        }
     }
 
     /// Send `bytes` with `count` copies of a descriptor.

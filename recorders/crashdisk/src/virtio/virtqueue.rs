@@ -1,5 +1,6 @@
 //! A split virtqueue, the device's side (virtio 1.1, section 2.6).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicU16, Ordering};
@@ -44,6 +45,10 @@ pub struct Virtqueue {
     rings: Option<Rings>,
     next_avail: u16,
     next_used: u16,
+    /// Bytes of the buffers of each request that was taken and not given back, by its first descriptor.
+    in_flight: BTreeMap<u16, u64>,
+    /// Bytes of the guest's memory. Buffers in flight do not overlap, so together they are no larger.
+    memory_bytes: u64,
     pub kick: Option<OwnedFd>,
     pub call: Option<OwnedFd>,
 }
@@ -84,6 +89,7 @@ impl Virtqueue {
             avail: memory.host_of_user(addresses.avail, 4 + 2 * entries, 2)?,
         });
         self.addresses = Some(addresses);
+        self.memory_bytes = memory.bytes();
         Ok(())
     }
 
@@ -98,6 +104,7 @@ impl Virtqueue {
     /// Stop the queue. Returns the index of the next request.
     pub fn stop(&mut self) -> u16 {
         (self.rings, self.addresses) = (None, None);
+        self.in_flight.clear();
         self.next_avail
     }
 
@@ -118,6 +125,16 @@ impl Virtqueue {
             if descriptors > usize::from(self.size) {
                 return Err(invalid(format!("requests share descriptors in a queue of {} entries", self.size)));
             }
+            let bytes = chain.buffers.iter().map(|buffer| u64::from(buffer.length)).sum();
+            if self.in_flight.insert(head, bytes).is_some() {
+                return Err(invalid(format!(
+                    "descriptor {head} begins a second request before the first was answered"
+                )));
+            }
+            let total: u64 = self.in_flight.values().sum();
+            if total > self.memory_bytes {
+                return Err(invalid(format!("requests for {total} bytes with {} bytes of memory", self.memory_bytes)));
+            }
             chains.push(chain);
             self.next_avail = self.next_avail.wrapping_add(1);
         }
@@ -126,6 +143,7 @@ impl Virtqueue {
 
     /// Give a request back. `written` bytes of it are filled in.
     pub fn complete(&mut self, head: u16, written: u32) {
+        self.in_flight.remove(&head);
         let Some(rings) = &self.rings else { return };
         rings.put_used(self.next_used % self.size, head, written);
         self.next_used = self.next_used.wrapping_add(1);
@@ -437,8 +455,36 @@ mod tests {
         guest.describe(SIZE - 1, 0, 1, 0, 0);
         guest.offer(0);
         assert_eq!(guest.queue.take_available().expect("all of them")[0].buffers.len(), 8);
+        guest.queue.complete(0, 0);
         guest.offer(0);
         guest.offer(7);
         assert!(guest.error().contains("share descriptors"));
+    }
+
+    #[test]
+    fn a_request_that_is_made_again_before_its_answer_is_an_error() {
+        let mut guest = Guest::new();
+        guest.offer(3);
+        assert_eq!(guest.queue.take_available().expect("one").len(), 1);
+        guest.offer(3);
+        assert!(guest.error().contains("descriptor 3 begins a second request before the first was answered"));
+    }
+
+    #[test]
+    fn requests_larger_than_the_memory_are_an_error() {
+        let half = (crate::virtio::memory::fake::BYTES / 2) as u32;
+        let offer = |guest: &mut Guest, head: u16, length: u32| {
+            guest.describe(head, GUEST, length, 0, 0);
+            guest.offer(head);
+        };
+        let mut guest = Guest::new();
+        offer(&mut guest, 0, half);
+        offer(&mut guest, 1, half);
+        assert_eq!(guest.queue.take_available().expect("as large as the memory").len(), 2);
+        guest.queue.complete(0, 0);
+        offer(&mut guest, 2, half);
+        assert_eq!(guest.queue.take_available().expect("one was answered").len(), 1);
+        offer(&mut guest, 3, 1);
+        assert!(guest.error().contains("requests for 65537 bytes with 65536 bytes of memory"));
     }
 }
