@@ -13,7 +13,7 @@ import click
 
 import postcrash
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.output import kept_evidence, say
+from postcrash.harness.output import QUIET, kept_evidence, say
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
@@ -66,8 +66,9 @@ class _Commands(click.Group):
     show_default=True,
     help="Folder with results; made if it is not there.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Print results and errors only: no progress, no notes.")
 @click.pass_context
-def cli(context: click.Context, store: Path) -> None:
+def cli(context: click.Context, store: Path, quiet: bool) -> None:
     """After a power cut, what can be on this disk?
 
     postcrash runs workloads on real file systems in a guest, records every block write, works out every disk content
@@ -84,6 +85,7 @@ def cli(context: click.Context, store: Path) -> None:
     5 nothing selected, 6 undecided.
     """
     context.obj = Session(store)
+    context.meta[QUIET] = quiet
 
 
 def main() -> NoReturn:
@@ -101,8 +103,8 @@ def _run() -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except SystemExit:  # click raises this for a pipe that nobody reads any more
-        return _unwritten("the pipe is closed")
+    except SystemExit as end:  # click raises this when a command line was completed, and for a pipe that is closed
+        return ExitCode.HOLDS if end.code == 0 else _unwritten("the pipe is closed")
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except click.ClickException as error:

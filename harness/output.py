@@ -11,17 +11,31 @@ import sys
 import tempfile
 from pathlib import Path
 
+import click
 from rich.console import Console
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.reports.consoles import Casualty, keep_console
 
+QUIET = "postcrash.quiet"
+"""The key in click's `Context.meta` that says whether --quiet was given."""
 _DIGITS_MAX = 40
+
+
+def is_quiet() -> bool:
+    """Whether the running command was asked for with --quiet. An error is told when no command runs any more."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
+def notes() -> Console:
+    """Standard error, for progress and notes. With --quiet, nothing is printed there."""
+    return Console(stderr=True, quiet=is_quiet())
 
 
 def say(text: str) -> None:
     """Print a line for the user that is no result, to standard error."""
-    Console(stderr=True, soft_wrap=True).print(f"postcrash: {text}", markup=False, highlight=False)
+    notes().print(f"postcrash: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 def kept_evidence(store: Path, error: HarnessError) -> str:

@@ -4,12 +4,12 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.output import notes
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.found import found_text
 
@@ -19,7 +19,7 @@ class TerminalProgress:
 
     def __init__(self, workloads: int | None, *, rates: bool = False) -> None:
         """`workloads`: how many there will be, or None if that is not known. `rates`: show numbers per second."""
-        console = Console(stderr=True)
+        console = notes()
         self._recoveries, self._finished, self._rates = 0, 0, rates
         self._started = time.monotonic()
         self._bars = Bars(
@@ -30,7 +30,7 @@ class TerminalProgress:
             TextColumn("{task.fields[recoveries]} recoveries{task.fields[rates]}"),
             TimeElapsedColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=console.quiet or not console.is_terminal,
             transient=True,
         )
         self._task = self._bars.add_task("starting guests", total=workloads, recoveries=0, rates="")

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import click
-
 from postcrash.checkers import CHECKERS, PRACTICE, recovery
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Crew
@@ -134,8 +132,7 @@ class Session:
         settings = self._settings(kernel)
         if not settings.log_disk and kernel.label not in self._without_log_writes:
             self._without_log_writes.add(kernel.label)
-            text = f"postcrash: {kernel.label} has no dm-log-writes: {CrashDisk.device} (docs/recorders.md)"
-            click.echo(text, err=True)
+            say(f"{kernel.label} has no dm-log-writes: {CrashDisk.device} (docs/recorders.md)")
         return Crew(settings, guests or len(os.sched_getaffinity(0)))
 
     def kernels_called(self, name: str | None) -> Iterator[Kernel]:

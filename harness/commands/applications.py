@@ -15,11 +15,12 @@ from postcrash.harness.auditing.choice import (
     name_and_parameters,
     variants_of,
 )
+from postcrash.harness.commands.completion import complete_applications
 from postcrash.harness.errors import UsageError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("name", required=False),
+    click.argument("name", required=False, shell_complete=complete_applications),
     click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge."),
     click.option("--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised."),
     click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable."),

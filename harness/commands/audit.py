@@ -9,6 +9,7 @@ from rich.console import Console
 from postcrash.harness.auditing.audit import Audit, audit, workload_of
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.characterize import targets_named
+from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.coverage import coverage, states_text
@@ -30,6 +31,7 @@ _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: 
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_targets,
     multiple=True,
     required=True,
     metavar="NAME,…",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from postcrash.harness.commands.completion import complete_properties, complete_targets
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, promised_option
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
@@ -33,6 +34,7 @@ from postcrash.targets import TABLE_TARGETS, Target
     "--target",
     "--fs",
     "targets",
+    shell_complete=complete_targets,
     multiple=True,
     metavar="NAME,…",
     help="Only these targets: names with commas between them, or all for the whole catalogue; can be repeated.",
@@ -40,6 +42,7 @@ from postcrash.targets import TABLE_TARGETS, Target
 @click.option(
     "--properties",
     "--property",
+    shell_complete=complete_properties,
     multiple=True,
     metavar="NAME,…",
     help=f"Properties and groups: all, {', '.join(GROUPS)}; can be repeated.  [default: hotdep13]",

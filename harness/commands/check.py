@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.checking import check_plan
+from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.minimize import minimized, print_minimized, to_json
 from postcrash.harness.commands.options import (
     expect_option,
@@ -45,7 +46,14 @@ UNTESTED = "–"
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
+@click.option(
+    "--target",
+    "target_name",
+    required=True,
+    metavar="NAME",
+    shell_complete=complete_targets,
+    help="The file system, as in the table.",
+)
 @click.option(
     "--judge",
     "judges",

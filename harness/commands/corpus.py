@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.commands.characterize import kernel_names, targets_named
+from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
@@ -33,6 +34,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_targets,
     multiple=True,
     default=("ext4-current,btrfs,xfs,f2fs",),
     show_default=True,

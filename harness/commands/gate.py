@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from postcrash.harness.commands.completion import complete_parts
 from postcrash.harness.commands.forms import Forms, forms_options
 from postcrash.harness.commands.options import Shard, shard_option, time_option
 from postcrash.harness.gate.configuration import FILE
 from postcrash.harness.gate.gate import LAST, Gate, Watcher, run_gate
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.output import say
+from postcrash.harness.output import notes, say
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.gate.file import GateFileError, load
@@ -20,7 +20,14 @@ from postcrash.reports.gate.run import GateRun, Part
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default=Path(FILE))
-@click.option("--part", "names", multiple=True, metavar="NAME", help="Only this part; can be repeated.")
+@click.option(
+    "--part",
+    "names",
+    multiple=True,
+    shell_complete=complete_parts,
+    metavar="NAME",
+    help="Only this part; can be repeated.",
+)
 @shard_option("Every N-th workload of each part, beginning with the I-th. `postcrash merge` joins the results.")
 @time_option
 @click.option("--accept", metavar="WHY", help="Add new failures to the baseline, with this reason.")
@@ -73,6 +80,7 @@ def _progress(planned: PlannedPart | None) -> TerminalProgress:
 
 def _finished(part: Part) -> None:
     """One line for each part, as soon as it is there, for those who watch."""
-    console = Console(stderr=True, soft_wrap=True)
+    console = notes()
     if console.is_terminal:
-        console.print(f"{part.title}: {part.verdict}, {part.seconds:.0f} s", markup=False, highlight=False)
+        text = f"{part.title}: {part.verdict}, {part.seconds:.0f} s"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import Literal
 import click
 from click.core import ParameterSource
 
+from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.hunted import print_hunted, to_json, verdict_on_promises
 from postcrash.harness.commands.options import (
     expect_option,
@@ -57,7 +58,14 @@ ALL_SETUPS: Literal["all"] = "all"
 @click.option(
     "--ops", "length", type=click.IntRange(1, 3), default=1, show_default=True, help="Operations of each workload."
 )
-@click.option("--target", "target_name", required=True, metavar="NAME", help="The file system, as in the table.")
+@click.option(
+    "--target",
+    "target_name",
+    required=True,
+    metavar="NAME",
+    shell_complete=complete_targets,
+    help="The file system, as in the table.",
+)
 @click.option(
     "--grammar",
     type=click.Choice(list(GRAMMARS)),

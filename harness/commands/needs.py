@@ -15,11 +15,12 @@ from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.audit import require_programs_run
 from postcrash.harness.commands.characterize import targets_named
+from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import command_line, write_json, write_text
+from postcrash.harness.output import command_line, notes, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.needs_and_gives import compare, gives, plans_of, question_of
@@ -37,6 +38,7 @@ from postcrash.targets import Target
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_targets,
     multiple=True,
     metavar="NAME,…",
     help="Say whether these targets give what it needs, and run it there; can be repeated.",
@@ -124,7 +126,7 @@ class _Report:
     def add(self, application: Application, targets: Sequence[Target]) -> None:
         """Find the needs of an application, and whether the targets give them."""
         with ApplicationNeeds(application) as asked:
-            with Console(stderr=True).status("judging folders") as status:
+            with notes().status("judging folders") as status:
                 needs = asked.needs(self._extent, lambda text: status.update(f"judging folders {text}"))
             print_needs(self._console, asked, needs)
             self._answers.append(to_json(asked, needs))
@@ -136,7 +138,7 @@ class _Report:
                 self._console.print(_cell_text(self.cells[-1]), highlight=False, markup=False)
 
     def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
-        with Console(stderr=True).status("judging folders") as status:
+        with notes().status("judging folders") as status:
             advice = asked.advice(given, self._extent, lambda text: status.update(f"judging folders {text}"))
         print_advice(self._console, asked.protocol, advice)
         return advice

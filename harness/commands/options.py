@@ -10,6 +10,7 @@ import click
 
 from postcrash._core import DeviceModel, device_models
 from postcrash.harness.budget import Budget, BudgetError
+from postcrash.harness.commands.completion import complete_kernels
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.examination.recording import AUTO, RECORDERS
@@ -96,6 +97,7 @@ def kernel_options(command: _Command) -> _Command:
         click.option(
             "--kernel",
             "kernel_name",
+            shell_complete=complete_kernels,
             metavar="NAME|PATH",
             expose_value=False,
             callback=_keep,

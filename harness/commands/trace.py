@@ -12,7 +12,7 @@ from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.output import write_json
+from postcrash.harness.output import say, write_json
 from postcrash.model import ExitCode
 from postcrash.recorders.strace import (
     COMMAND,
@@ -69,9 +69,7 @@ def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, progr
         imported = _imported(output, run, out, str(Path.cwd()))
     _finish(imported, root, out, json_file)
     if code:
-        Console(stderr=True).print(
-            f"postcrash: {program[0]} ended with exit code {code}", markup=False, highlight=False
-        )
+        say(f"{program[0]} ended with exit code {code}")
     return ExitCode.HOLDS
 
 

@@ -4,10 +4,11 @@ import os
 import threading
 from pathlib import Path
 
+import click
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import count_text, write_json, write_text
+from postcrash.harness.output import QUIET, count_text, say, write_json, write_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -53,3 +54,17 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
 def test_a_count_of_crash_states_is_legible_however_large() -> None:
     shown = {0: "0", 2**60: str(2**60), 10**40 - 1: "9" * 40, 10**40: "about 10^40", 2**200_000: "about 10^60206"}
     assert list(map(count_text, shown)) == list(shown.values())
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_quiet_command_has_no_notes(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with click.Context(click.Group("outer")) as outer:
+        outer.meta[QUIET] = quiet
+        with click.Context(click.Command("inner"), parent=outer):
+            say("a note")
+    assert capsys.readouterr() == ("", "" if quiet else "postcrash: a note\n")
+
+
+def test_an_error_is_told_when_no_command_runs_any_more(capsys: pytest.CaptureFixture[str]) -> None:
+    say("an error")
+    assert capsys.readouterr().err == "postcrash: an error\n"

@@ -1,0 +1,48 @@
+"""What a shell completes: names of targets, kernels, properties, applications, and parts of a gate."""
+
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from postcrash.apps.catalogue import applications
+from postcrash.harness.gate.configuration import FILE
+from postcrash.harness.guests.kernels import Stock
+from postcrash.harness.places import cache_folder
+from postcrash.properties import GROUPS, PROPERTIES
+from postcrash.targets import TARGETS
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _completer(names: Callable[[], Iterable[str]], *, files: bool = False) -> Completer:
+    """Completes the last of several names with commas between them. With `files`, a file where no name fits."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        found = [CompletionItem(before + comma + name) for name in names() if name.startswith(last)]
+        return found or ([CompletionItem(incomplete, type="file")] if files else [])
+
+    return complete
+
+
+def _kernels() -> Iterable[str]:
+    return sorted(kernel.name for kernel in Stock(cache_folder()).all())
+
+
+def _parts() -> Iterable[str]:
+    """The parts of the current folder's gate. There are none if its file cannot be read; the command will say why."""
+    try:
+        parts = tomllib.loads(Path(FILE).read_text(encoding="utf-8")).get("parts")
+    except (OSError, ValueError):
+        return ()
+    return parts if isinstance(parts, dict) else ()
+
+
+complete_targets = _completer(lambda: ("all", *(target.name for target in TARGETS)), files=True)
+complete_kernels = _completer(_kernels, files=True)
+complete_properties = _completer(lambda: ("all", *GROUPS, *(prop.name for prop in PROPERTIES)))
+complete_applications = _completer(lambda: (application.name for application in applications()), files=True)
+complete_parts = _completer(_parts)
