@@ -3,6 +3,7 @@
 # make test-full   the tests with what takes long: recorders on every target, more examples, an hour
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
+# make dist    the wheel and the source archive, in dist/ (docs/releasing.md)
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
 # make clean   removes what was built, not the results
 #
@@ -11,7 +12,7 @@
 VENV := .venv
 ARGS :=
 
-.PHONY: table test test-full bench mutants setup clean
+.PHONY: table test test-full bench mutants dist setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -32,6 +33,9 @@ bench: setup
 
 mutants: setup
 	$(VENV)/bin/python -m tests.mutants.run $(ARGS)
+
+dist: setup
+	tools/dist
 
 setup:
 	@tools/setup all
