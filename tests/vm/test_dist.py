@@ -44,7 +44,11 @@ def test_the_wheel_says_what_it_needs_and_holds_every_program(dist: Path) -> Non
     wheel = only(dist, "*.whl")
     assert wheel.name.startswith(f"postcrash-{postcrash.__version__}-cp311-abi3-manylinux_2_")
     with zipfile.ZipFile(wheel) as archive:
-        packed = {Path(info.filename).name: info for info in archive.infolist() if "/_bin/" in info.filename}
+        packed = {
+            Path(info.filename).name: info
+            for info in archive.infolist()
+            if "/_bin/" in info.filename and not info.is_dir()
+        }
     assert set(packed) == PROGRAMS
     assert all(info.external_attr >> 16 & 0o111 for info in packed.values())
 
@@ -83,4 +87,4 @@ def test_it_runs_in_an_empty_environment(dist: Path, pattern: str, tmp_path: Pat
     assert table.returncode == 0, table.stdout + table.stderr
     (result,) = json.loads((tmp_path / "table.json").read_text())["cells"]
     assert (result["target"], result["verdict"]) == ("ext4-current", "holds")
-    assert (tmp_path / "table.html").read_text().startswith("<!doctype html>")
+    assert "<!DOCTYPE html>" in (tmp_path / "table.html").read_text()
