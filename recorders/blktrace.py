@@ -78,8 +78,9 @@ def _events(content: bytes) -> Iterator[TraceEvent]:
             raise BlktraceError(f"byte {at}: an event of {form.size} bytes is cut off")
         sequence, time, sector, size, action, cpu, extra = form.unpack_from(content, at)
         if not action & _NOTIFY:
-            if latest.get(cpu, 0) >= sequence:
-                raise BlktraceError(f"byte {at}: event {sequence} of CPU {cpu} stands behind event {latest[cpu]}")
+            before = latest.get(cpu, 0)
+            if before >= sequence:
+                raise BlktraceError(f"byte {at}: event {sequence} of CPU {cpu} stands behind event {before}")
             latest[cpu] = sequence
         start = at + form.size + (_CGROUP_BYTES if action & _CGROUP else 0)
         at += form.size + extra
