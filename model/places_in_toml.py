@@ -4,7 +4,8 @@ import re
 import tomllib
 from collections.abc import Sequence
 
-_ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*'|\s*\.\s*)+)\s*=""")
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_ASSIGNED = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
 _HEADER = re.compile(r"\s*(\[{1,2}[^\[\]\n]+\]{1,2})\s*(?:#.*)?")
 
 

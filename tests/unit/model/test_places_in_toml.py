@@ -1,5 +1,6 @@
 """Each key of a TOML file is found in the line in which it is set."""
 
+import time
 import tomllib
 
 import pytest
@@ -46,6 +47,14 @@ name = "x"
 def test_a_key_is_found_in_its_line(place: list[str], line: int) -> None:
     tomllib.loads(TEXT)
     assert line_of(TEXT, place) == line
+
+
+@pytest.mark.parametrize("text", ["a" * 60_000, "a." * 30_000, "a " * 30_000, '"a"' * 20_000, " " * 60_000])
+def test_a_long_line_that_sets_nothing_takes_no_time(text: str) -> None:
+    """A pattern with repetitions in repetitions would try every way to divide the line."""
+    begun = time.process_time()
+    assert line_of(text, ["a"]) == 1
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("text", ["", "= 1", "[[[", "[a", "\0", '"""\n[x]\n'])
