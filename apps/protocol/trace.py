@@ -19,8 +19,12 @@ from postcrash.model.units import BLOCK_BYTES
 STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
 LINES_MAX = 200_000
+FILE_BYTES_MAX = 128 << 20
 CHANGES_MAX = 4000
-_Count = Annotated[int, Field(ge=0)]
+NAMES_MAX = 50
+"""How many names are listed of what a step concerns."""
+_PATH_MAX = 1023
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -198,20 +202,30 @@ class _Line(pydantic.BaseModel, extra="forbid"):
 def read_trace(file: Path) -> Protocol:
     """What `postcrash-calls` wrote to `file`. Raises `TraceError` and `OSError`."""
     reader = _Reader()
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if number > LINES_MAX or len(reader.changes) > CHANGES_MAX:
-                raise TraceError(f"{file}:{number}: more than {CHANGES_MAX} names, sizes and blocks are changed")
+    with file.open("rb") as stream:
+        left = FILE_BYTES_MAX
+        for number in range(1, LINES_MAX + 2):
+            line = stream.readline(left + 1)
+            if not line:
+                break
+            left -= len(line)
+            if left < 0 or number > LINES_MAX:
+                raise TraceError(f"{file}:{number}: more than {FILE_BYTES_MAX} bytes or {LINES_MAX} lines")
             try:
-                step = _Line.model_validate(json.loads(line))
-            except ValueError as error:
+                reader.take(_Line.model_validate(json.loads(line)))
+            except _TooManyChanges as error:
+                raise TraceError(f"{file}:{number}: {error}") from None
+            except (ValueError, RecursionError) as error:
                 raise TraceError(
                     f"{file}:{number}: expected a step, found {line[:80]!r} ({type(error).__name__})"
                 ) from None
-            reader.take(step)
     if reader.root is None:
         raise TraceError(f"{file}:1: expected a step, found nothing")
     return Protocol(reader.root, reader.base, reader.inodes, tuple(reader.steps), tuple(reader.changes))
+
+
+class _TooManyChanges(Exception):
+    pass
 
 
 @dataclass
@@ -227,12 +241,14 @@ class _Reader:
     _paths: dict[int, str] = field(default_factory=dict)
 
     def take(self, line: _Line) -> None:
-        """Add a step. The first one tells what the folder held before."""
+        """Add a step. The first one tells what the folder held before. Raises ValueError and _TooManyChanges."""
         for effect in line.effects:
             if isinstance(effect, _Inode):
                 self.inodes[effect.inode] = Inode(effect.type, effect.mode, effect.target)
         values = list(self._values(line))
         if self.root is None:
+            if not line.durable:
+                raise ValueError("the first step names the folder")
             self.root = line.durable[0].inode
             self._paths[self.root] = "."
             self.base = dict(values)
@@ -240,10 +256,11 @@ class _Reader:
             self._name(values)
             return
         number, first = len(self.steps), len(self.changes)
+        self._change(number, values)
         names = self._named(values)
         self._name(values)
-        self._change(number, values)
-        about = ", ".join(dict.fromkeys([*names, *self._named(values), *self._flushed(line)]))
+        concerned = dict.fromkeys([*names, *self._named(values), *self._flushed(line)])
+        about = ", ".join(islice(concerned, NAMES_MAX))
         self.steps.append(
             Step(
                 number,
@@ -282,6 +299,8 @@ class _Reader:
             self._now[slot] = value
 
     def _add(self, step: int, slot: Slot, value: int | bytes, before: int) -> None:
+        if len(self.changes) == CHANGES_MAX:
+            raise _TooManyChanges(f"more than {CHANGES_MAX} names, sizes and blocks are changed")
         self.changes.append(Change(len(self.changes), step, slot, value, before))
 
     def _name(self, values: list[tuple[Slot, int | bytes]]) -> None:
@@ -289,7 +308,7 @@ class _Reader:
         for slot, value in values:
             if isinstance(slot, NameSlot) and isinstance(value, int) and value:
                 folder = self._paths.get(slot.folder, "?")
-                self._paths[value] = slot.name if folder == "." else f"{folder}/{slot.name}"
+                self._paths[value] = (slot.name if folder == "." else f"{folder}/{slot.name}")[-_PATH_MAX:]
 
     def _named(self, values: list[tuple[Slot, int | bytes]]) -> list[str]:
         """What a step concerns. Called before and after names have changed, it tells both of a renamed file's."""

@@ -1,5 +1,6 @@
 """What the tracer sees of real programs."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -108,6 +109,8 @@ def test_calls_have_their_places_in_the_source(tmp_path: Path) -> None:
         "",
         "x",
         "[]",
+        "[" * 100_000,
+        '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[],"everything":false,"said":[]}',
         '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[1],"everything":false,"said":[],"more":1}',
         '{"call":"begin","thread":0,"stack":[],"effects":[{"kind":"size","inode":2,"size":-1}],"durable":[1],'
         '"everything":false,"said":[]}',
@@ -117,3 +120,24 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "trace").write_text(text)
     with pytest.raises(TraceError, match="trace:1: expected a step"):
         read_trace(tmp_path / "trace")
+
+
+def test_a_file_that_grows_without_end_is_too_many_changes(tmp_path: Path) -> None:
+    """Such a size would be as many changes as there are blocks up to it."""
+    begin = '{"call":"begin","thread":0,"stack":[],"effects":[],"durable":[DURABLE],"everything":false,"said":[]}'
+    root = begin.replace("DURABLE", '{"inode":1,"start":0,"end":null,"own":false}')
+    grown = '{"kind":"size","inode":2,"size":9223372036854775807},{"kind":"block","inode":2,"block":0,"bytes":"00"}'
+    step = begin.replace("DURABLE", "").replace('"effects":[]', f'"effects":[{grown}]')
+    (tmp_path / "trace").write_text(f"{root}\n{step}\n")
+    with pytest.raises(TraceError, match="trace:2: more than 4000 names, sizes and blocks are changed"):
+        read_trace(tmp_path / "trace")
+
+
+def test_directories_within_themselves_have_names_of_bounded_length(tmp_path: Path) -> None:
+    names = [{"kind": "name", "folder": 2, "name": "x" * 200, "inode": 2}] * 1000
+    line = {"thread": 0, "stack": [], "everything": False, "said": []}
+    root = {"call": "begin", "effects": [], "durable": [{"inode": 1, "start": 0, "end": None, "own": False}], **line}
+    steps = [root, {"call": "rename", "effects": names, "durable": [], **line}]
+    (tmp_path / "trace").write_text("".join(f"{json.dumps(step)}\n" for step in steps))
+    (step,) = read_trace(tmp_path / "trace").steps
+    assert len(step.about) < 3000
