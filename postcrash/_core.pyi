@@ -89,7 +89,11 @@ class Interval:
         """Number of writes of which that state keeps only a part."""
 
 def intervals(recording: Recording, base_path: str | PathLike[str], model: str) -> list[Interval]:
-    """The crash intervals of a recording on the device model `model`; ValueError for an unknown one."""
+    """The crash intervals of a recording on the device model `model`.
+
+    ValueError for an unknown model, and for a recording with so many pieces that this would take minutes or gigabytes:
+    2^22 in all its discards, or 2^25 in all its crash intervals.
+    """
 
 def state_bytes(
     recording: Recording,
@@ -156,7 +160,10 @@ def read_dm_log_writes(log_path: str | PathLike[str], disk_sectors: int) -> list
     """
 
 def count_states(recording: Recording, base_path: str | PathLike[str], model: str) -> tuple[int, int]:
-    """Number of crash intervals, and of crash states in all of them: what `intervals` says, in less memory."""
+    """Number of crash intervals, and of crash states in all of them: what `intervals` says, in less memory.
+
+    Errors as of `intervals`.
+    """
 
 def import_dm_log_writes(
     log_path: str | PathLike[str], disk_sectors: int, out_path: str | PathLike[str], metadata: str

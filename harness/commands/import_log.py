@@ -189,7 +189,10 @@ def _count(store: Store, recording: str, base_id: str, summary: LogSummary) -> t
     """The numbers of crash intervals and of their crash states. None if counting takes too long or too much memory."""
     if any(getattr(summary, cost) > limit for cost, limit in _COUNT_MAX.items()):
         return None
-    return count_states(Recording(store.recording_path(recording)), store.base_path(base_id), MODEL)
+    try:
+        return count_states(Recording(store.recording_path(recording)), store.base_path(base_id), MODEL)
+    except ValueError:
+        return None
 
 
 def _counted_json(counted: tuple[int, int] | None) -> Json:

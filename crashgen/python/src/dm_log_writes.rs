@@ -94,7 +94,7 @@ fn import_dm_log_writes(
 fn count_states(py: Python<'_>, recording: &Recording, base_path: PathBuf, model: &str) -> PyResult<(u32, BigUint)> {
     with_cursor(recording, base_path, model, |mut cursor| {
         let (mut intervals, mut states) = (0, BigUint::ZERO);
-        while let Some(interval) = cursor.next_interval() {
+        while let Some(interval) = cursor.next_interval()? {
             py.check_signals()?;
             intervals += 1;
             states += interval.states();

@@ -1,11 +1,13 @@
 //! `postcrash._core`: recordings and crash intervals for Python. The types are described in postcrash/_core.pyi.
 
+mod bounded;
 mod dm_log_writes;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use bounded::BoundedCursor;
 use num_bigint::BigUint;
 use postcrash_core::choice::{Choice, BELOW};
 use postcrash_core::contents::{self, SectorExtent};
@@ -193,18 +195,23 @@ fn with_cursor<R>(
     recording: &Recording,
     base_path: PathBuf,
     model: &str,
-    act: impl FnOnce(Cursor<'_>) -> PyResult<R>,
+    act: impl FnOnce(BoundedCursor<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     let model = find_model(model)?;
     let base = Base::open(&base_path).map_err(raise)?;
-    act(Cursor::new(&recording.0, &base, model))
+    let cursor = Cursor::new(&recording.0, &base, model);
+    act(BoundedCursor::new(&recording.0, cursor, model.atomic_unit_sectors())?)
 }
 
 /// Every crash interval of a recording, in order.
 #[pyfunction]
 fn intervals(recording: &Recording, base_path: PathBuf, model: &str) -> PyResult<Vec<Interval>> {
     with_cursor(recording, base_path, model, |mut cursor| {
-        Ok(std::iter::from_fn(|| cursor.next_interval()).map(Interval).collect())
+        let mut found = Vec::new();
+        while let Some(interval) = cursor.next_interval()? {
+            found.push(Interval(interval));
+        }
+        Ok(found)
     })
 }
 
@@ -219,14 +226,19 @@ fn with_state<R>(
     act: impl FnOnce(Space<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     with_cursor(recording, base_path, model, |mut cursor| {
-        let found = std::iter::from_fn(|| cursor.next_interval()).find(|found| found.index == interval);
+        let found = loop {
+            match cursor.next_interval()? {
+                Some(found) if found.index != interval => continue,
+                found => break found,
+            }
+        };
         let found = found.ok_or_else(|| PyIndexError::new_err(format!("no crash interval {interval}")))?;
         if let Some(reason) = &found.too_large {
             return Err(PyValueError::new_err(format!("crash interval {interval} cannot be looked at: {reason}")));
         }
         let found = Interval(found);
         found.check(choices)?;
-        act(Space { content: cursor.content(), interval: &found.0 })
+        act(Space { content: cursor.get().content(), interval: &found.0 })
     })
 }
 

@@ -12,6 +12,7 @@ from postcrash._core import (
     DeviceModel,
     Interval,
     Recording,
+    count_states,
     device_models,
     intervals,
     state_bytes,
@@ -313,3 +314,15 @@ def test_a_base_image_may_be_shorter_than_the_disk(tmp_path: Path, base: Path) -
     assert state_bytes(recording, base, "cache", 0, [], 0, 2) == b"x" * SECTOR_BYTES + b"\0" * SECTOR_BYTES
     base.write_bytes(b"")
     assert state_bytes(recording, base, "cache", 0, [], 15, 1) == b"\0" * SECTOR_BYTES
+
+
+@pytest.mark.parametrize(("model", "sectors"), [("cache", 2**35), ("torn", 2**23)])
+def test_a_recording_that_zeroes_too_much_is_a_value_error(
+    tmp_path: Path, base: Path, model: str, sectors: int
+) -> None:
+    """A few bytes of a recording can name every sector of a large disk."""
+    write_recording(tmp_path / "large.pcr", 2**35, "{}", [DURABLE, ("zero", 0, 0, sectors, True)])
+    recording = Recording(tmp_path / "large.pcr")
+    for read in (intervals, count_states):
+        with pytest.raises(ValueError, match=r"its discards have [0-9]+ pieces, more than 4194304"):
+            read(recording, base, model)
