@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from postcrash.model.argument import COMMAND_BYTES_MAX
-from postcrash.model.validation import TomlError, first_objection, read_toml
+from postcrash.model.validation import TomlError, first_objection, read_toml, shown
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 HERE = "here"
@@ -163,7 +163,7 @@ def _fields(path: Path) -> dict[str, Any]:
     like = fields.pop("like", None)
     if like is None:
         return fields
-    known = path.with_name(f"{like}.toml")
-    if not known.is_file():
-        raise ApplicationFileError(f"{path}: like: there is no {known}")
-    return {**read_toml(known), **fields}
+    known = {file.stem: file for file in path.parent.glob("*.toml")}
+    if not isinstance(like, str) or like not in known:
+        raise ApplicationFileError(f"{path}: like: there is no file for {shown(like)} beside it")
+    return {**read_toml(known[like]), **fields}

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from postcrash.reports.store.plain import shown
+from postcrash.model.validation import place_of, shown
 
 
 class WireError(ValueError):
@@ -25,7 +25,7 @@ class Message:
             return cls._reader().validate_python(wire)
         except ValidationError as error:
             wrong = error.errors()[0]
-            place = ".".join(map(str, (cls.__name__, *wrong["loc"])))
+            place = place_of((cls.__name__, *wrong["loc"]))
             raise WireError(f"{place}: {wrong['msg']}, found {shown(wrong['input'])}") from error
 
     @classmethod

@@ -9,7 +9,21 @@ from typing import Any
 from pydantic import ValidationError
 
 _SHOWN_MAX = 80
+_MESSAGE_MAX = 500
 _TOML_BYTES_MAX = 64 * 1024
+
+
+class TooLargeError(ValueError):
+    """A file is larger than what is read of its kind; the text shows the file."""
+
+
+def read_bounded(path: Path, bytes_max: int) -> bytes:
+    """The content of the file `path`, of which no more is read than may be there. Raises OSError and TooLargeError."""
+    with path.open("rb") as file:
+        content = file.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise TooLargeError(f"{path}: more than {bytes_max} bytes")
+    return content
 
 
 class TomlError(ValueError):
@@ -19,32 +33,45 @@ class TomlError(ValueError):
 def read_toml(path: Path) -> dict[str, Any]:
     """What the small TOML file `path` says. Raises TomlError."""
     try:
-        if path.stat().st_size > _TOML_BYTES_MAX:
-            raise TomlError(f"{path}: more than {_TOML_BYTES_MAX} bytes")
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(read_bounded(path, _TOML_BYTES_MAX).decode())
     except OSError as error:
         raise TomlError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TomlError(f"{path}: not TOML: {error}") from None
+    except TooLargeError as error:
+        raise TomlError(str(error)) from None
+    except (ValueError, RecursionError) as error:  # also numbers and tables that Python cannot take in
+        raise TomlError(f"{path}: not TOML: {_cut(str(error), _MESSAGE_MAX)}") from None
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """The words for a name that is not known, with the nearest one that is, and all of them."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name[:_SHOWN_MAX], names, n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what} {name!r}{hint} (known: {', '.join(names)})"
+    return f"unknown {what} {shown(name)}{hint} (known: {', '.join(names)})"
 
 
 def first_objection(error: ValidationError) -> str:
     """The first thing that is wrong: its place, the reason, and what was found there (cut after 80 characters)."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"])) or "its text"
-    place = _cut(place if place.isprintable() else repr(place))
+    place = place_of(first["loc"]) or "its text"
     if first["type"] in {"missing", "json_invalid"}:
-        return f"{place}: {first['msg']}"
-    return f"{place}: {first['msg']}, found {_cut(repr(first['input']))}"
+        return f"{place}: {_cut(first['msg'], _MESSAGE_MAX)}"
+    return f"{place}: {_cut(first['msg'], _MESSAGE_MAX)}, found {shown(first['input'])}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"
+def shown(value: object) -> str:
+    """`value` for a message, cut after 80 characters."""
+    try:
+        return _cut(repr(value))
+    except RecursionError:
+        return f"{type(value).__name__} with too many levels"
+
+
+def place_of(steps: Iterable[int | str]) -> str:
+    """Where in a value something stands, for a message: names that come from elsewhere are cut and escaped."""
+    place = ".".join(map(str, steps))
+    return _cut(place if place.isprintable() else repr(place))
+
+
+def _cut(text: str, most: int = _SHOWN_MAX) -> str:
+    return text if len(text) <= most else text[:most] + "…"

@@ -4,6 +4,7 @@ A new property is one file with a class that follows `Property`, or a row in a f
 classes of most rows. It also needs one place in `GROUPS`, and one call of `conformance.check_property` in its tests.
 """
 
+from postcrash.model.validation import shown
 from postcrash.properties.atomicity import ATOMICITY
 from postcrash.properties.durability import DURABILITY
 from postcrash.properties.ordering import ORDERING
@@ -53,7 +54,7 @@ def property_named(name: str) -> Property:
         if known.name.casefold() == name.casefold():
             return known
     names = ", ".join(known.name for known in PROPERTIES)
-    raise UnknownPropertyError(f"no property is called {name!r}: there are {names}")
+    raise UnknownPropertyError(f"no property is called {shown(name)}: there are {names}")
 
 
 def properties_named(names: str) -> tuple[Property, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pydantic
 
-from postcrash.model.validation import TomlError, first_objection, read_toml, unknown_name
+from postcrash.model.validation import TomlError, first_objection, read_toml, shown, unknown_name
 from postcrash.targets.target import Target
 
 _FOLDER = Path(__file__).resolve().parent / "catalogue"
@@ -59,11 +59,11 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _like(path: Path, name: object) -> dict[str, Any]:
-    known = _FOLDER / f"{name}.toml"
-    if not isinstance(name, str) or known.parent != _FOLDER or not known.is_file():
-        raise TargetFileError(f"{path}: like: not a target of the catalogue: {name!r}")
-    fields = _fields(known)
-    return {**(_like(known, fields.pop("like")) if "like" in fields else {}), **fields}
+    known = {file.stem: file for file in _FOLDER.glob("*.toml")}
+    if not isinstance(name, str) or name not in known:
+        raise TargetFileError(f"{path}: like: not a target of the catalogue: {shown(name)}")
+    fields = _fields(known[name])
+    return {**(_like(path, fields.pop("like")) if "like" in fields else {}), **fields}
 
 
 def _catalogue() -> tuple[Target, ...]:

@@ -12,8 +12,10 @@ import pydantic
 
 from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import TooLargeError, first_objection, read_bounded
 from postcrash.reports.store.records import Cell
+
+_BYTES_MAX = 16 << 20
 
 
 class HeldProperty(pydantic.BaseModel):
@@ -48,9 +50,11 @@ class Contract(pydantic.BaseModel):
     def load(file: str) -> "Contract":
         """The contract in `file`. Raises UsageError with the place of the error."""
         try:
-            return Contract.model_validate_json(Path(file).read_bytes())
+            return Contract.model_validate_json(read_bounded(Path(file), _BYTES_MAX))
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from error
+        except TooLargeError as error:
+            raise UsageError(str(error)) from error
         except pydantic.ValidationError as error:
             raise UsageError(f"{file} is no contract of `characterize --contract`: {first_objection(error)}") from error
 

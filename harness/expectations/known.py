@@ -15,7 +15,6 @@ objection.
 
 import fnmatch
 import os
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from postcrash.harness.errors import UsageError
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import TomlError, first_objection, read_toml
 from postcrash.reports.store.records import Finding
 
 FILE = "known.toml"
@@ -54,12 +53,12 @@ def load_known(folder: Path, seen_from: Path) -> tuple[KnownObjections, ...]:
     Raises UsageError.
     """
     file = folder / FILE
-    try:
-        given = _schema.validate_python(tomllib.loads(file.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    if not file.exists():
         return ()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from error
+    try:
+        given = _schema.validate_python(read_toml(file))
+    except TomlError as error:
+        raise UsageError(str(error)) from error
     except ValidationError as error:
         raise UsageError(f"{file}: {first_objection(error)}") from error
     return tuple(replace(known, page=os.path.relpath(folder / known.page, seen_from)) for known in given.values())

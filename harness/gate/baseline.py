@@ -13,14 +13,17 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_text
+from postcrash.model.validation import TooLargeError, read_bounded
 from postcrash.reports.gate.run import Failure, FixedLine, Part
+from postcrash.reports.text import cut
 
 HEADING = "# cause or finding   verdict    kernels     why"
 _BYTES_MAX = 16 << 20
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
 _VERDICTS = ("violated", "undecided")
-_RANGE = re.compile(r"(?P<from>[0-9]+(?:\.[0-9]+){0,3})?(?P<dots>\.\.)?(?P<to>[0-9]+(?:\.[0-9]+){0,3})?")
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+_NUMBERS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
+_RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class KernelRange:
             return KernelRange()
         match = _RANGE.fullmatch(text)
         if match is None or not (match["from"] or match["to"]) or (match["to"] and not match["dots"]):
-            raise ValueError(f"{text!r} is no range of kernels such as *, 6.1, 6.1..6.12, 6.1.. or ..6.12")
+            raise ValueError(f"{cut(repr(text), 80)} is no range of kernels such as *, 6.1, 6.1..6.12, 6.1.. or ..6.12")
         first, last = (_numbers(match[name] or "") for name in ("from", "to"))
         return KernelRange(first, last if match["dots"] else first)
 
@@ -73,13 +76,13 @@ class BaselineLine:
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
     """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
     try:
-        if path.stat().st_size > _BYTES_MAX:
-            raise UsageError(f"{path}: more than {_BYTES_MAX} bytes")
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path, _BYTES_MAX).decode()
     except FileNotFoundError:
         return ()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}") from error
+    except TooLargeError as error:
+        raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     try:

@@ -13,9 +13,10 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.repair import Recovery
 from postcrash.harness.expectations.expectation import CONTRACT, Expectation
 from postcrash.model.places_in_toml import line_of
-from postcrash.model.validation import TomlError, read_toml
+from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
 from postcrash.reports.gate.run import Kind
+from postcrash.reports.text import cut
 from postcrash.workloads import Setup
 
 FILE = "postcrash.toml"
@@ -220,7 +221,8 @@ def load(path: Path) -> GateFile:
         raise UsageError(_objection(path, error)) from error
 
 
-_SHOWN_MAX = 80
+_MESSAGE_MAX = 3000
+"""The words of an error can hold a name from the file. Beside it they list what there is."""
 _UNSHOWN = frozenset({"missing", "kind", "too_short"})
 """What was found says nothing for these types of errors."""
 
@@ -239,13 +241,10 @@ def _objection(path: Path, error: ValidationError) -> str:
     if len(place) > 2 and place[0] == "parts" and place[2] in KINDS:
         del place[2]  # the tag, which is no place of the file
     message = first["msg"].removeprefix("Value error, ")
-    message = _WORDS.get(first["type"], message)
-    found = "" if first["type"] in _UNSHOWN else f", found {_cut(repr(first['input']))}"
-    return f"{path}:{line_of(path.read_text(), place)}: {'.'.join(place) or 'the file'}: {message}{found}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"
+    message = cut(_WORDS.get(first["type"], message), _MESSAGE_MAX)
+    found = "" if first["type"] in _UNSHOWN else f", found {shown(first['input'])}"
+    line = line_of(path.read_text(encoding="utf-8"), place)
+    return f"{path}:{line}: {place_of(place) or 'the file'}: {message}{found}"
 
 
 def schema() -> str:

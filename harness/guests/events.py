@@ -8,8 +8,8 @@ from pydantic import BeforeValidator
 
 from postcrash.harness.errors import InfrastructureError, LostAtWork
 from postcrash.harness.wire import Message, WireError
+from postcrash.model.validation import shown
 from postcrash.reports.consoles import Casualty
-from postcrash.reports.store.plain import shown
 from postcrash.reports.store.records import Choices
 
 Report = Any
@@ -216,7 +216,7 @@ def read_event(line: str) -> Message:
     try:
         wire = json.loads(line)
         kind = _KINDS[wire.pop("event")]
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise InfrastructureError(f"the crash disk sent an unknown event: {shown(line)}") from error
     try:
         return kind.from_wire(wire)

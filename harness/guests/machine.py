@@ -46,7 +46,8 @@ from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
 from postcrash.model.operation import RUN
-from postcrash.reports.store.plain import Json, shown
+from postcrash.model.validation import shown
+from postcrash.reports.store.plain import Json
 from postcrash.targets import RecoveryKind
 
 M = TypeVar("M", bound=Message)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import TooLargeError, first_objection, read_bounded
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.text import one_line
 
@@ -19,11 +19,9 @@ class GateFileError(ValueError):
 def load(path: Path | str) -> GateRun:
     """The result in the file `path`. Raises GateFileError."""
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(BYTES_MAX + 1)
-        if len(content) > BYTES_MAX:
-            raise GateFileError(f"{one_line(str(path))}: more than {BYTES_MAX} bytes")
-        return GateRun.model_validate_json(content)
+        return GateRun.model_validate_json(read_bounded(Path(path), BYTES_MAX))
+    except TooLargeError as error:
+        raise GateFileError(one_line(str(error))) from None
     except OSError as error:
         raise GateFileError(f"{one_line(str(path))}: {error.strerror}") from None
     except ValidationError as error:

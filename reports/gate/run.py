@@ -10,8 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from postcrash.model import Verdict, worst
-from postcrash.model.validation import first_objection
-from postcrash.reports.store.plain import shown
+from postcrash.model.validation import first_objection, shown
 
 FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
 TEXT_MAX = 100_000

@@ -9,10 +9,10 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from postcrash.model.validation import shown
+
 Json = dict[str, Any]
 T = TypeVar("T")
-
-_SHOWN_CHARACTERS_MAX = 80
 
 
 class PlainError(ValueError):
@@ -20,12 +20,6 @@ class PlainError(ValueError):
 
     def __init__(self, place: str, expected: str, found: object) -> None:
         super().__init__(f"{place}: expected {expected}, found {shown(found)}")
-
-
-def shown(value: object) -> str:
-    """`value` for an error message. Long values are cut."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS_MAX else text[:_SHOWN_CHARACTERS_MAX] + "…"
 
 
 def to_plain(value: Any) -> Any:

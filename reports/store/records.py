@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from postcrash.model import Verdict
+from postcrash.model.validation import shown
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import Statements
 from postcrash.reports.consoles import Casualty
 from postcrash.reports.store.explained import Explanation
-from postcrash.reports.store.plain import Json, PlainError, from_plain, shown, to_plain
+from postcrash.reports.store.plain import Json, PlainError, from_plain, to_plain
 
 Choices = tuple[tuple[int, int], ...]
 

@@ -19,9 +19,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from postcrash.model.validation import shown
 from postcrash.reports.consoles import Casualty, keep_console
-from postcrash.reports.store.plain import Json, PlainError, shown
+from postcrash.reports.store.plain import Json, PlainError
 from postcrash.reports.store.records import Cell, Finding, IdError, check_finding_id, check_recording_id
+from postcrash.reports.text import one_line
 
 DATABASE = "verdicts.db"
 RECORDINGS = "recordings"
@@ -244,7 +246,7 @@ class Store:
             )
         ((result,),) = connection.execute("PRAGMA quick_check(1)")
         if result != "ok":
-            raise StoreError(f"{self._database}: damaged: {result}")
+            raise StoreError(f"{self._database}: damaged: {one_line(result)}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -265,7 +267,7 @@ class Store:
     def _object(self, text: str, what: str) -> Json:
         try:
             value = json.loads(text)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise StoreError(f"{self._database}: damaged: {what} is not a JSON object: {shown(text)}")
@@ -290,7 +292,9 @@ def _explained(place: Path) -> Iterator[None]:
         where = Path(error.filename) if error.filename else place
         raise StoreError(f"{where}: {_meaning(error)}") from error
     except sqlite3.Error as error:
-        raise StoreError(f"{place}: {_sqlite_meaning(error)}") from error
+        raise StoreError(f"{place}: {one_line(_sqlite_meaning(error))}") from error
+    except UnicodeDecodeError as error:  # from SQLite's own words about a damaged file
+        raise StoreError(f"{place}: damaged, or not a store of postcrash: {error}") from error
 
 
 def _meaning(error: OSError) -> str:

@@ -1,10 +1,19 @@
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from postcrash.model.validation import first_objection
+from postcrash.model.validation import (
+    TomlError,
+    TooLargeError,
+    first_objection,
+    read_bounded,
+    read_toml,
+    shown,
+    unknown_name,
+)
 
 SCHEMA = TypeAdapter(dict[str, dict[str, int]])
 
@@ -14,6 +23,7 @@ SCHEMA = TypeAdapter(dict[str, dict[str, int]])
     [
         ({"a": {"b": "many"}}, "a.b: Input should be a valid integer, unable to parse .*, found 'many'"),
         ([], r"its text: Input should be a valid dictionary, found \[\]"),
+        ({"\x1b[2J": 1}, r"'\\x1b\[2J': Input should be a valid dictionary, found 1"),
         ({"a": "x" * 1000}, "a: Input should be a valid dictionary, found 'x{79}…"),
     ],
 )
@@ -30,7 +40,31 @@ def test_of_a_text_that_is_no_json_the_column_is_told() -> None:
 
 
 def test_a_place_is_one_short_line() -> None:
-    for name, shown in (("a\n\x1bb", r"'a\\n\\x1bb'"), ("y" * 1000, "y{80}…")):
+    for name, told in (("a\n\x1bb", r"'a\\n\\x1bb'"), ("y" * 1000, "y{80}…")):
         with pytest.raises(ValidationError) as caught:
             SCHEMA.validate_python({name: 1})
-        assert re.match(f"{shown}: Input should be", first_objection(caught.value))
+        assert re.match(f"{told}: Input should be", first_objection(caught.value))
+
+
+@pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 5000, "a = " + "{a=" * 5000, "a ="])
+def test_toml_that_python_cannot_take_in_is_no_toml(tmp_path: Path, text: str) -> None:
+    (tmp_path / "file.toml").write_text(text)
+    with pytest.raises(TomlError, match=r"file\.toml: not TOML: ."):
+        read_toml(tmp_path / "file.toml")
+
+
+def test_no_more_is_read_than_may_be_there(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_bounded(file, 5) == b"12345"
+    for endless in (file, Path("/dev/zero")):
+        with pytest.raises(TooLargeError, match=f"{endless}: more than 4 bytes"):
+            read_bounded(endless, 4)
+
+
+def test_a_value_is_shown_whatever_it_is() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "list with too many levels"
+    assert len(unknown_name("target", "x" * 10_000, ["a"])) < 150

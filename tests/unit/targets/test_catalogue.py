@@ -46,6 +46,7 @@ def test_a_target_may_be_like_one_that_is_like_another() -> None:
         ('name = "mine"\nlike = "btrfs"\ngarbage_mib = 0', "garbage_mib: "),
         ('name = "mine"\nlike = "../catalogue/btrfs"', "like: not a target of the catalogue: '../catalogue/btrfs'"),
         ('name = "mine"\nlike = 7', "like: not a target of the catalogue: 7"),
+        (f'name = "mine"\nlike = "{"a" * 300}"', "like: not a target of the catalogue: 'aaa"),
         ("name =", "not TOML"),
         ("#" * 70_000, "more than 65536 bytes"),
     ],

@@ -112,6 +112,11 @@ def test_what_is_no_contract_is_refused_with_its_place(tmp_path: Path, text: str
         contract(tmp_path, text)
 
 
+def test_an_endless_contract_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"/dev/zero: more than [0-9]+ bytes"):
+        Contract.load("/dev/zero")
+
+
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(UsageError, match="'contracts' is no expectation: choose one of documents, practice, contract"):
         Expectation.named("contracts")

@@ -116,6 +116,8 @@ def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) 
         ("c-12 violated * # why", "1: 'c-12' is neither"),
         (f"{CAUSE} broken * # why", "1: 'broken' is neither"),
         (f"{CAUSE} violated six # why", "1: 'six' is no range"),
+        (f"{CAUSE} violated {'6.' * 5000} # why", "1: '6.6.6.[6.]*… is no range"),
+        (f"{CAUSE} violated {'6' * 5000} # why", "1: '6666*… is no range"),
         (f"{CAUSE} violated * # why\n{CAUSE} violated * # again", "2: the same as line 1"),
     ],
 )

@@ -49,6 +49,7 @@ def test_a_lost_guest_is_a_casualty_whatever_it_did() -> None:
         ({"pieces": 1, "more": 2}, "IntervalReport.more: Unexpected keyword argument, found 2"),
         ({"event": "executed"}, "Executed.observation: Field required"),
         ({"event": "unknown"}, "the crash disk sent an unknown event: "),
+        ({"\x1b[2J": 2}, r"'IntervalReport.\x1b[2J': Unexpected keyword argument, found 2"),
         ({"event": [1]}, "the crash disk sent an unknown event: "),
     ],
 )
@@ -62,3 +63,8 @@ def test_a_broken_event_is_one_clear_error(fields: dict[str, Any], message: str)
 def test_a_line_that_is_no_event_is_one_clear_error(line: str) -> None:
     with pytest.raises(InfrastructureError, match="the crash disk sent an unknown event"):
         read_event(line)
+
+
+def test_an_event_with_too_many_levels_is_unknown() -> None:
+    with pytest.raises(InfrastructureError, match="the crash disk sent an unknown event: "):
+        read_event("[" * 100_000)

@@ -227,7 +227,8 @@ def test_a_file_that_lost_its_end_is_refused(store: Store, folder: Path, crash: 
 
 
 @pytest.mark.parametrize(
-    ("table", "value"), [("finding", "{}"), ("finding", "[]"), ("finding", "{"), ("cell", '{"states": "1"}')]
+    ("table", "value"),
+    [("finding", "{}"), ("finding", "[]"), ("finding", "{"), ("finding", "[" * 9999), ("cell", '{"states": "1"}')],
 )
 def test_damaged_values_are_refused(store: Store, folder: Path, crash: Any, table: str, value: str) -> None:
     store.put_finding(crash.finding)
