@@ -1,6 +1,7 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
 # make test-full   the tests with what takes long: recorders on every target, more examples, an hour
+# make fuzz    ten minutes of damaged inputs for each reader of files and messages (docs/fuzzing.md)
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
 # make dist    the wheel and the source archive, in dist/ (docs/releasing.md)
@@ -12,7 +13,7 @@
 VENV := .venv
 ARGS :=
 
-.PHONY: table test test-full bench mutants dist setup clean
+.PHONY: table test test-full fuzz bench mutants dist setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -23,6 +24,9 @@ test: setup
 
 test-full: setup
 	$(VENV)/bin/tox run -e full $(ARGS)
+
+fuzz: setup
+	$(VENV)/bin/python -m tests.fuzz.run $(ARGS)
 
 bench: setup
 	$(VENV)/bin/python bench/run.py $(ARGS)
