@@ -1,28 +1,50 @@
 """Fuzzing with guidance: atheris (libFuzzer for Python) keeps the inputs that reach new code, and changes those.
 
-`python -m tests.fuzz.guided NAME FOLDER SECONDS SEED` is one target's process. Rust code is not instrumented. So its
-readers get what the mutations make of their seeds, guided by the Python code around them alone.
+Rust code is not instrumented. So its readers get what the mutations make of their seeds, guided by the Python code
+around them alone.
 """
 
-import importlib
+import io
 import random
-import sys
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 import atheris
 
+from .child import seeds_of, start
 from .mutations import BYTES_MAX, mutated
-from .plain import seeds_of
+from .target import FuzzTarget
 from .trial import Trial
 
 _OWN_PART = 0.6
 """The part of the changes that know the formats. The rest are libFuzzer's own."""
+_EXECUTED = re.compile(r"stat::number_of_executed_units: +([0-9]+)")
+_CORPUS = re.compile(r" cov: ([0-9]+) .* corp: ([0-9]+)/")
 
 
-def main(name: str, folder: Path, seconds: int, seed: int) -> None:
-    """Fuzz one target. libFuzzer ends the process and leaves its statistics on standard error."""
-    with atheris.instrument_imports(include=["postcrash"]):
-        target = importlib.import_module("tests.fuzz.table").ALL[name]
+@contextmanager
+def instrumented() -> Iterator[None]:
+    """Modules of postcrash that are imported within it tell which code an input reaches."""
+    with redirect_stderr(io.StringIO()), atheris.instrument_imports(include=["postcrash"]):
+        yield
+
+
+def run_guided(target: FuzzTarget, folder: Path, seconds: int, seed: int) -> int:
+    """Fuzz the target in a process of its own. Its status, as of `os.waitpid`."""
+    return start(folder, lambda: _fuzz(target, folder, seconds, seed))
+
+
+def statistics(folder: Path) -> tuple[int, str]:
+    """How many inputs were tried, and what else libFuzzer says of its run."""
+    log = (folder / "errors").read_text(encoding="utf-8", errors="replace")
+    executed, corpus = _EXECUTED.findall(log), _CORPUS.findall(log)
+    told = f", {corpus[-1][0]} places reached, {corpus[-1][1]} inputs kept" if corpus else ""
+    return int(executed[-1]) if executed else 0, told
+
+
+def _fuzz(target: FuzzTarget, folder: Path, seconds: int, seed: int) -> None:
     seeds = seeds_of(target, folder)
     corpus = folder / "corpus"
     corpus.mkdir()
@@ -38,11 +60,7 @@ def main(name: str, folder: Path, seconds: int, seed: int) -> None:
 
     trial = Trial(target, folder)
     options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={BYTES_MAX}", "-rss_limit_mb=0"]
-    arguments = [sys.argv[0], *options, "-print_final_stats=1", f"-artifact_prefix={folder}/", str(corpus)]
+    arguments = [target.name, *options, "-print_final_stats=1", f"-artifact_prefix={folder}/", str(corpus)]
     atheris.Setup(arguments, trial.try_one, custom_mutator=change)
     trial.limit_memory()
     atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

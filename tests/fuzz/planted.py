@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from .sound import text
-from .target import FuzzTarget
+from .target import FuzzTarget, text
 
 _SEEDS = text("size=12", "name=abc")
 

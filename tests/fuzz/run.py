@@ -4,28 +4,27 @@ The exit code is 1 if a reader breaks its promise. The input is then kept in the
 """
 
 import hashlib
+import importlib
 import os
-import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from .guided import instrumented, run_guided, statistics
 from .plain import run_plain
-from .table import ALL, TARGETS
+from .planted import PLANTED
 from .target import FuzzTarget
 from .trial import FAULT_CODE, FAULT_FILE, Trial, input_of, objection
 
 KEPT = Path(".fuzz")
 _MEMORY_FOLDER = Path("/dev/shm")
-_EXECUTED = re.compile(r"stat::number_of_executed_units: +([0-9]+)")
-_CORPUS = re.compile(r" cov: ([0-9]+) .* corp: ([0-9]+)/")
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,8 @@ def fuzz(target: FuzzTarget, *, inputs: int | None = None, seconds: int = 0, see
         folder = Path(name)
         begun = time.monotonic()
         if inputs is None:
-            status, tried, told = _guided(target, folder, seconds, seed)
+            status = run_guided(target, folder, seconds, seed)
+            tried, told = statistics(folder)
         else:
             status, tried, told = run_plain(target, folder, inputs, seed), inputs, ""
         fault = _fault(target, status, folder)
@@ -62,20 +62,6 @@ def fuzz(target: FuzzTarget, *, inputs: int | None = None, seconds: int = 0, see
 def _memory_folder() -> Path | None:
     """In memory if possible, because each input is written to a file."""
     return _MEMORY_FOLDER if _MEMORY_FOLDER.is_dir() else None
-
-
-def _guided(target: FuzzTarget, folder: Path, seconds: int, seed: int) -> tuple[int, int, str]:
-    command = [sys.executable, "-m", "tests.fuzz.guided", target.name, str(folder), str(seconds), str(seed)]
-    with (folder / "errors").open("wb") as errors:
-        child = subprocess.Popen(command, stdout=errors, stderr=errors)
-        try:
-            status = os.waitpid(child.pid, 0)[1]
-        finally:
-            child.kill()
-    log = (folder / "errors").read_text(encoding="utf-8", errors="replace")
-    executed, corpus = _EXECUTED.findall(log), _CORPUS.findall(log)
-    told = f", {corpus[-1][0]} places reached, {corpus[-1][1]} inputs kept" if corpus else ""
-    return status, int(executed[-1]) if executed else 0, told
 
 
 def _fault(target: FuzzTarget, status: int, folder: Path) -> str | None:
@@ -118,11 +104,14 @@ def main(names: Sequence[str], seconds: int, inputs: int | None, seed: int, repl
     Example:
       make fuzz ARGS="--target recording --seconds 60"
     """
+    with nullcontext() if inputs or replay else instrumented():
+        table = importlib.import_module("tests.fuzz.table")
+    known = {**table.TARGETS, **PLANTED}
     for name in names:
-        if name not in ALL:
-            raise click.UsageError(f"there is no reader {name!r} (known: {', '.join(TARGETS)})")
+        if name not in known:
+            raise click.UsageError(f"there is no reader {name!r} (known: {', '.join(table.TARGETS)})")
     failed = False
-    for target in [ALL[name] for name in names] or TARGETS.values():
+    for target in [known[name] for name in names] or table.TARGETS.values():
         run = _replayed(target, replay) if replay else fuzz(target, inputs=inputs, seconds=seconds, seed=seed)
         click.echo(str(run))
         if run.fault is not None:

@@ -182,8 +182,3 @@ def disk_events(_folder: Path) -> list[bytes]:
         "error": events.Failure("input", "no", ""),
     }
     return [json.dumps({"event": name, **to_plain(event)}).encode() for name, event in told.items()]
-
-
-def text(*lines: str) -> Seeds:
-    """One input with these lines."""
-    return lambda _folder: ["".join(f"{line}\n" for line in lines).encode()]

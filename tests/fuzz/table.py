@@ -28,8 +28,7 @@ from postcrash.reports.store.store import DATABASE, Store, StoreError
 from postcrash.targets.catalogue import TargetFileError, load_target
 
 from . import sound
-from .planted import PLANTED
-from .target import FuzzTarget, Read
+from .target import FuzzTarget, Read, text
 
 _DIGEST_BYTES = 32
 _MODELS = ("cache", "torn", "ordered", "prefix")
@@ -59,6 +58,7 @@ def _log(file: Path) -> None:
 
 def _qemu_log(file: Path) -> None:
     blklogwrites.trace(file, sound.DISK_SECTORS)
+    blklogwrites.Position.end_of(file).cut(file, file.with_suffix(".new"))
 
 
 def _blktrace(file: Path) -> None:
@@ -114,9 +114,9 @@ TARGETS = {
         FuzzTarget("workload", sound.files("examples/*.ops"), lambda file: loaded(str(file)), (UsageError,)),
         FuzzTarget("target", sound.files("targets/catalogue/*.toml"), load_target, (TargetFileError,)),
         FuzzTarget("application", sound.applications, load_application, (ApplicationFileError,)),
-        FuzzTarget("gate", sound.text("".join(_GATE)), configuration.load, (UsageError,)),
+        FuzzTarget("gate", text("".join(_GATE)), configuration.load, (UsageError,)),
         FuzzTarget("baseline", sound.baselines, load_baseline, (UsageError,)),
-        FuzzTarget("known", sound.text(_KNOWN), lambda file: load_known(file.parent, Path()), (UsageError,), file=FILE),
+        FuzzTarget("known", text(_KNOWN), lambda file: load_known(file.parent, Path()), (UsageError,), file=FILE),
         FuzzTarget("contract", sound.contracts, lambda file: Contract.load(str(file)), (UsageError,)),
         FuzzTarget("gate-result", sound.gate_results, load_gate_result, (GateFileError,)),
         FuzzTarget("cell", sound.cells, _of_json(Cell.from_json), (PlainError,)),
@@ -126,4 +126,3 @@ TARGETS = {
         FuzzTarget("event", sound.disk_events, _event, (InfrastructureError,)),
     )
 }
-ALL = {**TARGETS, **PLANTED}

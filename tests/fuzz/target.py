@@ -15,6 +15,11 @@ def unchanged(content: bytes) -> bytes:
     return content
 
 
+def text(*lines: str) -> Seeds:
+    """One input with these lines."""
+    return lambda _folder: ["".join(f"{line}\n" for line in lines).encode()]
+
+
 @dataclass(frozen=True)
 class FuzzTarget:
     """A reader under test.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ...fuzz.plain import seeds_of
+from ...fuzz.child import seeds_of
 from ...fuzz.run import fuzz
 from ...fuzz.table import TARGETS
 from ...fuzz.target import FuzzTarget

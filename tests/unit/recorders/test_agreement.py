@@ -418,3 +418,14 @@ def test_a_set_up_that_is_not_over_is_compared_too(tmp_path: Path) -> None:
     assert behind_set_up(replace(disk, durable=None), above) is None
     assert behind_set_up(disk, replace(above, durable=None)) is None
     assert behind_set_up(disk, replace(above, marks=above.marks[1:])) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "0 bytes cannot hold"), (b"x" * 27, "27 bytes cannot"), (b"\0" * 64, "it has 0 entries")],
+)
+def test_a_log_of_qemu_that_loses_what_it_had_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(content)
+    with pytest.raises(ValueError, match=f"log: {said}"):
+        blklogwrites.Position(3, 512).cut(log, tmp_path / "out")
