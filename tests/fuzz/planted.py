@@ -34,7 +34,7 @@ def _killed(file: Path) -> None:
 def _talkative(file: Path) -> None:
     content = file.read_bytes()
     if not content.startswith(b"size="):
-        raise ValueError(content.decode("latin-1"))
+        raise ValueError("no size: " + content.decode("latin-1"))
 
 
 def _sound(file: Path) -> None:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import click
 
-from .guided import instrumented, run_guided, statistics
 from .plain import run_plain
 from .planted import PLANTED
 from .target import FuzzTarget
@@ -50,13 +50,22 @@ def fuzz(target: FuzzTarget, *, inputs: int | None = None, seconds: int = 0, see
         folder = Path(name)
         begun = time.monotonic()
         if inputs is None:
-            status = run_guided(target, folder, seconds, seed)
-            tried, told = statistics(folder)
+            guided = _guided()
+            status = guided.run_guided(target, folder, seconds, seed)
+            tried, told = guided.statistics(folder)
         else:
             status, tried, told = run_plain(target, folder, inputs, seed), inputs, ""
         fault = _fault(target, status, folder)
         content = input_of(target, folder).read_bytes() if fault and input_of(target, folder).exists() else b""
         return Run(target, tried, time.monotonic() - begun, told, fault, content)
+
+
+def _guided() -> ModuleType:
+    """The module with guidance, which needs atheris. There is no atheris for the newest Python."""
+    try:
+        return importlib.import_module(".guided", __package__)
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{error}: there is no fuzzing with guidance, only --inputs") from error
 
 
 def _memory_folder() -> Path | None:
@@ -104,8 +113,8 @@ def main(names: Sequence[str], seconds: int, inputs: int | None, seed: int, repl
     Example:
       make fuzz ARGS="--target recording --seconds 60"
     """
-    with nullcontext() if inputs or replay else instrumented():
-        table = importlib.import_module("tests.fuzz.table")
+    with nullcontext() if inputs or replay else _guided().instrumented():
+        table = importlib.import_module(".table", __package__)
     known = {**table.TARGETS, **PLANTED}
     for name in names:
         if name not in known:

@@ -12,7 +12,7 @@ FAULTS = {
     "planted-index": "IndexError: index out of range (",
     "planted-loop": "it takes more than 1 s of a CPU",
     "planted-memory": "MemoryError: ",
-    "planted-abort": "the process ended with -6: ",
+    "planted-abort": "the process ended with ",
     "planted-lines": "a message that is not one printable line: ValueError: ",
 }
 
