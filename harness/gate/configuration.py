@@ -159,7 +159,8 @@ _CLASSES: dict[Kind, type[How]] = {
 
 def kind_of(section: Any) -> Kind | None:
     """What a part runs: the one of `KINDS` that it names. None if it names none, or several."""
-    named = [kind for kind in KINDS if kind in (section if isinstance(section, dict) else type(section).model_fields)]
+    settings = section if isinstance(section, dict) else getattr(type(section), "model_fields", ())
+    named = [kind for kind in KINDS if kind in settings]
     return named[0] if len(named) == 1 else None
 
 

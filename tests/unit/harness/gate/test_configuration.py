@@ -51,6 +51,7 @@ def test_paths_are_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         (SMALL.replace("1", "7"), ":3: parts.small.hunt: .*3, found 7"),
         (f"{SMALL}properties = ['P1']\n", ":2: parts.small: a part has exactly one of properties, hunt"),
+        ('targets = ["x"]\nparts = {a = 5}\n', ":2: parts.a: a part has exactly one"),
         ('targets = ["x"]\n\n[parts.none]\n', ":3: parts.none: a part has exactly one"),
         (f"speed = 3\n{SMALL}", ":1: speed: there is no such setting, found 3"),
         (f"{SMALL}speed = 3\n", ":4: parts.small.speed: there is no such setting"),
