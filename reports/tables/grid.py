@@ -175,12 +175,6 @@ def certificate_numbers(cell: Cell) -> tuple[str, ...]:
     return tuple(map(grouped, numbers))
 
 
-def certificate(cell: Cell) -> str:
-    """What the verdict covers, in one line."""
-    pairs = zip(CERTIFICATE_HEADINGS, certificate_numbers(cell), strict=True)
-    return "; ".join(f"{heading}: {number}" for heading, number in pairs)
-
-
 def totals(grid: Grid) -> str:
     """The certificates of all cells together. A recovery that is judged for two properties counts twice."""
     cells = grid.in_order
