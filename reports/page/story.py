@@ -34,7 +34,13 @@ def story_block(stories: Iterable[Story], bytes_max: int) -> str:
 
     A story that would make it longer than `bytes_max` is left out, and the next ones are tried.
     """
-    texts = _text({"nothing_lost": explanation_text.NOTHING_LOST, "unsent": explanation_text.UNSENT})
+    texts = _text(
+        {
+            "nothing_lost": explanation_text.NOTHING_LOST,
+            "passes_with_it": explanation_text.PASSES_WITH_IT,
+            "unsent": explanation_text.UNSENT,
+        }
+    )
     lines: dict[str, int] = {}
     parts: list[str] = []
     room = bytes_max - len(texts) - len(_BLOCK)

@@ -2,7 +2,7 @@
 function storyOf({ finding: stored, timeline, script, no_script: noScript, names }, { texts, lines }) {
   const finding = JSON.parse(stored);
   const explanation = finding.explanation;
-  const parts = explanation ? explained(explanation, timeline, names, texts) : unexplained(finding);
+  const parts = explanation ? explained(finding, timeline, names, texts) : unexplained(finding);
   return [
     facts(finding),
     ...parts,
@@ -27,9 +27,10 @@ function facts(finding) {
   return element("section", {}, whole, element("dl", { class: "facts" }, known.filter(([, value]) => value).map(fact)));
 }
 
-function explained(explanation, timeline, names, texts) {
+function explained({ id, explanation, needed }, timeline, names, texts) {
+  const known = { id, needed, names, texts };
   return [
-    element("div", { class: "columns" }, operations(explanation), lost(explanation, names, texts)),
+    element("div", { class: "columns" }, operations(explanation), lost(explanation, known)),
     comparison(explanation),
     timeline && element("section", {}, lanes(explanation, timeline), diskMap(explanation, timeline), legend()),
     requests(explanation),
@@ -74,7 +75,8 @@ function operations({ operations: all }) {
   );
 }
 
-function lost({ lost: writes, lost_omitted: more, unsent }, names, texts) {
+/** The lost writes and, if it was tried, which of them matter. */
+function lost({ lost: writes, lost_omitted: more, unsent }, { id, needed, names, texts }) {
   const never = unsent.map((operation) =>
     element(
       "li",
@@ -87,7 +89,15 @@ function lost({ lost: writes, lost_omitted: more, unsent }, names, texts) {
     "section",
     {},
     element("h3", {}, "Writes that the crash lost"),
-    element("ul", { class: "writes" }, writes.map(writeItem), never),
+    element(
+      "ul",
+      { class: "writes" },
+      writes.map((write) => writeItem(write, isNeeded(write, needed) && texts.passes_with_it)),
+      never,
+    ),
+    writes.length > 0 &&
+      needed === null &&
+      element("p", { class: "note" }, coded(`which of them matter: \`postcrash repro --flip ${id}\``)),
     more > 0 && element("p", { class: "note" }, `${more} more`),
     !writes.length && element("p", { class: "note" }, texts.nothing_lost),
     names && element("p", { class: "note" }, names),
@@ -98,7 +108,7 @@ function statusOf(status) {
   return element("span", { class: "status" }, `${STATUS[status]} ${status}`);
 }
 
-function writeItem(write) {
+function writeItem(write, more) {
   return element(
     "li",
     { class: write.status },
@@ -109,8 +119,14 @@ function writeItem(write) {
       coded(wordsOf(write)),
       write.flags && element("b", {}, ` ${write.flags}`),
       element("small", {}, ` ${placeOf(write)}, ${whenOf(write)}`),
+      more && element("strong", { class: "matters" }, `✓ ${more}`),
     ),
   );
+}
+
+/** As `is_needed` of reports/explanation/explanation_text.py. */
+function isNeeded({ sector, sectors }, needed) {
+  return (needed ?? []).some(([start, length]) => start < sector + sectors && sector < start + length);
 }
 
 /** As `ExplainedWrite.words` of reports/store/explained.py. */
@@ -179,7 +195,11 @@ function lined(lines) {
 
 function requests({ epochs, epochs_omitted: earlier }) {
   const told = epochs.flatMap(({ number, ended, writes, omitted }) => [
-    element("ul", { class: "writes" }, writes.map(writeItem)),
+    element(
+      "ul",
+      { class: "writes" },
+      writes.map((write) => writeItem(write, "")),
+    ),
     omitted > 0 && element("p", { class: "note" }, `${omitted} more writes`),
     element("p", { class: ended === "crash" ? "end crash" : "end" }, `epoch ${number} ends: ${ended}`),
   ]);

@@ -122,6 +122,22 @@ def test_a_story_is_told(reader: Reader, table: str, story: Story) -> None:
     expect(told.get_by_text("EXT4-fs warning (device ubdb): odd")).to_be_visible()
 
 
+def test_it_says_which_of_the_lost_writes_matter(
+    reader: Reader, story: Story, make_matrix: Callable[..., Matrix]
+) -> None:
+    id, other = story.finding.id, "f-0000000000000001"
+    tried = replace(story.finding, id=other, needed=((1008, 8), (9000, 8)))
+    without = replace(story.finding, id="f-0000000000000002", needed=((1016, 8), (992, 8)))
+    stories = [story, *(replace(story, finding=finding) for finding in (tried, without))]
+    page = reader.open(render_matrix(make_matrix([]), stories), f"#open={id},{other},{without.id}")
+    passes = [page.locator(f"#{each} .columns .matters") for each in (id, other, without.id)]
+    assert [found.count() for found in passes] == [0, 1, 0]
+    expect(passes[1]).to_have_text("✓ with this write kept, it passes")
+    hint = page.get_by_text("which of them matter: postcrash repro --flip")
+    expect(hint).to_have_count(1)
+    expect(hint).to_contain_text(id)
+
+
 def test_pictures_have_everything_on_one_axis(reader: Reader, table: str, story: Story) -> None:
     page = reader.open(table, f"#{story.finding.id}")
     lanes, disk = page.locator(".chart svg").all()
