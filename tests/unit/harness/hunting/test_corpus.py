@@ -76,7 +76,7 @@ def test_what_is_known_names_target_judge_and_workload(tmp_path: Path) -> None:
     [
         (KNOWN.replace("page", "pages"), "lost-name.page: Field required"),
         (KNOWN.replace('["f2fs"]', '"f2fs"'), "lost-name.targets: Input should be a valid tuple"),
-        ("[", r"known\.toml: Invalid initial character"),
+        ("[", r"known\.toml: not TOML: Invalid initial character"),
     ],
 )
 def test_a_broken_file_of_what_is_known_is_refused(tmp_path: Path, text: str, message: str) -> None:
