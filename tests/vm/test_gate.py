@@ -71,8 +71,8 @@ def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
     again, told = gate(folder, P5)
     assert (again, [each["cause"] for each in failures(told)]) == (code, [each["cause"] for each in found])
 
-    (least,) = {each["finding"] for each in found}
-    (folder / "postcrash-known.txt").write_text(f"{least} violated * # by its smallest finding\n")
+    lines = (f"{each['finding']} violated * # by its smallest finding\n" for each in found)
+    (folder / "postcrash-known.txt").write_text("".join(lines))
     assert gate(folder, P5)[0] == ExitCode.HOLDS
     (folder / "postcrash-known.txt").unlink()
 
