@@ -70,7 +70,7 @@ def _members(entry: Entry, first: dict[int, str]) -> Iterator[tuple[tarfile.TarI
         yield info, b""
     elif entry.type == "file":
         first[entry.inode] = entry.path
-        content = _content_of(entry)
+        content = content_of(entry)
         info.size = len(content)
         yield info, content
     elif entry.type in _TYPES:
@@ -78,7 +78,7 @@ def _members(entry: Entry, first: dict[int, str]) -> Iterator[tuple[tarfile.TarI
         yield info, b""
 
 
-def _content_of(entry: Entry) -> bytes:
+def content_of(entry: Entry) -> bytes:
     """The bytes of a file of which contents are told byte by byte. Raises UnreadFolderError."""
     return b"".join(_bytes_of(run, entry.path) for run in runs(entry, 0, entry.size))
 

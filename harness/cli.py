@@ -21,7 +21,13 @@ from postcrash.reports.store.store import NotInStoreError, StoreError
 
 _COMMANDS = {
     **{name: f"{name}:{name}" for name in ("doctor", "kernels", "characterize", "check")},
-    **{"audit": "audit:audit_command", "needs": "needs:needs_command", "corpus": "corpus:corpus", "hunt": "hunt:hunt"},
+    **{
+        "synchrony": "synchrony:synchrony",
+        "audit": "audit:audit_command",
+        "needs": "needs:needs_command",
+        "corpus": "corpus:corpus",
+        "hunt": "hunt:hunt",
+    },
     **{name: f"{name}:{name}" for name in ("init", "gate", "merge")},
     **{"diff": "merge:diff", "bisect-run": "bisect_run:bisect_run"},
     **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "certify", "trace")},

@@ -230,13 +230,15 @@ _TABLE = (
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 
+_PROGRAM = (Argument("COMMAND", "value", Kind.COMMAND), _SECONDS)
 _PROGRAM_TABLE = (
     Form(
         "run",
-        (Argument("COMMAND", "value", Kind.COMMAND), _SECONDS),
+        _PROGRAM,
         "run a program of the host, in the root directory; it has 60 seconds, or as many as it says",
         optional=1,
     ),
+    Form("watch", _PROGRAM, "run a program that traces its own children; it alone writes lines", optional=1),
     Form("says", (Argument("LINE", "value", Kind.LINE),), "the program writes a line to its standard output"),
     Form("ends", (), "the program ends"),
 )
@@ -246,9 +248,12 @@ FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE
 PROGRAM_FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _PROGRAM_TABLE})
 """What is recorded of a program, whose own operations nobody names: what it does to files cannot be simulated.
 
-`run` is given; each `says` and `ends` stands for what the program did until then, and returns when it has done so.
+`run` and `watch` are given. Each `says` and `ends` stands for what the program did until then, and returns when it has
+done so.
 """
-RUN, SAYS, ENDS = PROGRAM_FORMS
+RUN, WATCH, SAYS, ENDS = PROGRAM_FORMS
+PROGRAMS = (RUN, WATCH)
+"""Those that are given."""
 
 
 def words_where(is_so: Callable[[Form], object]) -> tuple[str, ...]:

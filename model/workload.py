@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from postcrash.model.argument import ArgumentError, read_argument
-from postcrash.model.operation import ENDS, FORMS, PROGRAM_FORMS, RUN, SAYS, Form, Operation, Persistence
+from postcrash.model.operation import ENDS, FORMS, PROGRAM_FORMS, PROGRAMS, SAYS, Form, Operation, Persistence
 from postcrash.model.quoting import Token, Unexpected, shown, split_line
 
 SEPARATOR = "---"
@@ -71,18 +71,18 @@ class Workload:
     @property
     def runs_programs(self) -> bool:
         """Whether it is known only after a run what its operations are."""
-        return any(operation.word == RUN for operation in self.operations)
+        return any(operation.word in PROGRAMS for operation in self.operations)
 
     def as_run(self, said: Sequence[Sequence[str]]) -> "Workload":
         """The workload with what its programs did when they ran. `said` are the lines of each, set-up included."""
         lines = iter(said)
         for operation in self.setup:
-            if operation.word == RUN:
+            if operation.word in PROGRAMS:
                 next(lines)
         ops: list[Operation] = []
         for operation in self.ops:
             ops.append(operation)
-            if operation.word == RUN:
+            if operation.word in PROGRAMS:
                 ops += [*(Operation(SAYS, value=line) for line in next(lines)), Operation(ENDS)]
         return replace(self, ops=tuple(ops))
 

@@ -106,8 +106,12 @@ class State:
     @cached_property
     def folder(self) -> Folder:
         """The folder that the application finds."""
-        entries = [Entry(ROOT_PATH, "dir"), *(self._entry(path, inode) for path, inode in self._found[0])]
-        return Folder.of(Tree(entries))
+        return Folder.of(self.tree)
+
+    @property
+    def tree(self) -> Tree:
+        """The folder as a tree, with contents byte by byte."""
+        return Tree([Entry(ROOT_PATH, "dir"), *(self._entry(path, inode) for path, inode in self._found[0])])
 
     def _entry(self, path: str, inode: int) -> Entry:
         what = self.slots.protocol.inodes[inode]

@@ -4,16 +4,21 @@
 of a file. Slots are what a file system writes as a whole, so a later change of a slot contains the earlier ones.
 """
 
+import base64
+import io
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
 
 import pydantic
 from pydantic import ConfigDict, Field
 
+from postcrash.model.argument import RESERVED
 from postcrash.model.units import BLOCK_BYTES
 
 STORE = "store"
@@ -24,6 +29,8 @@ CHANGES_MAX = 4000
 NAMES_MAX = 50
 """How many names are listed of what a step concerns."""
 _PATH_MAX = 1023
+_PACKED = re.compile(r"postcrash-trace [0-9]{1,5}")
+_PACKED_NAME = "packed trace"
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _STRICT = ConfigDict(extra="forbid")
 
@@ -201,26 +208,58 @@ class _Line(pydantic.BaseModel, extra="forbid"):
 
 def read_trace(file: Path) -> Protocol:
     """What `postcrash-calls` wrote to `file`. Raises `TraceError` and `OSError`."""
-    reader = _Reader()
     with file.open("rb") as stream:
-        left = FILE_BYTES_MAX
-        for number in range(1, LINES_MAX + 2):
-            line = stream.readline(left + 1)
-            if not line:
-                break
-            left -= len(line)
-            if left < 0 or number > LINES_MAX:
-                raise TraceError(f"{file}:{number}: more than {FILE_BYTES_MAX} bytes or {LINES_MAX} lines")
-            try:
-                reader.take(_Line.model_validate(json.loads(line)))
-            except _TooManyChanges as error:
-                raise TraceError(f"{file}:{number}: {error}") from None
-            except (ValueError, RecursionError) as error:
-                raise TraceError(
-                    f"{file}:{number}: expected a step, found {line[:80]!r} ({type(error).__name__})"
-                ) from None
+        return _read(stream, str(file))
+
+
+def unpacked(lines: Sequence[str]) -> tuple[tuple[str, ...], Protocol]:
+    """What a program said, and what it did, from the lines that `postcrash-calls FOLDER -` said.
+
+    Names of a root folder that no workload may use, such as lost+found, are left out. Raises `TraceError`.
+    """
+    marks = [number for number, line in enumerate(lines) if _PACKED.fullmatch(line)]
+    if not marks:
+        raise TraceError(f"{_PACKED_NAME}:1: expected the mark of a packed trace, found none")
+    said, packed = lines[: marks[-1]], lines[marks[-1] + 1 :]
+    count = int(lines[marks[-1]].split()[1])
+    if count != len(packed):
+        raise TraceError(f"{_PACKED_NAME}:1: expected {count} lines, found {len(packed)}")
+    unpacker = zlib.decompressobj()
+    try:
+        trace = unpacker.decompress(base64.b64decode("".join(packed), validate=True), FILE_BYTES_MAX)
+    except (ValueError, zlib.error) as error:
+        raise TraceError(f"{_PACKED_NAME}:2: expected a packed trace, found {packed[0][:80]!r}") from error
+    if not unpacker.eof:
+        raise TraceError(f"{_PACKED_NAME}:2: it is cut off, or has more than {FILE_BYTES_MAX} bytes")
+    protocol = _read(io.BytesIO(trace), _PACKED_NAME)
+    base = {slot: value for slot, value in protocol.base.items() if not _is_reserved(slot, protocol.root)}
+    return tuple(said), replace(protocol, base=base)
+
+
+def _is_reserved(slot: Slot, root: int) -> bool:
+    return isinstance(slot, NameSlot) and slot.folder == root and slot.name.startswith(RESERVED)
+
+
+def _read(stream: BinaryIO, name: str) -> Protocol:
+    reader = _Reader()
+    left = FILE_BYTES_MAX
+    for number in range(1, LINES_MAX + 2):
+        line = stream.readline(left + 1)
+        if not line:
+            break
+        left -= len(line)
+        if left < 0 or number > LINES_MAX:
+            raise TraceError(f"{name}:{number}: more than {FILE_BYTES_MAX} bytes or {LINES_MAX} lines")
+        try:
+            reader.take(_Line.model_validate(json.loads(line)))
+        except _TooManyChanges as error:
+            raise TraceError(f"{name}:{number}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise TraceError(
+                f"{name}:{number}: expected a step, found {line[:80]!r} ({type(error).__name__})"
+            ) from None
     if reader.root is None:
-        raise TraceError(f"{file}:1: expected a step, found nothing")
+        raise TraceError(f"{name}:1: expected a step, found nothing")
     return Protocol(reader.root, reader.base, reader.inodes, tuple(reader.steps), tuple(reader.changes))
 
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from postcrash.apps import Application
-from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
+from postcrash.harness.auditing.synchrony import judges_of_synchrony, traced
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.judges import Judge, judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
-from postcrash.model.operation import RUN, Operation
+from postcrash.model.operation import RUN, WATCH, Operation
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.targets import Target
 
@@ -28,10 +28,12 @@ BESIDE = ("mounts",)
 class Audit:
     """What an application comes to on a target: an examination for each disk on which it ran.
 
-    folders  so many different folders, with what had been acknowledged, were judged now (none where all was known)
+    workload  what was run of it
+    folders   so many different folders, with what had been acknowledged, were judged now (none where all was known)
     """
 
     application: Application
+    workload: Workload
     target: Target
     kernel: str
     how: tuple[Exploration, ...]
@@ -69,11 +71,12 @@ class Audit:
 
 def workload_of(application: Application) -> Workload:
     """The application's set-up and run, with what the kernel does later by itself."""
-    setup, run = (
-        tuple(Operation(RUN, value=command, seconds=application.seconds) for command in (text,) if command)
-        for text in (application.set_up, application.run)
-    )
-    return Workload(application.name, setup, run).with_tail()
+    return _workload(application, Operation(RUN, value=application.run, seconds=application.seconds))
+
+
+def _workload(application: Application, run: Operation) -> Workload:
+    set_up = Operation(RUN, value=application.set_up, seconds=application.seconds)
+    return Workload(application.name, (set_up,) if application.set_up else (), (run,)).with_tail()
 
 
 def audit(
@@ -95,14 +98,34 @@ def audit(
     with ApplicationJudge(application, how.budget.seconds) as judge:
         plans = [plan_of(session, application, target, each, judge) for each in hows]
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
-        return Audit(application, target, session.kernel.label, hows, tuple(results), judge.folders)
+        workload = workload_of(application)
+        return Audit(application, workload, target, session.kernel.label, hows, tuple(results), judge.folders)
+
+
+def synchrony_audit(
+    session: Session,
+    application: Application,
+    target: Target,
+    how: Exploration,
+    guests: int | None,
+    progress: Progress,
+    *,
+    one_disk: bool = False,
+) -> Audit:
+    """As `audit`, but judged by whether what the application says is true: its check is not asked."""
+    hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
+    run = Operation(WATCH, value=traced(application), seconds=application.seconds)
+    workload = _workload(application, run)
+    plans = [folder_plan(session, workload, target, each, judges_of_synchrony(), {}) for each in hows]
+    results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
+    return Audit(application, workload, target, session.kernel.label, hows, tuple(results))
 
 
 def plan_of(
     session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge
 ) -> Plan:
     """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
-    return folder_plan(session, workload_of(application), target, how, judge, {ABOUT: about(application)})
+    return folder_plan(session, workload_of(application), target, how, (judge,), {ABOUT: about(application)})
 
 
 def folder_plan(
@@ -110,10 +133,10 @@ def folder_plan(
     workload: Workload,
     target: Target,
     how: Exploration,
-    judge: FolderJudge,
+    judges: tuple[Judge, ...],
     about: Mapping[str, Any],
 ) -> Plan:
-    """The plan to have `judge` look at every folder that `workload`, with its tail, can leave.
+    """The plan to have `judges` look at every folder that `workload`, with its tail, can leave.
 
     `about` says in the recording how to judge once more.
     """
@@ -125,7 +148,7 @@ def folder_plan(
         kernel=session.kernel.label,
         guest=session.guest(),
         workload=workload,
-        judges=(judge, *judges_named(BESIDE)),
+        judges=(*judges, *judges_named(BESIDE)),
         recoveries=(recover,),
         how=how,
         findings_max=FINDINGS_MAX,

@@ -22,7 +22,6 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("name", required=False, shell_complete=complete_applications),
     click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge."),
-    click.option("--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised."),
     click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable."),
     click.option(
         "--set", "chosen", multiple=True, metavar="NAME=VALUE", help="A parameter of the application; can be repeated."
@@ -31,9 +30,19 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+_CHECK = click.option(
+    "--check", metavar="COMMAND", help="Has it recover, and exits with 0 if it kept what it promised."
+)
+
+
+def program_options(command: _Command) -> _Command:
+    """Add NAME, --run, --set-up, --set and --every: the arguments of `chosen_applications`, but no check."""
+    return reduce(lambda made, option: option(made), reversed(_OPTIONS), command)
+
+
 def application_options(command: _Command) -> _Command:
     """Add NAME, --run, --check, --set-up, --set and --every: the arguments of `chosen_applications`."""
-    return reduce(lambda made, option: option(made), reversed(_OPTIONS), command)
+    return program_options(_CHECK(command))
 
 
 def chosen_applications(

@@ -4,26 +4,21 @@ import datetime
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
 
-from postcrash.harness.auditing.audit import Audit, audit, workload_of
+from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.commands.applications import application_options, chosen_applications
+from postcrash.harness.commands.audited import audit_to_json, print_audit
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.coverage import coverage, states_text
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.findings.naming import named
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import Verdict, worst
-from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.model import worst
 from postcrash.reports.tables.applications import applications_markdown
-
-_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
 
 
 @click.command("audit")
@@ -80,10 +75,10 @@ def audit_command(
             with TerminalProgress(len(how.disks(one=one_disk))) as progress:
                 audits.append(audit(session, application, target, how, guests, progress, one_disk=one_disk))
             if json_file != "-":
-                _print(session, audits[-1])
+                print_audit(session, audits[-1])
             if markdown is not None:
                 _write_table(markdown, audits, how)
-    write_json(json_file, {"audits": [_to_json(each) for each in audits]})
+    write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
 
 
@@ -102,57 +97,3 @@ def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
     write_text(
         place, applications_markdown(cells, command=command, kernel=audits[0].kernel, model=how.model, date=date)
     )
-
-
-def _print(session: Session, done: Audit) -> None:
-    console = Console()
-    for result in done.results:
-        for finding in named(result.findings, session.store):
-            console.rule(f"[red]{finding.message}[/] · {finding.id}")
-            if finding.explanation is not None:
-                render_text(finding.explanation, console, finding.needed)
-            console.print(f"again: postcrash repro {finding.id}", highlight=False)
-    for how, result in zip(done.how, done.results, strict=True):
-        disk = "completes writes at once" if how.held is None else f"holds completions back (seed {how.held})"
-        console.print(f"on a disk that {disk}:", highlight=False)
-        for name, ruling in result.rulings.items():
-            reason = f": {ruling.reason}" if ruling.reason else ""
-            console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
-            console.print(reason, markup=False, highlight=False)
-        for certificate in result.certificates:
-            if certificate.left_out is not None:
-                console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
-        for note in result.notes:
-            console.print(f"  note: {note}", markup=False, highlight=False)
-        console.print(
-            f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
-            highlight=False,
-        )
-    console.print(
-        f"[bold]{done.verdict.name}[/]: {done.application.name} on {done.target.name}, {done.kernel}: "
-        f"{done.folders} folders judged",
-        highlight=False,
-    )
-
-
-def _to_json(done: Audit) -> dict[str, object]:
-    return {
-        "application": done.application.name,
-        **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
-        "workload": workload_of(done.application).to_text(),
-        "folders": done.folders,
-        "disks": [
-            {
-                "held": how.held,
-                **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
-                **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
-                "judges": {
-                    name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
-                    for name, ruling in result.rulings.items()
-                },
-                "findings": [finding.to_json() for finding in result.findings],
-                "notes": result.notes,
-            }
-            for how, result in zip(done.how, done.results, strict=True)
-        ],
-    }

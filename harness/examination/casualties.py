@@ -10,7 +10,7 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.model import Verdict, Workload
-from postcrash.model.operation import RUN
+from postcrash.model.operation import PROGRAMS
 from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Finding, recording_id
@@ -31,7 +31,7 @@ def doing(workload: Workload, lost: LostAtWork) -> str:
         return _RECOVERIES[lost.during]
     started, returned = lost.started, lost.returned
     recorded = range(len(workload.setup), len(workload.operations))
-    program = next((number for number in recorded if workload.operations[number].word == RUN), None)
+    program = next((number for number in recorded if workload.operations[number].word in PROGRAMS), None)
     if program is not None and started > program + 1:  # how often it had said something is not known
         return f"in '{workload.operations[program]}', or after it"
     if started > returned:

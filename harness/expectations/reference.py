@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.judge import judge_again
+from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
@@ -41,6 +42,8 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
     elif name == folder_judge.NAME:
         with judge_again(session.store, finding) as check:
             yield (check,)
+    elif name in (DURABILITY, ORDER):
+        yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
     elif name.startswith(PREFIX):
         with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how)) as judge:
             yield (judge,)

@@ -45,7 +45,7 @@ from postcrash.harness.guests.seat import Seat
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
-from postcrash.model.operation import RUN
+from postcrash.model.operation import PROGRAMS
 from postcrash.model.validation import shown
 from postcrash.reports.store.plain import Json
 from postcrash.targets import RecoveryKind
@@ -318,7 +318,7 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
     """The workload with what its programs said. UsageError if one failed, or said what no workload can hold."""
     if transcripts is None:
         return workload
-    programs = [operation.value for operation in workload.operations if operation.word == RUN]
+    programs = [operation.value for operation in workload.operations if operation.word in PROGRAMS]
     for command, transcript in zip(programs, transcripts, strict=False):
         if transcript.status:
             said = transcript.errors.strip() or "it wrote nothing to its standard error"

@@ -52,7 +52,7 @@ def judge_folders(
     """
     for held in rig.how.disks(one=False):
         how = replace(rig.how, held=held)
-        plan = folder_plan(rig.session, workload.with_tail(), case.target, how, judge, about)
+        plan = folder_plan(rig.session, workload.with_tail(), case.target, how, (judge,), about)
         result = _examined(rig, plan, fresh=True)
         _decide(rig, plan, result, rig.expected, node, again)
     if reason := why_untested(judge):

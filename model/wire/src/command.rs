@@ -59,6 +59,15 @@ pub enum Word {
     Sleep,
     /// Run a program; see `Operation::value`.
     Run,
+    /// Run a program that traces its own children, as `Run`.
+    Watch,
+}
+
+impl Word {
+    /// Whether a program is run.
+    pub fn is_program(self) -> bool {
+        matches!(self, Word::Run | Word::Watch)
+    }
 }
 
 /// One operation of a workload. Fields that the operation does not have are absent.
@@ -89,7 +98,7 @@ pub struct Operation {
     /// Name of the extended attribute.
     #[serde(default)]
     pub name: String,
-    /// Value of the extended attribute; the shell command of `run`.
+    /// Value of the extended attribute; the shell command of `run` and `watch`.
     #[serde(default)]
     pub value: String,
     /// Number of the write, see [`crate::pattern`].
@@ -101,7 +110,7 @@ pub struct Operation {
 const PROGRAM_SECONDS: u64 = 60;
 
 impl Operation {
-    /// How long the program of `run` may take.
+    /// How long the program of `run` or `watch` may take.
     pub fn program_seconds(&self) -> u64 {
         self.seconds.unwrap_or(PROGRAM_SECONDS)
     }
@@ -178,7 +187,7 @@ impl Command {
     pub fn sleeps(&self) -> Duration {
         let Command::Run(run) = self else { return Duration::ZERO };
         let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| match operation.op {
-            Word::Run => Some(operation.program_seconds()),
+            Word::Run | Word::Watch => Some(operation.program_seconds()),
             _ => operation.seconds,
         });
         Duration::from_secs(seconds.fold(0, u64::saturating_add))

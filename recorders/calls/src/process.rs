@@ -1,5 +1,6 @@
 //! Looking at a stopped thread: its system call, its descriptors and its mappings.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +20,8 @@ const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 /// AUDIT_ARCH_X86_64. Calls of 32-bit programs have other numbers.
 const NATIVE: u32 = 0xC000_003E;
+/// Results from -1 down to its negative are errors.
+const ERRNO_MAX: i64 = 4095;
 /// Stands for the number of such a call. No call has it.
 const FOREIGN: i64 = -1;
 
@@ -35,24 +38,55 @@ struct SyscallInfo {
     values: [u64; 8],
 }
 
-/// What the stopped thread stands at.
-pub fn at(thread: libc::pid_t) -> At {
-    let mut info = SyscallInfo::default();
-    let size = std::mem::size_of::<SyscallInfo>();
-    // SAFETY: the kernel writes at most `size` bytes into the structure.
-    let length = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &mut info) };
-    if length < 0 {
-        return At::Other;
-    }
-    match info.op {
-        ENTRY => {
-            let mut arguments = [0; 6];
-            arguments.copy_from_slice(&info.values[1..7]);
-            let is_native = info.architecture == NATIVE;
-            At::Entry(if is_native { info.values[0] as i64 } else { FOREIGN }, arguments)
+/// Which threads are inside a system call: for kernels that do not tell whether a stop is an entry or an exit.
+#[derive(Default)]
+pub struct Stops {
+    inside: HashSet<libc::pid_t>,
+}
+
+impl Stops {
+    /// What the stopped thread stands at.
+    pub fn at(&mut self, thread: libc::pid_t) -> At {
+        let mut info = SyscallInfo::default();
+        let size = std::mem::size_of::<SyscallInfo>();
+        // SAFETY: the kernel writes at most `size` bytes into the structure.
+        let length = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &mut info) };
+        if length < 0 {
+            return self.by_registers(thread);
         }
-        EXIT => At::Exit((info.values[1] as u8 == 0).then_some(info.values[0])),
-        _ => At::Other,
+        match info.op {
+            ENTRY => {
+                let mut arguments = [0; 6];
+                arguments.copy_from_slice(&info.values[1..7]);
+                let is_native = info.architecture == NATIVE;
+                At::Entry(if is_native { info.values[0] as i64 } else { FOREIGN }, arguments)
+            }
+            EXIT => At::Exit((info.values[1] as u8 == 0).then_some(info.values[0])),
+            _ => At::Other,
+        }
+    }
+
+    /// User-mode Linux has no PTRACE_GET_SYSCALL_INFO. There, entries and exits of a thread come by turns, and all programs
+    /// are native ones.
+    fn by_registers(&mut self, thread: libc::pid_t) -> At {
+        // SAFETY: the kernel fills the structure, for which all bytes are valid.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure lives through the call.
+        if unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) } < 0 {
+            return At::Other;
+        }
+        if self.inside.remove(&thread) {
+            let result = registers.rax as i64;
+            return At::Exit((!(-ERRNO_MAX..0).contains(&result)).then_some(registers.rax));
+        }
+        self.inside.insert(thread);
+        let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        At::Entry(registers.orig_rax as i64, given)
+    }
+
+    /// A thread has ended.
+    pub fn ended(&mut self, thread: libc::pid_t) {
+        self.inside.remove(&thread);
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, opens, Kind};
 use crate::names::name_of;
-use crate::process::{at, descriptor, mapped, path_of, At};
+use crate::process::{descriptor, mapped, path_of, At, Stops};
 use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
 use crate::trace::Watcher;
@@ -32,6 +32,9 @@ pub struct Watch {
     said: File,
     pipe: (u64, u64),
     pending: Vec<u8>,
+    /// Where to the program's standard output is passed on.
+    forward: Option<File>,
+    stops: Stops,
     calls: HashMap<libc::pid_t, Call>,
     stacks: Stacks,
     /// The thread whose call may change the folder, and those that wait to begin one.
@@ -42,7 +45,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(folder: Folder, output: Box<dyn Write>, said: File, looks_always: bool) -> io::Result<Self> {
+    pub fn new(
+        folder: Folder,
+        output: Box<dyn Write>,
+        said: File,
+        forward: Option<File>,
+        looks_always: bool,
+    ) -> io::Result<Self> {
         let metadata = said.metadata()?;
         let pipe = (metadata.dev(), metadata.ino());
         Ok(Self {
@@ -51,6 +60,8 @@ impl Watch {
             said,
             pipe,
             pending: Vec::new(),
+            forward,
+            stops: Stops::default(),
             calls: HashMap::new(),
             stacks: Stacks::default(),
             inside: None,
@@ -63,15 +74,28 @@ impl Watch {
     pub fn end(mut self) -> io::Result<()> {
         let mut step = Step { call: "end".to_owned(), ..Step::default() };
         self.folder.everything(&mut step.effects)?;
-        self.drain(&mut step)?;
+        let rest = self.drain(&mut step)?;
         if !self.pending.is_empty() {
             step.said.push(String::from_utf8_lossy(&self.pending).into_owned());
         }
-        self.write(&step)?;
+        self.write(&step, &rest)?;
+        if !self.pending.is_empty() {
+            self.pass_on(b"\n")?;
+        }
         self.output.flush()
     }
 
-    fn write(&mut self, step: &Step) -> io::Result<()> {
+    /// Write the step down, and only then pass on what was said in it: `bytes`.
+    fn write(&mut self, step: &Step, bytes: &[u8]) -> io::Result<()> {
+        self.write_down(step)?;
+        self.pass_on(bytes)
+    }
+
+    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.forward.as_mut().map_or(Ok(()), |forward| forward.write_all(bytes))
+    }
+
+    fn write_down(&mut self, step: &Step) -> io::Result<()> {
         if step.effects.is_empty() && step.durable.is_empty() && !step.everything && step.said.is_empty() {
             return Ok(());
         }
@@ -83,10 +107,11 @@ impl Watch {
     fn stores(&mut self, thread: libc::pid_t) -> io::Result<()> {
         let mut step = Step { call: "store".to_owned(), thread, ..Step::default() };
         self.folder.stores(&mut step.effects)?;
-        self.write(&step)
+        self.write_down(&step)
     }
 
-    fn drain(&mut self, step: &mut Step) -> io::Result<()> {
+    /// The bytes that were said since the last look. Whole lines go into the step.
+    fn drain(&mut self, step: &mut Step) -> io::Result<Vec<u8>> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
         if unsafe { libc::ioctl(self.said.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
@@ -99,7 +124,7 @@ impl Watch {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
             step.said.push(String::from_utf8_lossy(&line[..end]).into_owned());
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
@@ -146,8 +171,8 @@ impl Watch {
             self.durable(thread, &call, &mut step)?;
         }
         step.stack = call.stack;
-        self.drain(&mut step)?;
-        self.write(&step)?;
+        let bytes = self.drain(&mut step)?;
+        self.write(&step, &bytes)?;
         if self.inside == Some(thread) {
             go.extend(self.next()?);
         }
@@ -219,7 +244,7 @@ impl Watch {
 
 impl Watcher for Watch {
     fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
-        match at(thread) {
+        match self.stops.at(thread) {
             At::Entry(number, arguments) => {
                 Ok(if self.entered(thread, number, arguments)? { vec![thread] } else { Vec::new() })
             }
@@ -230,6 +255,7 @@ impl Watcher for Watch {
 
     fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
         self.calls.remove(&thread);
+        self.stops.ended(thread);
         self.waiting.retain(|&other| other != thread);
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
     }

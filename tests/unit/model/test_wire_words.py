@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from postcrash.harness.guests.binaries import find_binary
-from postcrash.model.operation import FORMS, RUN
+from postcrash.model.operation import FORMS, PROGRAMS
 
 NOT_BOOTED = "the first request must be boot"
 
@@ -22,11 +22,11 @@ def answer(word: str) -> str:
     return str(json.loads(program.stdout)["message"])
 
 
-@pytest.mark.parametrize("word", [*FORMS, RUN])
+@pytest.mark.parametrize("word", [*FORMS, *PROGRAMS])
 def test_a_word_of_the_language_is_known(word: str) -> None:
     assert answer(word) == NOT_BOOTED
 
 
 def test_any_other_word_is_refused() -> None:
     refused, *known = re.findall(r"`([a-z-]+)`", answer("erase"))
-    assert (refused, sorted(known)) == ("erase", sorted([*FORMS, RUN]))
+    assert (refused, sorted(known)) == ("erase", sorted([*FORMS, *PROGRAMS]))

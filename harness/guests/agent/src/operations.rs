@@ -80,7 +80,7 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
             Ok(())
         }
         // It has marks of its own (`run.rs`).
-        Word::Run => Err(unsupported()),
+        Word::Run | Word::Watch => Err(unsupported()),
     }
 }
 

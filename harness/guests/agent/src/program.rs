@@ -35,12 +35,28 @@ const GRACE: Duration = Duration::from_secs(10);
 const FOLDERS_MAX: usize = 256;
 /// Between two looks at whether its time is over.
 const POLL: Duration = Duration::from_millis(200);
-const TRACE: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
-    | libc::PTRACE_O_TRACEFORK
-    | libc::PTRACE_O_TRACEVFORK
-    | libc::PTRACE_O_TRACECLONE
-    | libc::PTRACE_O_TRACEEXEC
-    | libc::PTRACE_O_EXITKILL;
+const TRACE: libc::c_int =
+    libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
+const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+
+/// Whose threads are stopped at each of their system calls.
+#[derive(Clone, Copy)]
+pub enum Stopped {
+    /// Those of all processes.
+    All,
+    /// Those of the program's own process, which alone writes to the standard output. A process can be traced by one other
+    /// only, and this program traces its children itself.
+    Main,
+}
+
+impl Stopped {
+    fn options(self) -> libc::c_int {
+        match self {
+            Stopped::All => TRACE | TRACE_CHILDREN,
+            Stopped::Main => TRACE,
+        }
+    }
+}
 
 /// What a program said, and how it ended.
 #[derive(Serialize)]
@@ -59,7 +75,12 @@ impl Transcript {
 }
 
 /// Run the shell command to its end and call `said` for each line, before the thread that wrote it goes on.
-pub fn run(command: &str, seconds: u64, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<Transcript> {
+pub fn run(
+    command: &str,
+    seconds: u64,
+    stopped: Stopped,
+    said: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<Transcript> {
     mount_scratch()?;
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
@@ -74,7 +95,7 @@ pub fn run(command: &str, seconds: u64, said: &mut dyn FnMut(&str) -> io::Result
     drop(program);
     let mut output = Output { reader: File::from(reader), pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
-    let status = traced(started.id() as libc::pid_t, limit, &mut || output.drain(said))?;
+    let status = traced(started.id() as libc::pid_t, stopped.options(), limit, &mut || output.drain(said))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
@@ -150,6 +171,7 @@ fn mount_tmp(place: &str) -> io::Result<()> {
 /// None if `main` did not end in `limit`, or was not to go on.
 fn traced(
     main: libc::pid_t,
+    options: libc::c_int,
     limit: Duration,
     stopped: &mut dyn FnMut() -> io::Result<bool>,
 ) -> io::Result<Option<ExitStatus>> {
@@ -190,7 +212,7 @@ fn traced(
             signal if signal == libc::SIGTRAP | 0x80 => 0,
             libc::SIGTRAP if thread == main && is_new => {
                 // SAFETY: plain numbers.
-                check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, TRACE) })?;
+                check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, main, 0, options) })?;
                 0
             }
             libc::SIGTRAP if status >> 16 != 0 => 0,

@@ -10,7 +10,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
-use crate::program::{self, Transcript};
+use crate::program::{self, Stopped, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
@@ -104,18 +104,18 @@ fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io:
     sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ())
 }
 
-/// Run the operations, programs among them by `run_program`, to the first one that fails. Whether none did.
+/// Run the operations, programs among them by `program`, to the first one that fails. Whether none did.
 fn sequence(
     marks: &mut ProgressMarks,
     held: &mut HeldFiles,
     operations: &[Operation],
     fstype: &str,
-    run_program: fn(&mut ProgressMarks, &Operation) -> io::Result<Transcript>,
+    program: fn(&mut ProgressMarks, &Operation) -> io::Result<Transcript>,
 ) -> io::Result<bool> {
     for operation in operations {
         marks.started()?;
-        if operation.op == Word::Run {
-            let transcript = run_program(marks, operation)?;
+        if operation.op.is_program() {
+            let transcript = program(marks, operation)?;
             marks.returned(0)?;
             let succeeded = transcript.succeeded();
             marks.transcripts.push(transcript);
@@ -136,7 +136,7 @@ fn sequence(
 
 /// A program of the set-up: what it says does not matter.
 fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
-    program::run(&operation.value, operation.program_seconds(), &mut |_| Ok(()))
+    run_program(operation, &mut |_| Ok(()))
 }
 
 /// A program that is recorded. That it runs is one operation. Each line that it says is one that ends when it has been said,
@@ -144,5 +144,10 @@ fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript
 fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
     let mut next = || marks.returned(0).and_then(|()| marks.started());
     next()?;
-    program::run(&operation.value, operation.program_seconds(), &mut |_| next())
+    run_program(operation, &mut |_| next())
+}
+
+fn run_program(operation: &Operation, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<Transcript> {
+    let stopped = if operation.op == Word::Watch { Stopped::Main } else { Stopped::All };
+    program::run(&operation.value, operation.program_seconds(), stopped, said)
 }

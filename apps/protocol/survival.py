@@ -1,0 +1,167 @@
+"""What of a program's changes a crash state has, and whether an earlier change is missing that a later one rests on.
+
+External synchrony (OSDI'06) promises two things. What an output depends on is there once the output has left the
+machine; and no change is there without all those before it. The first is asked slot by slot (`Survival`). The second
+asks whether the folder is what the first n steps made of it (`Prefixes`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, combinations
+
+from postcrash.apps.folder import Folder, content_of
+from postcrash.apps.protocol.states import Slots, State
+from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot, Step
+from postcrash.model import Entry, Tree
+from postcrash.model.units import BLOCK_BYTES
+
+UNORDERED_MAX = 8
+"""The most blocks of one step whose order is not known."""
+_WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
+"""Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
+
+
+class UnorderedError(ValueError):
+    """More blocks of one step have no known order than can be tried."""
+
+
+class Prefixes:
+    """The folders that the first steps of a program make, the next one perhaps in part. Modes are not compared."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._slots = Slots(protocol)
+        self._steps = protocol.steps
+
+    @cached_property
+    def _last(self) -> Mapping[str, int]:
+        last: dict[str, int] = {}
+        for whole, state in self._states():
+            digest = _digest(state.tree)
+            last[digest] = max(whole, last.get(digest, whole))
+        return last
+
+    def longest(self, tree: Tree) -> int | None:
+        """The most steps that can have been made whole where the folder is `tree`. None if it is no prefix at all.
+
+        Raises UnorderedError, and UnreadFolderError.
+        """
+        return self._last.get(_digest(tree))
+
+    def _states(self) -> Iterator[tuple[int, State]]:
+        """How many steps are whole, and what the folder is then."""
+        yield 0, self._state(0, ())
+        for step in self._steps:
+            for part in _parts(step, self._slots.protocol.changes[step.first : step.end]):
+                yield step.number, self._state(step.first, part, step.end)
+            yield step.number + 1, self._state(step.end, ())
+
+    def _state(self, whole: int, part: tuple[Change, ...], end: int | None = None) -> State:
+        durable = frozenset(chain(range(whole), (change.index for change in part)))
+        return State(self._slots, whole if end is None else end, durable)
+
+
+def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
+    """What of a step a crash may leave if it leaves neither all of it nor nothing."""
+    blocks = [change for change in changes if isinstance(change.slot, BlockSlot)]
+    if step.call in _WRITES:
+        blocks.sort(key=lambda change: change.slot)
+        for count in range(1, len(blocks)):
+            yield _grown(tuple(blocks[:count]), changes)
+    elif blocks:
+        if len(blocks) > UNORDERED_MAX:
+            raise UnorderedError(f"{step.call} changes {len(blocks)} blocks in an order that is not known")
+        others = tuple(change for change in changes if not isinstance(change.slot, BlockSlot))
+        for count in range(len(blocks) + 1):
+            for some in combinations(blocks, count):
+                yield some
+                yield (*others, *some)
+
+
+def _grown(blocks: tuple[Change, ...], changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Blocks that were written, with the sizes that a file had grown to by then."""
+    ends = {change.slot.inode: change.slot for change in blocks if isinstance(change.slot, BlockSlot)}
+    sizes = (
+        change
+        for change in changes
+        if isinstance(change.slot, SizeSlot)
+        and isinstance(change.value, int)
+        and change.slot.inode in ends
+        and change.value <= (ends[change.slot.inode].block + 1) * BLOCK_BYTES
+    )
+    return (*sizes, *blocks)
+
+
+def _digest(tree: Tree) -> str:
+    return Folder.of(Tree([replace(entry, mode=0) for entry in tree.values()])).digest
+
+
+class Survival:
+    """Asks a folder for the changes that must be there. What a later change may have replaced is not asked for."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._slots = Slots(protocol)
+
+    def lost(self, tree: Tree, end: int) -> Slot | None:
+        """A slot that has lost what the changes before `end` put there. None if there is none.
+
+        Raises UnreadFolderError.
+        """
+        return self._lost_below(tree, self._slots.protocol.root, "", end)
+
+    def maker(self, slot: Slot, end: int) -> Step | None:
+        """The step before the change `end` that made what `slot` holds. None if it was there from the start."""
+        made = [change for change in self._slots.of(slot) if change.index < end]
+        return self._slots.protocol.steps[made[-1].step] if made else None
+
+    def _lost_below(self, tree: Tree, folder: int, above: str, end: int) -> Slot | None:
+        for slot in self._slots.names.get(folder, []):
+            inodes = self._values(slot, end)
+            entry = tree.get(f"{above}{slot.name}")
+            if entry is None:
+                if 0 not in inodes:
+                    return slot
+                continue
+            lost = [self._lost_of(tree, entry, slot, inode, end) for inode in inodes if isinstance(inode, int)]
+            if all(each is not None for each in lost):
+                return lost[0] if len(lost) == 1 else slot
+        return None
+
+    def _lost_of(self, tree: Tree, entry: Entry, name: NameSlot, inode: int, end: int) -> Slot | None:
+        """What `entry` has lost if it is this inode."""
+        if not inode:
+            return name
+        what = self._slots.protocol.inodes[inode]
+        if what.type != entry.type or what.target != entry.target:
+            return name
+        if entry.type == "dir":
+            return self._lost_below(tree, inode, f"{entry.path}/", end)
+        return self._lost_content(entry, inode, end) if entry.type == "file" else None
+
+    def _lost_content(self, entry: Entry, inode: int, end: int) -> Slot | None:
+        size = SizeSlot(inode)
+        if entry.size not in self._values(size, end):
+            return size
+        content = content_of(entry)
+        for slot in self._slots.blocks.get(inode, []):
+            start = slot.block * BLOCK_BYTES
+            if start < entry.size:
+                block = content[start : start + BLOCK_BYTES]
+                values = [value for value in self._values(slot, end) if isinstance(value, bytes)]
+                if not _is_made_of(block, values):
+                    return slot
+        return None
+
+    def _values(self, slot: Slot, end: int) -> list[int | bytes]:
+        """What a slot may hold: what the changes before `end` left there, or a later change puts there."""
+        changes = self._slots.of(slot)
+        before = [change for change in changes if change.index < end]
+        later = (change for change in changes if change.index >= end)
+        winners = chain(before[-1:] or [None], later)
+        return [self._slots.value(slot, winner) for winner in winners]
+
+
+def _is_made_of(block: bytes, values: list[bytes]) -> bool:
+    """Whether each byte is that of one of the values. Writes to one place may tear, so that parts of both are there."""
+    whole = [value.ljust(len(block), b"\0")[: len(block)] for value in values]
+    return block in whole or all(byte in choices for byte, choices in zip(block, zip(*whole, strict=True), strict=True))

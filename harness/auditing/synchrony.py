@@ -1,0 +1,158 @@
+"""The judges of external synchrony: what left the machine is true, and no change is there without those before it.
+
+A program runs under `postcrash-calls`, which notes what each system call changes, passes on what the program says, and
+says the trace itself at the end. So one recording has the requests, the outputs in the disk's own order, and what each
+output depends on: everything that had been changed when it was said (OSDI'06, section 2, with one process for all).
+"""
+
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from postcrash.apps import Application, UnreadFolderError
+from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceError, UnorderedError, unpacked
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.judges import Opinion
+from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.model import History, Observation, Verdict, Workload
+from postcrash.model.operation import ENDS, SAYS
+from postcrash.model.tree import ROOT_PATH
+from postcrash.targets import RecoveryKind
+
+DURABILITY, ORDER = "external-durability", "external-order"
+_MOUNT_POINT = "/mnt"
+"""Where guests have the target (harness/guests/agent)."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a program: what it did, and how much of it each output depends on."""
+
+    protocol: Protocol
+    said: tuple[str, ...]
+
+    @cached_property
+    def _rests_on(self) -> list[tuple[str, Step]]:
+        return [(line, step) for step in self.protocol.steps for line in step.said]
+
+    def needed(self, outputs: Sequence[str]) -> int:
+        """So many changes had been made when the last of these outputs, of which all left the machine, was said."""
+        waiting = list(outputs)
+        end = 0
+        for line, step in self._rests_on:
+            if line in waiting:
+                waiting.remove(line)
+                end = max(end, step.first)
+        return len(self.protocol.changes) if waiting else end
+
+    @cached_property
+    def prefixes(self) -> Prefixes:
+        """What the first changes make."""
+        return Prefixes(self.protocol)
+
+    @cached_property
+    def survival(self) -> Survival:
+        """Which changes a folder has."""
+        return Survival(self.protocol)
+
+
+class Runs:
+    """The runs of recorded workloads. Several judges share what is known of one."""
+
+    def __init__(self) -> None:
+        self._of: dict[Workload, Run] = {}
+
+    def of(self, workload: Workload) -> Run:
+        """The run that a workload is a recording of. Raises TraceError."""
+        if workload not in self._of:
+            said, protocol = unpacked([each.value for each in workload.ops if each.word == SAYS])
+            self._of = {workload: Run(protocol, said)}
+        return self._of[workload]
+
+
+class SynchronyJudge(ABC):
+    """What both judges have in common."""
+
+    name: str
+    version = ""
+    depends_on: tuple[str, ...] = ("returned",)
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def wants(self, recover: RecoveryKind) -> bool:
+        """See `Judge`: recoveries that tell contents byte by byte."""
+        return recover.walk and recover.bytes
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        """See `Judge`."""
+        if observation.mount_errno or ROOT_PATH not in observation.tree:
+            return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
+        try:
+            return self._opinion(self._runs.of(history.workload), history, observation)
+        except (TraceError, UnreadFolderError, UnorderedError) as error:
+            return Opinion(Verdict.UNDECIDED, False, str(error))
+
+    @abstractmethod
+    def _opinion(self, run: Run, history: History, observation: Observation) -> Opinion: ...
+
+
+class DurabilityJudge(SynchronyJudge):
+    """What an output depends on is there once the output has left the machine."""
+
+    name = DURABILITY
+
+    def _opinion(self, run: Run, history: History, observation: Observation) -> Opinion:
+        outputs = outputs_of(history, run)
+        end = run.needed(outputs) if outputs else 0
+        lost = run.survival.lost(observation.tree, end)
+        if lost is None:
+            return Opinion(Verdict.HOLDS, bool(end), "")
+        maker = run.survival.maker(lost, end)
+        what = f"{_shown(maker)} before it is lost" if maker else "a change before it is undone"
+        return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}")
+
+
+class OrderJudge(SynchronyJudge):
+    """No change is there without all the changes before it."""
+
+    name = ORDER
+    depends_on = ()
+
+    def _opinion(self, run: Run, history: History, observation: Observation) -> Opinion:
+        if run.prefixes.longest(observation.tree) is not None:
+            return Opinion(Verdict.HOLDS, bool(run.protocol.changes), "")
+        for step in run.protocol.steps:
+            if run.survival.lost(observation.tree, step.end) is not None:
+                return Opinion(
+                    Verdict.VIOLATED, True, f"{_shown(step)} is lost or torn, but something after it is there"
+                )
+        return Opinion(Verdict.VIOLATED, True, "something is there that the program never made")
+
+
+def _shown(step: Step) -> str:
+    return f"{step.call} {step.about}".strip()
+
+
+def outputs_of(history: History, run: Run) -> tuple[str, ...]:
+    """What had left the machine: lines, and at last the end of the program."""
+    lines = [each.value for each in history.returned_operations if each.word == SAYS]
+    ended = any(each.word == ENDS for each in history.returned_operations)
+    return (*lines[: len(run.said)], *(["the exit status"] if ended or len(lines) > len(run.said) else []))
+
+
+def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:
+    """Both judges."""
+    runs = Runs()
+    return DurabilityJudge(runs), OrderJudge(runs)
+
+
+def traced(application: Application) -> str:
+    """The shell command that runs the application under `postcrash-calls` in a guest. Raises InfrastructureError."""
+    try:
+        tracer = find_binary("postcrash-calls")
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
+    return "exec " + shlex.join([str(tracer), _MOUNT_POINT, "-", "/bin/sh", "-c", application.run])

@@ -1,0 +1,68 @@
+"""What an audit came to, for the terminal and as JSON."""
+
+from rich.console import Console
+
+from postcrash.harness.auditing.audit import Audit
+from postcrash.harness.examination.coverage import coverage, states_text
+from postcrash.harness.findings.naming import named
+from postcrash.harness.session import Session
+from postcrash.model import Verdict
+from postcrash.reports.explanation.explanation_text import render_text
+
+_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: "yellow"}
+
+
+def print_audit(session: Session, done: Audit) -> None:
+    """Print the findings of an audit, what each judge says on each disk, and the verdict."""
+    console = Console()
+    for result in done.results:
+        for finding in named(result.findings, session.store):
+            console.rule(f"[red]{finding.message}[/] · {finding.id}")
+            if finding.explanation is not None:
+                render_text(finding.explanation, console, finding.needed)
+            console.print(f"again: postcrash repro {finding.id}", highlight=False)
+    for how, result in zip(done.how, done.results, strict=True):
+        disk = "completes writes at once" if how.held is None else f"holds completions back (seed {how.held})"
+        console.print(f"on a disk that {disk}:", highlight=False)
+        for name, ruling in result.rulings.items():
+            reason = f": {ruling.reason}" if ruling.reason else ""
+            console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+            console.print(reason, markup=False, highlight=False)
+        for certificate in result.certificates:
+            if certificate.left_out is not None:
+                console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
+        for note in result.notes:
+            console.print(f"  note: {note}", markup=False, highlight=False)
+        console.print(
+            f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
+            highlight=False,
+        )
+    judged = f": {done.folders} folders judged" if done.folders else ""
+    console.print(
+        f"[bold]{done.verdict.name}[/]: {done.application.name} on {done.target.name}, {done.kernel}{judged}",
+        highlight=False,
+    )
+
+
+def audit_to_json(done: Audit) -> dict[str, object]:
+    """An audit as decoded JSON."""
+    return {
+        "application": done.application.name,
+        **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
+        "workload": done.workload.to_text(),
+        "folders": done.folders,
+        "disks": [
+            {
+                "held": how.held,
+                **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
+                **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
+                "judges": {
+                    name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
+                    for name, ruling in result.rulings.items()
+                },
+                "findings": [finding.to_json() for finding in result.findings],
+                "notes": result.notes,
+            }
+            for how, result in zip(done.how, done.results, strict=True)
+        ],
+    }

@@ -1,0 +1,53 @@
+"""External synchrony: whether what a program says is true, on file systems that do not promise it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+SYNCED = "echo new >f; sync; echo done; echo newer >g; sync"
+IN_PLACE = "echo new 1<>old; echo g >g"
+
+
+def told(folder: Path, *arguments: str) -> dict[str, Any]:
+    """What `postcrash synchrony` came to on one target and a disk that completes at once."""
+    asked = [*COMMAND, "synchrony", "--one-disk", "--json", "-", *arguments]
+    ran = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
+    assert ran.stderr == ""
+    (only,) = json.loads(ran.stdout)["audits"]
+    (disk,) = only["disks"]
+    assert disk["states"] == disk["states_total"]
+    return {"verdict": only["verdict"], "findings": disk["findings"], **disk["judges"]}
+
+
+@pytest.mark.parametrize(
+    ("program", "target", "durability", "order"),
+    [
+        ("echo new >f; echo done", "ext4-journal", "violated", "holds"),
+        (SYNCED, "ext4-journal", "holds", "holds"),
+        (SYNCED, "btrfs", "holds", "holds"),
+        (IN_PLACE, "ext4-current", "violated", "violated"),
+        (IN_PLACE, "ext4-journal", "violated", "holds"),
+    ],
+)
+def test_what_is_true_and_what_is_in_order(
+    program: str, target: str, durability: str, order: str, tmp_path: Path
+) -> None:
+    """Data that is overwritten in place is in order only where it is journalled, too. The exit status is an output."""
+    found = told(tmp_path, "--set-up", "echo old-content >old", "--run", program, "--target", target)
+    assert (found["external-durability"]["verdict"], found["external-order"]["verdict"]) == (durability, order)
+
+
+def test_a_witness_is_shown_again(tmp_path: Path) -> None:
+    found = told(tmp_path, "--run", "mkdir d; echo new >d/f; echo done", "--target", "ext4-current")
+    message = "'done' had left the machine, but mkdir d before it is lost"
+    (finding,) = [each for each in found["findings"] if each["message"] == message]
+    again = subprocess.run(
+        [*COMMAND, "repro", finding["id"]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 1
+    assert "fails 1 of 1 times" in again.stdout
