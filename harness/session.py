@@ -187,6 +187,11 @@ class Session:
                 f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
                 "choose a kernel that has it with --kernel (postcrash kernels list)"
             )
+        if target.supervisor and not isinstance(self.kernel.engine, Uml):
+            raise UsageError(
+                f"{self.kernel.label} cannot run {target.supervisor} (target {target.name}): only user-mode Linux, "
+                "which sees this machine's files, runs programs"
+            )
         self.require_programs(target, self.kernel, recoveries)
 
     def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[RecoveryKind]) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -27,8 +27,9 @@ class Target:
     says where the choice comes from. `checks_data` means that the file system verifies file data when it is read, so
     that contents cannot be looked up without it. `recover_options` are added when a crash state is mounted. They may
     change how much is read ahead, never what recovery does. `modules` are kernel modules that a mount asks for by name,
-    besides the file system's own. `rules` are what the file system's own documentation promises or gives up, by the
-    names of the rules. `postcrash.properties.promises` has further rules for all targets.
+    besides the file system's own. `supervisor` is the program under which workloads run (docs/xsync.md). `rules` are
+    what the file system's own documentation promises or gives up, by the names of the rules.
+    `postcrash.properties.promises` has further rules for all targets.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -49,6 +50,7 @@ class Target:
     recover_options: Text = ""
     rules: Annotated[dict[str, Rule], Field(max_length=100)] = field(default_factory=dict, hash=False)
     modules: Words = ()
+    supervisor: Literal["", "xsync"] = ""
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -61,8 +63,9 @@ class Target:
         return frozenset(word for text in (self.options, *self.mkfs[1:]) for word in text.split(",") if word)
 
     def mount_wire(self) -> dict[str, Any]:
-        """The mount in the form that the crash disk takes."""
-        return self._mount(self.options)
+        """The mount in the form that the crash disk takes, and under what workloads run."""
+        supervisor = {"supervisor": self.supervisor} if self.supervisor else {}
+        return {**self._mount(self.options), **supervisor}
 
     def recovery(
         self, *, walk: bool, fsck: bool, use: bool = False, repair: bool = False, device: str = "/dev/vda"

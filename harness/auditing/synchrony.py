@@ -16,14 +16,13 @@ from postcrash.apps.protocol import Prefixes, Protocol, Step, Survival, TraceErr
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.supervisor import MOUNT_POINT
 from postcrash.model import History, Observation, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.targets import RecoveryKind
 
 DURABILITY, ORDER = "external-durability", "external-order"
-_MOUNT_POINT = "/mnt"
-"""Where guests have the target (harness/guests/agent)."""
 
 
 @dataclass(frozen=True)
@@ -155,4 +154,4 @@ def traced(application: Application) -> str:
         tracer = find_binary("postcrash-calls")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    return "exec " + shlex.join([str(tracer), _MOUNT_POINT, "-", "/bin/sh", "-c", application.run])
+    return shlex.join(["exec", str(tracer), MOUNT_POINT, "-", "/bin/sh", "-c", application.run])

@@ -42,6 +42,7 @@ from postcrash.harness.guests.events import (
 )
 from postcrash.harness.guests.kernel import is_static
 from postcrash.harness.guests.seat import Seat
+from postcrash.harness.guests.supervisor import run_to_wire
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
@@ -197,7 +198,7 @@ class Machine:
             *(Recorded, "record"),
             base=str(base.absolute()),
             out=str(out.absolute()),
-            run={"mount": mount, **workload.to_wire(), "log_writes": log is not None, "log_set_up": log_set_up},
+            run={**run_to_wire(mount, workload), "log_writes": log is not None, "log_set_up": log_set_up},
             metadata=json.dumps(metadata),
             held=held,
             blktrace=str(blktrace.absolute()) if blktrace else None,

@@ -68,6 +68,11 @@ impl Word {
     pub fn is_program(self) -> bool {
         matches!(self, Word::Run | Word::Watch)
     }
+
+    /// Whether it stands for something that the kernel may do by itself at any time.
+    pub fn is_environment(self) -> bool {
+        matches!(self, Word::Writeback | Word::Commit | Word::Checkpoint | Word::DropCaches | Word::Sleep)
+    }
 }
 
 /// One operation of a workload. Fields that the operation does not have are absent.
@@ -135,6 +140,10 @@ pub struct Run {
     /// The disk completes writes late and in an order of its own.
     #[serde(default)]
     pub held: bool,
+    /// Program and arguments of a supervisor (docs/xsync.md) under which the operations run, with the program that performs
+    /// them, all as paths of the host. Empty for none.
+    #[serde(default)]
+    pub supervisor: Vec<String>,
 }
 
 /// Mount a crash state, look at what recovery made of it, report this, and unmount.

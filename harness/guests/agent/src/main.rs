@@ -45,7 +45,16 @@ const QEMU_DISK: &str = "/dev/vdd";
 /// The modules that the disks need.
 const BOOT_MODULES: &str = "boot";
 
+/// The argument that makes of the agent a program that performs operations in the target, under a supervisor.
+const PERFORM: &str = "--perform";
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, word, fstype] = &arguments[..] {
+        if word == PERFORM {
+            return run::perform_from_input(fstype).unwrap_or_else(|error| eprintln!("postcrash-agent: {error}"));
+        }
+    }
     if let Err(error) = serve() {
         eprintln!("postcrash-agent: {error}");
     }

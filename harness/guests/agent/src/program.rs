@@ -72,20 +72,28 @@ impl Transcript {
     pub fn succeeded(&self) -> bool {
         self.status == 0
     }
+
+    /// How it ended, in words.
+    pub fn end(&self) -> String {
+        format!("status {}: {}", self.status, self.errors.trim())
+    }
 }
 
 /// Run the shell command to its end and call `said` for each line, before the thread that wrote it goes on.
 pub fn run(
     command: &str,
     seconds: u64,
+    input: Stdio,
     stopped: Stopped,
     said: &mut dyn FnMut(&str) -> io::Result<()>,
 ) -> io::Result<Transcript> {
     mount_scratch()?;
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
     let mut program = Command::new("/bin/sh");
-    program.args(["-c", command]).env_clear().stdin(Stdio::null()).stdout(writer).stderr(errors);
+    program.args(["-c", command]).env_clear().stdin(input).stdout(writer).stderr(errors);
     program.envs([("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"), ("HOME", "/tmp"), ("TMPDIR", "/tmp")]);
     program.env("LC_ALL", "C.UTF-8");
     // SAFETY: what runs between fork and exec allocates a few strings; the agent has one thread.
@@ -272,12 +280,12 @@ fn wait_for_child() -> bool {
     }
 }
 
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+/// The end to read from, and the one to write to.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: the array lives through the call; the descriptors are ours.
     unsafe {
         check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
-        check(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }

@@ -1,6 +1,8 @@
 //! Run a workload, and mark each operation in the order of the disk's requests.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::process::Stdio;
 
 use postcrash_wire::{Message, Operation, Run, Word};
 
@@ -17,6 +19,8 @@ use crate::{commit, TEST_DISK};
 
 /// First word of our messages in a trace of block requests.
 const MESSAGE: &str = "postcrash";
+/// How long all operations under a supervisor may take together.
+const SUPERVISED_SECONDS: u64 = 120;
 
 /// Mount, run the set-up, make it durable, run the operations, report, unmount. Stops at the first operation that
 /// fails.
@@ -101,7 +105,87 @@ fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io:
     // SAFETY: takes nothing.
     unsafe { libc::sync() };
     marks.durable()?;
-    sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ())
+    if run.supervisor.is_empty() {
+        return sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ());
+    }
+    let end = run.ops.iter().rposition(|operation| !operation.op.is_environment()).map_or(0, |last| last + 1);
+    let (inside, after) = run.ops.split_at(end);
+    if supervised(marks, &run.supervisor, inside)? {
+        sequence(marks, held, after, &run.mount.fstype, recorded)?;
+    }
+    Ok(())
+}
+
+/// Run the operations in a process of their own under a supervisor. Each begins when the end of the one before it has left
+/// the supervisor. So what the kernel might do by itself in between, it has done. Whether none failed.
+fn supervised(marks: &mut ProgressMarks, supervisor: &[String], operations: &[Operation]) -> io::Result<bool> {
+    let (reader, writer) = program::pipe()?;
+    let mut input = Some(File::from(writer));
+    let mut waiting = operations.iter();
+    let mut failed = false;
+    give(marks, &mut waiting, &mut input)?;
+    let ended = {
+        let mut returned = |line: &str| {
+            let errno = line.parse().map_err(|_| io::Error::other(format!("{line:?} is no errno")))?;
+            marks.returned(errno)?;
+            if errno == 0 {
+                return give(marks, &mut waiting, &mut input);
+            }
+            failed = true;
+            input = None;
+            Ok(())
+        };
+        let command = shell_words(supervisor);
+        program::run(&command, SUPERVISED_SECONDS, reader.into(), Stopped::Main, &mut returned)?
+    };
+    if !ended.succeeded() {
+        return Err(io::Error::other(format!("the supervisor of the operations ends with {}", ended.end())));
+    }
+    Ok(!failed)
+}
+
+/// Send the next operation; at the end, close the pipe.
+fn give(
+    marks: &mut ProgressMarks,
+    waiting: &mut std::slice::Iter<Operation>,
+    input: &mut Option<File>,
+) -> io::Result<()> {
+    for operation in waiting {
+        marks.started()?;
+        marks.steady.operation()?;
+        match (operation.op, input.as_mut()) {
+            (word, Some(input)) if !word.is_environment() => {
+                return input.write_all((serde_json::to_string(operation).map_err(io::Error::other)? + "\n").as_bytes());
+            }
+            (Word::Checkpoint, _) => return Err(io::Error::other("a checkpoint comes behind all other operations here")),
+            // All is on the disk, and nothing is dirty.
+            (Word::Writeback | Word::Commit, _) => marks.returned(0)?,
+            _ => {
+                perform(operation, &mut HeldFiles::default(), "")?;
+                marks.returned(0)?;
+            }
+        }
+    }
+    *input = None;
+    Ok(())
+}
+
+fn shell_words(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    format!("exec {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Performs the operations that come on the standard input, in the target, and says the errno of each.
+pub fn perform_from_input(fstype: &str) -> io::Result<()> {
+    // SAFETY: a plain number. Workloads give modes exactly.
+    unsafe { libc::umask(0) };
+    let mut held = HeldFiles::default();
+    for line in io::stdin().lock().lines() {
+        let operation: Operation = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        let errno = perform(&operation, &mut held, fstype).err().map_or(0, |e| errno(&e));
+        println!("{errno}");
+    }
+    Ok(())
 }
 
 /// Run the operations, programs among them by `program`, to the first one that fails. Whether none did.
@@ -149,5 +233,5 @@ fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Tran
 
 fn run_program(operation: &Operation, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<Transcript> {
     let stopped = if operation.op == Word::Watch { Stopped::Main } else { Stopped::All };
-    program::run(&operation.value, operation.program_seconds(), stopped, said)
+    program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, said)
 }

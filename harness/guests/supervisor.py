@@ -1,0 +1,44 @@
+"""Supervisors: programs under which a target's workloads run, in guests that see this machine's files."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.model import Workload
+from postcrash.model.operation import PROGRAMS, WATCH, Operation
+
+MOUNT_POINT = "/mnt"
+"""Where guests have the target (harness/guests/agent)."""
+
+
+def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
+    """What the agent gets to run `workload`. `mount` is of `Target.mount_wire`. Raises InfrastructureError.
+
+    Under a supervisor, programs are run by it, or else all operations behind the set-up.
+    """
+    plain = {name: value for name, value in mount.items() if name != "supervisor"}
+    wire = {"mount": plain, **workload.to_wire()}
+    if "supervisor" not in mount:
+        return wire
+    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, "--"]
+    if workload.runs_programs:
+        return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
+    return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount["fstype"]]}
+
+
+def _supervised(operation: Operation, supervisor: Sequence[str]) -> Operation:
+    if operation.word not in PROGRAMS:
+        return operation
+    command = shlex.join(["exec", *supervisor, "/bin/sh", "-c", operation.value])
+    return replace(operation, word=WATCH, value=command)
+
+
+def _binary(name: str) -> Path:
+    try:
+        return find_binary(name)
+    except BinaryNotFoundError as error:
+        raise InfrastructureError(str(error)) from error
