@@ -8,6 +8,8 @@ STATIC_TARGET=x86_64-unknown-linux-gnu
 CRASHDISK=$ROOT/target/release/crashdisk
 CALLS=$ROOT/target/release/postcrash-calls
 AGENT=$ROOT/target/$STATIC_TARGET/release/postcrash-agent
+XSYNC=$ROOT/target/$STATIC_TARGET/release/xsync
+XSYNC_CANARY=$ROOT/target/$STATIC_TARGET/release/xsync-canary
 XSTATE=$ROOT/target/release/libpostcrash_xstate.so
 
 say() { printf 'postcrash: %s\n' "$*" >&2; }
@@ -49,4 +51,12 @@ build_programs() {
     cargo build --release --quiet --package postcrash-xstate --lib
     RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet --package postcrash-agent \
         --bin postcrash-agent --target "$STATIC_TARGET"
+    RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet --package xsync --bin xsync \
+        --target "$STATIC_TARGET"
+}
+
+# Broken versions for tests, which nothing ships.
+build_canaries() {
+    RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --quiet --package xsync --bin xsync-canary \
+        --features canaries --target "$STATIC_TARGET"
 }

@@ -1,5 +1,5 @@
 """Finds the Rust parts that postcrash runs: `crashdisk` and `postcrash-calls` on the host, `postcrash-agent` in the
-guest, and a library.
+guest, a library, and `xsync`, which runs on both. `xsync-canary` is there in a source checkout only.
 
 `libpostcrash_xstate.so` is preloaded into user-mode Linux, so that it runs on every host (harness/guests/xstate).
 """
@@ -17,6 +17,8 @@ CHECKOUT_FOLDERS = {
     "postcrash-agent": "target/x86_64-unknown-linux-gnu/release",
     "xsync": "target/x86_64-unknown-linux-gnu/release",
     "libpostcrash_xstate.so": "target/release",
+    "xsync": "target/x86_64-unknown-linux-gnu/release",
+    "xsync-canary": "target/x86_64-unknown-linux-gnu/release",
 }
 
 

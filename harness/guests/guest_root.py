@@ -21,6 +21,8 @@ from postcrash.targets import TARGETS, Target
 AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
+_PROGRAM_MODULES = ("overlay", "tun")
+"""What programs that run in the guest may use, xsync among them."""
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
 """Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
@@ -70,7 +72,8 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES} | {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
+    needs = {"boot": _BOOT_MODULES, "programs": _PROGRAM_MODULES}
+    needs |= {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
     files: dict[Path, bytes] = {}

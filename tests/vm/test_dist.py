@@ -13,7 +13,7 @@ import pytest
 import postcrash
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = {"crashdisk", "postcrash-calls", "postcrash-agent", "libpostcrash_xstate.so"}
+PROGRAMS = {"crashdisk", "postcrash-calls", "postcrash-agent", "libpostcrash_xstate.so", "xsync"}
 pytestmark = pytest.mark.full
 
 

@@ -14,12 +14,15 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::modules;
 use crate::mount::call_mount;
 use crate::sys::{check, cstr, open};
 use crate::MOUNT_POINT;
 
 /// In the agent's own root: where the host's files are seen, and what the program writes to its standard error.
 const SCRATCH: &str = "/tmp";
+/// The modules that programs may use.
+const MODULES: &str = "programs";
 const HOST: &str = "/tmp/host";
 const ERRORS: &str = "/tmp/errors";
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
@@ -88,6 +91,7 @@ pub fn run(
     said: &mut dyn FnMut(&str) -> io::Result<()>,
 ) -> io::Result<Transcript> {
     mount_scratch()?;
+    modules::load(MODULES)?;
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
     // SAFETY: plain numbers.

@@ -1,0 +1,224 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, ensure, Context, Result};
+use clap::{Parser, Subcommand, ValueEnum};
+use rustix::fs::{openat, Mode, OFlags, CWD};
+use rustix::mount::{open_tree, OpenTreeFlags};
+
+use crate::canary::{self, Canary};
+use crate::committer::Failure;
+use crate::eager::Modifications;
+use crate::inside::{self, Ends, Plan, User};
+use crate::journal;
+use crate::keeper::Keeper;
+use crate::mounts::Mount;
+use crate::release;
+use crate::supervisor::{self, Target};
+use crate::sys;
+use crate::usage::device_of;
+use crate::ways::Streams;
+
+/// xsync could not start the command.
+const NOT_STARTED: u8 = 125;
+/// A commit failed: what the command said after the last good one was dropped.
+const NOT_COMMITTED: u8 = 123;
+/// From this version on, syncfs says when a commit fails.
+const KERNEL_MIN: (u32, u32) = (5, 17);
+const MOUNT_ATTR_NOSUID: u64 = 2;
+const MOUNT_ATTR_NODEV: u64 = 4;
+
+const EXAMPLES: &str = "\
+Example:
+  mount -o data=journal /dev/sdb1 /data
+  xsync run --fs /data -- sh -c 'echo hello >greeting; sync; echo done'
+
+Inside, fsync and its relatives return at once. Outside, \"done\" is seen when the greeting is on disk.
+
+Exit status: that of the command (128 + N if signal N ended it), 123 if a commit failed, 125 if the command could not be
+started, 126 if it is no program, 127 if there is none of this name.";
+
+#[derive(Parser)]
+#[command(name = "xsync", version, about = "Runs programs whose file I/O is externally synchronous", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run a command. What it says waits until everything that it had written before is on disk.
+    ///
+    /// The command and all that it starts run in a box. They can change one file system, and see all others read-only.
+    /// While they run, nobody else sees that file system. They start in its root.
+    #[command(after_help = EXAMPLES)]
+    Run(RunOptions),
+}
+
+#[derive(clap::Args)]
+struct RunOptions {
+    /// Where the file system is mounted: ext4 or ext3 with data=journal and barriers
+    #[arg(long, value_name = "MOUNTPOINT")]
+    fs: PathBuf,
+    /// Commit after every modification, instead of when an output waits for it (slower, for comparison)
+    #[arg(long)]
+    eager: bool,
+    /// Run the command as this user
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// tun: the command can be reached at --address, and reaches others through it
+    #[arg(long, value_enum, default_value_t = Network::None)]
+    network: Network,
+    /// The address of the box, for --network tun. The outside has the other address of its /30 network.
+    #[arg(long, value_name = "ADDRESS", default_value = "10.111.0.2")]
+    address: Ipv4Addr,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Network {
+    None,
+    Tun,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { NOT_STARTED } else { 0 });
+        }
+    };
+    let Action::Run(options) = cli.action;
+    let status = run(&options).unwrap_or_else(|error| {
+        eprintln!("xsync: {error:#}");
+        NOT_STARTED
+    });
+    ExitCode::from(status)
+}
+
+fn run(options: &RunOptions) -> Result<u8> {
+    release::open_missing()?;
+    if !canary::is(Canary::InheritedPipe) {
+        sys::close_from(3, false)?;
+    }
+    ensure!(rustix::process::geteuid().is_root(), "it makes namespaces and mounts, which needs root: use sudo");
+    check_kernel(&rustix::system::uname().release().to_string_lossy())?;
+    let user = options.user.as_deref().map(User::named).transpose()?;
+    let network = ends(options)?;
+    let mount = journal::journalled_mount(&options.fs)?;
+    ensure_not_redirected(&mount)?;
+    rustix::process::chdir("/").context("/")?;
+    let (tree, root) = take(&mount.point)?;
+    let keeper = Keeper::start(&mount, &root)?;
+    let result = run_in_box(options, &mount, &tree, root, user.as_ref(), network, &keeper);
+    match result {
+        Ok(Ok(status)) => {
+            keeper.uncover()?;
+            Ok(status)
+        }
+        Ok(Err(Failure { error, dropped })) => {
+            keeper.leave_covered();
+            eprintln!(
+                "xsync: {}: a commit failed: {error}. {dropped} bytes of output that are not true on disk were dropped, and \
+                 the command was ended. The file system stays covered: umount {0} shows it again.",
+                mount.point.display()
+            );
+            Ok(NOT_COMMITTED)
+        }
+        Err(error) => {
+            keeper.uncover()?;
+            Err(error)
+        }
+    }
+}
+
+fn run_in_box(
+    options: &RunOptions,
+    mount: &Mount,
+    tree: &OwnedFd,
+    root: OwnedFd,
+    user: Option<&User>,
+    network: Option<Ends>,
+    keeper: &Keeper,
+) -> Result<Result<u8, Failure>> {
+    let mut streams = Streams::like_ours()?;
+    let plan = Plan {
+        place: &mount.point,
+        tree,
+        command: &options.command,
+        user,
+        streams: std::mem::take(&mut streams.inside),
+        network,
+    };
+    let eager = options.eager.then(|| Modifications::of(&root)).transpose()?;
+    let inside = inside::start(plan, keeper)?;
+    supervisor::attend(inside, streams, Target { device: mount.device, root, eager }, network)
+}
+
+fn check_kernel(release: &str) -> Result<()> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let (major, minor) = KERNEL_MIN;
+    ensure!(found >= KERNEL_MIN, "Linux {major}.{minor} or later is needed, and this is {release}");
+    Ok(())
+}
+
+fn ends(options: &RunOptions) -> Result<Option<Ends>> {
+    if options.network == Network::None {
+        return Ok(None);
+    }
+    match Ends::with(options.address) {
+        Some(ends) => Ok(Some(ends)),
+        None => bail!("--address {}: it is no host of its /30 network, as 10.111.0.2 is", options.address),
+    }
+}
+
+/// Our own streams must not lead into the file system, since we write to them outside of the box.
+fn ensure_not_redirected(mount: &Mount) -> Result<()> {
+    for (descriptor, name) in ["standard input", "standard output", "standard error"].into_iter().enumerate() {
+        let path = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+        ensure!(
+            device_of(&path).ok() != Some(mount.device),
+            "{name} is a file in {}, which only the box may use: redirect it in the command, as in sh -c 'COMMAND >FILE'",
+            mount.point.display()
+        );
+    }
+    Ok(())
+}
+
+/// The file system as a mount that is nowhere, and its root folder.
+fn take(place: &Path) -> Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, place, flags).context("open_tree")?;
+    sys::set_mount_flags(&tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV).context("mount_setattr")?;
+    let root =
+        openat(&tree, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open")?;
+    Ok((tree, root))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_old_kernel_is_refused() {
+        assert!(check_kernel("6.1.0-13-amd64").is_ok() && check_kernel("5.17").is_ok());
+        assert!(check_kernel("5.16.20").is_err() && check_kernel("4.19").is_err() && check_kernel("x").is_err());
+    }
+}

@@ -1,0 +1,240 @@
+//! The process that keeps the outside away from the file system while a box uses it.
+//!
+//! It covers each place where the file system is mounted, in every mount namespace, so that nobody outside sees a file
+//! before it is on disk. It outlives the supervisor: if that is killed, it waits for the box to end, commits, and uncovers.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, ensure, Context, Result};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{open, openat, syncfs, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
+use rustix::process::{setsid, waitpid, Pid, WaitOptions};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
+
+use crate::link::Link;
+use crate::mounts::{self, Mount};
+use crate::sys;
+use crate::usage;
+
+/// A keeper as the supervisor sees it.
+pub struct Keeper {
+    link: Link,
+    pid: Pid,
+}
+
+impl Keeper {
+    /// Have the file system of `target` covered everywhere. `root` is a folder of it that can be synced.
+    ///
+    /// The process must have one thread.
+    pub fn start(target: &Mount, root: &OwnedFd) -> Result<Keeper> {
+        let (ours, its) = Link::pair()?;
+        let Some(pid) = sys::fork(0).context("fork")? else {
+            drop(ours);
+            sys::leave(i32::from(keep(&its, target, root).is_err()));
+        };
+        drop(its);
+        ours.wait()?.context("the process that covers the file system has ended")?;
+        Ok(Keeper { link: ours, pid })
+    }
+
+    /// Tell it which process it must outlive.
+    pub fn watch(&self, init: &OwnedFd) -> Result<()> {
+        self.link.done(&[init.as_fd()])
+    }
+
+    /// The box has ended and everything is committed: have the file system uncovered.
+    pub fn uncover(self) -> Result<()> {
+        self.link.done(&[])?;
+        self.link.wait()?.context("the process that covers the file system has ended")?;
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+        Ok(())
+    }
+
+    /// What the box has changed is not on disk: the file system stays covered.
+    pub fn leave_covered(self) {
+        self.link.failed("stay");
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+    }
+}
+
+/// The life of the keeper.
+fn keep(link: &Link, target: &Mount, root: &OwnedFd) -> Result<()> {
+    let _ = setsid();
+    sys::block_signals(true)?;
+    let mut covers = Covers::default();
+    if let Err(error) = covers.cover(target) {
+        covers.uncover()?;
+        link.failed(&format!("{error:#}"));
+        return Ok(());
+    }
+    link.done(&[])?;
+    let is_committed = match link.wait() {
+        Ok(Some(init)) if !init.is_empty() => match link.wait() {
+            Ok(Some(_)) => true,
+            Ok(None) => {
+                wait_for_end(&init[0])?;
+                syncfs(root).is_ok()
+            }
+            Err(_) => false,
+        },
+        _ => true,
+    };
+    if is_committed {
+        covers.uncover()?;
+        link.done(&[])?;
+    }
+    Ok(())
+}
+
+fn wait_for_end(process: &OwnedFd) -> Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], None) {
+            Err(Errno::INTR) => {}
+            other => return other.map(drop).context("poll"),
+        }
+    }
+}
+
+/// What covers the file system, in the order in which it was done.
+#[derive(Default)]
+struct Covers {
+    namespaces: Vec<(OwnedFd, Vec<PathBuf>)>,
+}
+
+impl Covers {
+    /// Cover every place of the target. Fails if somebody uses it.
+    fn cover(&mut self, target: &Mount) -> Result<()> {
+        let proc = open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).context("/proc")?;
+        let ours = [std::process::id(), parent()];
+        if let Some(user) = usage::first_user(target.device, &ours) {
+            bail!("{} is in use: {user}", target.point.display());
+        }
+        for namespace in usage::mount_namespaces() {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
+            self.namespaces.push((namespace, Vec::new()));
+            let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
+            cover_in_namespace(&proc, target, covered)?;
+        }
+        // Whoever came while this was done has a file of it now.
+        if let Some(user) = usage::first_user(target.device, &ours) {
+            bail!("{} is in use: {user}", target.point.display());
+        }
+        Ok(())
+    }
+
+    /// Take all covers away, the last one first.
+    fn uncover(&mut self) -> Result<()> {
+        while let Some((namespace, places)) = self.namespaces.pop() {
+            if places.is_empty() {
+                continue;
+            }
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
+            for place in places.iter().rev() {
+                unmount(place, UnmountFlags::DETACH).with_context(|| place.display().to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parent() -> u32 {
+    rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
+}
+
+fn cover_in_namespace(proc: &OwnedFd, target: &Mount, covered: &mut Vec<PathBuf>) -> Result<()> {
+    for place in places(&read_mounts(proc)?, target)? {
+        // A cover that was made in another namespace may have come here by itself.
+        let mounts = read_mounts(proc)?;
+        if topmost(&mounts, &place).is_some_and(|mount| mount.source == Path::new(&cover_name())) {
+            continue;
+        }
+        ensure_unused(&place)?;
+        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount(cover_name(), &place, "tmpfs", flags, c"size=4k,mode=0")
+            .with_context(|| format!("cannot cover {}", place.display()))?;
+        covered.push(place);
+    }
+    Ok(())
+}
+
+fn cover_name() -> String {
+    format!("xsync-{}", parent())
+}
+
+/// Where the file system of `target` is mounted. Fails if something is mounted inside it.
+fn places(mounts: &[Mount], target: &Mount) -> Result<Vec<PathBuf>> {
+    let mut places = Vec::new();
+    for mount in mounts.iter().filter(|mount| mount.device == target.device) {
+        if let Some(inner) = mounts.iter().find(|other| other.parent == mount.id && other.point != mount.point) {
+            bail!(
+                "{} is mounted inside {}: a box has one file system only",
+                inner.point.display(),
+                mount.point.display()
+            );
+        }
+        if !places.contains(&mount.point) {
+            places.push(mount.point.clone());
+        }
+    }
+    Ok(places)
+}
+
+fn topmost<'a>(mounts: &'a [Mount], place: &Path) -> Option<&'a Mount> {
+    let here = || mounts.iter().filter(|mount| mount.point == place);
+    here().find(|mount| !here().any(|above| above.parent == mount.id))
+}
+
+/// The kernel knows of users that no process shows, such as a descriptor on its way through a socket.
+fn ensure_unused(place: &Path) -> Result<()> {
+    match unmount(place, UnmountFlags::EXPIRE) {
+        // It is unused, and marked as such. A look at it removes the mark.
+        Err(Errno::AGAIN) => {
+            let _ = place.metadata();
+            Ok(())
+        }
+        Err(Errno::BUSY) => bail!(
+            "{} is in use by the kernel or by a process that cannot be seen: perhaps a UNIX socket that is bound in it, \
+             a loop device, swap or an exported folder",
+            place.display()
+        ),
+        other => other.with_context(|| place.display().to_string()),
+    }
+}
+
+fn read_mounts(proc: &OwnedFd) -> Result<Vec<Mount>> {
+    let file = openat(proc, "self/mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).context("mountinfo")?;
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::fs::File::from(file), &mut text).context("mountinfo")?;
+    ensure!(!text.is_empty(), "mountinfo is empty");
+    Ok(mounts::parse(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(text: &str) -> Vec<Mount> {
+        mounts::parse(text.as_bytes())
+    }
+
+    const BASE: &str = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /mnt rw - ext4 /dev/sdb rw\n";
+
+    #[test]
+    fn each_place_is_listed_once() {
+        let all =
+            mounts(&format!("{BASE}3 1 8:2 /a /srv rw - ext4 /dev/sdb rw\n4 3 8:2 / /srv rw - ext4 /dev/sdb rw\n"));
+        assert_eq!(places(&all, &all[1]).unwrap(), [Path::new("/mnt"), Path::new("/srv")]);
+    }
+
+    #[test]
+    fn a_mount_inside_is_refused_and_one_on_top_is_not() {
+        let inside = mounts(&format!("{BASE}3 2 0:5 / /mnt/x rw - tmpfs none rw\n"));
+        assert!(places(&inside, &inside[1]).unwrap_err().to_string().contains("/mnt/x is mounted inside /mnt"));
+        let above = mounts(&format!("{BASE}3 2 0:5 / /mnt rw - tmpfs none rw\n"));
+        assert_eq!(places(&above, &above[1]).unwrap(), [Path::new("/mnt")]);
+        assert_eq!(topmost(&above, Path::new("/mnt")).unwrap().kind, "tmpfs");
+    }
+}

@@ -1,0 +1,112 @@
+//! Who uses a file system: processes with its files, and mount namespaces that show it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
+
+type Device = (u32, u32);
+
+/// The first process, other than `ours`, that has something of `device`: in words, with what it has.
+pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
+    processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
+        let what = what_it_has(pid, device)?;
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        Some(format!("{} (process {pid}) {what}", name.trim_end()))
+    })
+}
+
+/// Every mount namespace in which a process is.
+pub fn mount_namespaces() -> Vec<OwnedFd> {
+    let mut found = BTreeMap::new();
+    for pid in processes() {
+        let path = format!("/proc/{pid}/ns/mnt");
+        let Ok(inode) = fs::metadata(&path).map(|meta| meta.ino()) else { continue };
+        if let (false, Ok(file)) = (found.contains_key(&inode), fs::File::open(&path)) {
+            found.insert(inode, OwnedFd::from(file));
+        }
+    }
+    found.into_values().collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    names("/proc").into_iter().filter_map(|name| name.parse().ok())
+}
+
+fn names(folder: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn what_it_has(pid: u32, device: Device) -> Option<String> {
+    let threads = names(format!("/proc/{pid}/task"));
+    let of_threads = threads.iter().find_map(|thread| what_a_thread_has(&format!("/proc/{pid}/task/{thread}"), device));
+    of_threads.or_else(|| {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        maps.lines().find_map(|line| mapped_file(line, device)).map(|path| format!("has {path} mapped"))
+    })
+}
+
+fn what_a_thread_has(thread: &str, device: Device) -> Option<String> {
+    for (link, words) in [("cwd", "is in the folder"), ("root", "has the root"), ("exe", "runs")] {
+        let place = PathBuf::from(format!("{thread}/{link}"));
+        if is_on(&place, device) {
+            return Some(format!("{words} {}", target_of(&place)));
+        }
+    }
+    let descriptors =
+        names(format!("{thread}/fd")).into_iter().map(|name| PathBuf::from(format!("{thread}/fd/{name}")));
+    let mut used = descriptors.filter(|descriptor| is_on(descriptor, device));
+    used.next().map(|descriptor| format!("has {} open", target_of(&descriptor)))
+}
+
+fn target_of(link: &Path) -> String {
+    fs::read_link(link).map_or_else(|_| "a file of it".to_owned(), |path| path.display().to_string())
+}
+
+fn is_on(link: &Path, device: Device) -> bool {
+    device_of(link).is_ok_and(|found| found == device)
+}
+
+/// The device of the file system that has the file. Links are followed.
+pub fn device_of(path: &Path) -> io::Result<Device> {
+    let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE)?;
+    Ok((found.stx_dev_major, found.stx_dev_minor))
+}
+
+/// The file of a line of /proc/PID/maps, if it is on `device`.
+fn mapped_file(line: &str, device: Device) -> Option<&str> {
+    let mut words = line.splitn(6, ' ');
+    let (major, minor) = words.nth(3)?.split_once(':')?;
+    let found = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    (makedev(found.0, found.1) == makedev(device.0, device.1)).then(|| line.rsplit(' ').next().unwrap_or("a file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapped_file_is_recognised_by_its_device() {
+        let line = "7f1c2a000000-7f1c2a001000 rw-s 00000000 fd:0a 1234                       /mnt/a b";
+        assert_eq!(mapped_file(line, (0xfd, 0x0a)), Some("b"));
+        assert_eq!(mapped_file(line, (0xfd, 0x0b)), None);
+        assert_eq!(mapped_file("7f-80 rw-p 00000000 00:00 0", (0xfd, 0x0a)), None);
+        assert_eq!(mapped_file("", (0, 0)), None);
+    }
+
+    #[test]
+    fn a_process_with_an_open_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let _open = fs::File::create(&path).unwrap();
+        let thread = format!("/proc/self/task/{}", rustix::thread::gettid().as_raw_nonzero());
+        let device = device_of(&path).unwrap();
+        assert!(what_a_thread_has(&thread, device).is_some());
+        assert_eq!(what_a_thread_has(&thread, (0xfff, 0xfff)), None);
+    }
+}
