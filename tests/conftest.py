@@ -26,6 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
 VM_TESTS = ROOT / "tests/vm"
 STYLE_TESTS = ROOT / "tests/style"
+FOLDER_MARKERS = {VM_TESTS: "guest", ROOT / "tests/canaries": "planted"}
 GUEST_COMMANDS = ["linux.uml", "qemu-system-x86_64", "mkfs.ext4"]
 
 
@@ -37,9 +38,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: runs with --full only")
+    config.addinivalue_line("markers", "slow: starts other programs, or compares with brute force")
+    config.addinivalue_line("markers", "guest: needs a guest; all of tests/vm")
+    config.addinivalue_line("markers", "planted: builds with a planted fault; all of tests/canaries")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for folder, marker in FOLDER_MARKERS.items():
+            if item.path.is_relative_to(folder):
+                item.add_marker(marker)
     if config.option.full:
         return
     left_out = [item for item in items if item.get_closest_marker("full")]

@@ -15,7 +15,6 @@ CHECKOUT_FOLDERS = {
     "crashdisk": "target/release",
     "postcrash-calls": "target/release",
     "postcrash-agent": "target/x86_64-unknown-linux-gnu/release",
-    "xsync": "target/x86_64-unknown-linux-gnu/release",
     "libpostcrash_xstate.so": "target/release",
     "xsync": "target/x86_64-unknown-linux-gnu/release",
     "xsync-canary": "target/x86_64-unknown-linux-gnu/release",

@@ -14,6 +14,8 @@ import pytest
 
 from postcrash.apps import Folder, Limits, Sandbox, SandboxError
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Folder]
 
 

@@ -11,6 +11,8 @@ from postcrash.model.observation import FsckResult, Usage
 
 from .test_no_false_alarms import workloads
 
+pytestmark = pytest.mark.slow
+
 Answer = tuple[object, bool]
 
 

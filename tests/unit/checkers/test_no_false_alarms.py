@@ -21,6 +21,8 @@ from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import History, Observation, Operation, Segment, SimulationError, Tree, Workload, simulate
 from postcrash.model.segments import clipped
 
+pytestmark = pytest.mark.slow
+
 PATHS = ["a", "b", "D", "E", "D/a", "D/b", "E/a"]
 HELD = ("write", "mmapwrite", "truncate", "fsync", "fdatasync", "msync")
 """Operations that are also done through handles."""

@@ -4,8 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from postcrash._core import write_recording
 from postcrash.model.units import SECTOR_BYTES
+
+pytestmark = pytest.mark.slow
 
 BASE_BYTES = 1 << 30
 WRITE_BYTES = 512

@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 
 from .conftest import DISK_SECTORS, LETTERS, MODELS, Log, Model, Recorder, random_logs
 
+pytestmark = pytest.mark.slow
+
 LOGS_PER_MODEL, LOGS_PER_MODEL_FULL = 60, 300
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from postcrash.harness.cli import cli
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 SCHEMAS = {
     "github.yml": ["--builtin-schema", "vendor.github-workflows"],

@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from ...fuzz.planted import PLANTED
 from ...fuzz.run import KEPT, fuzz, main
 
+pytestmark = pytest.mark.slow
+
 FAULTS = {
     "planted-index": "IndexError: index out of range (",
     "planted-loop": "it takes more than 1 s of a CPU",

@@ -10,6 +10,8 @@ from ...fuzz.table import TARGETS
 from ...fuzz.target import FuzzTarget
 from ...fuzz.trial import input_of
 
+pytestmark = pytest.mark.slow
+
 INPUTS = 200
 
 

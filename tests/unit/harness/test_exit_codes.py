@@ -13,6 +13,8 @@ from postcrash.harness.examination.result import Examination
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import Store, StoreError
 
+pytestmark = pytest.mark.slow
+
 FAILURES = [ZeroDivisionError("ours"), OSError(errno.ENOSPC, "full"), SystemExit(1)]
 RUN = "from postcrash.harness.cli import main; main()"
 

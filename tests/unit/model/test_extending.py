@@ -23,6 +23,8 @@ from postcrash.properties import Property
 from postcrash.properties.conformance import check_property
 from postcrash.targets import Rule, load_target
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 PAGE = (PROJECT / "docs/extending.md").read_text(encoding="utf-8")
 ROOT = Entry(".", "dir", nlink=2, inode=1)

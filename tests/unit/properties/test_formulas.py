@@ -18,6 +18,8 @@ from postcrash.properties.family import family
 from postcrash.properties.formulas import FORMULAS
 from postcrash.properties.logic import World
 
+pytestmark = pytest.mark.slow
+
 TREES_PER_HISTORY = 7
 HISTORIES_MIN, HISTORIES_MAX = 16, 100
 """For one property. Beyond the minimum it goes on until some tree breaks the property and some tree does not."""

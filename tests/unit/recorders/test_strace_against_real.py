@@ -14,6 +14,8 @@ from postcrash.recorders.strace import ImportedTrace, import_strace, prepare
 from postcrash.recorders.strace.arguments import descriptor
 from postcrash.recorders.strace.reader import read_calls
 
+pytestmark = pytest.mark.slow
+
 Trace = Callable[..., Path]
 PROGRAM = Path(__file__).with_name("strace_program.py")
 STEPS = 200

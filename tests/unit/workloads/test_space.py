@@ -8,6 +8,8 @@ import pytest
 from postcrash.model import FORMS, simulate
 from postcrash.workloads import GRAMMARS, SETUPS, Grammar, WorkloadSpace
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 FULL = {1: 1266, 2: 2_246_812}
 ACE = {1: 328, 2: 241_720, 3: 7_478_858}

@@ -8,6 +8,8 @@ import pytest
 from postcrash.model import Workload, parse_workload
 from postcrash.workloads import GRAMMARS, WorkloadSpace, canonical
 
+pytestmark = pytest.mark.slow
+
 SWAPS = [{}, {"foo": "bar", "bar": "foo"}, {"A": "B", "B": "A"}, {"foo": "bar", "bar": "foo", "A": "B", "B": "A"}]
 
 

@@ -7,6 +7,8 @@ from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Extent, advise
 from .conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
 
+pytestmark = pytest.mark.slow
+
 SAID_IS_THERE = "not said or f.get('a') == b'new'"
 
 

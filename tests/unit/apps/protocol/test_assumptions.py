@@ -7,6 +7,8 @@ from postcrash.apps.protocol import ASSUMPTIONS, BadFolder, EnoughSet, Extent, i
 from .conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
 
+pytestmark = pytest.mark.slow
+
 A = "put('a', 'o' * 8192)"
 AND_B = f"{A}; put('b', 'o' * 8192)"
 SAID = "print(1, flush=True)"

@@ -15,6 +15,8 @@ from postcrash.properties import PROPERTIES
 
 from .conftest import Traced
 
+pytestmark = pytest.mark.slow
+
 
 def files(state: State) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(state.folder.archive)) as archive:

@@ -11,6 +11,8 @@ from postcrash.apps.protocol.states import Slots, State
 
 from .conftest import Traced
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = [
     "put('a.new', 'x' * 10); os.rename('a.new', 'a'); print(1, flush=True)",
     "f = put('b', 'x' * 5000); os.fsync(f); print(1, flush=True); os.unlink('a'); put('b', 'y', 4999)",

@@ -13,6 +13,8 @@ from postcrash.model import Tree
 
 from .conftest import Traced
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = (
     "put('a', 'one')\nput('b', 'two')",
     "put('a', 'x' * 5000)\nput('a', 'y' * 10, 5000)",

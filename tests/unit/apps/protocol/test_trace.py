@@ -13,6 +13,8 @@ from postcrash.harness.guests.binaries import find_binary
 
 from .conftest import Traced
 
+pytestmark = pytest.mark.slow
+
 
 def told(protocol: Protocol) -> list[str]:
     """The steps, with what they change."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def completed(folder: Path, *words: str) -> list[str]:
     """What bash is offered for the last of `words`: each with its kind, such as `plain,btrfs`."""

@@ -12,6 +12,8 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
 LOGS = Path(__file__).parents[2] / "recorders/logs"
 OPERATIONS = "creat A\n---\nwrite A 0 512\nsync\n"

@@ -9,6 +9,8 @@ import pytest
 
 from postcrash.targets import load_target
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()", "import-xfstests"]
 CONFIG = """\
 [ext4_1k]

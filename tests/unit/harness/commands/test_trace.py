@@ -11,6 +11,8 @@ import pytest
 
 from postcrash.model import load_workload, parse_workload, simulate
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
 DOCUMENT = (Path(__file__).resolve().parents[4] / "docs/strace.md").read_text(encoding="utf-8")
 

@@ -17,6 +17,8 @@ from postcrash.harness.guests.kernels import Parts, Stock
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.session import Session
 
+pytestmark = pytest.mark.slow
+
 PANIC = "Kernel panic - not syncing: Attempted to kill init!"
 
 

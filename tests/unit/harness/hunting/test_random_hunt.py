@@ -19,6 +19,8 @@ from postcrash.workloads import GRAMMARS
 
 from .test_hunt import CREW, Behaviour, Pretence, Silent, clean, plan
 
+pytestmark = pytest.mark.slow
+
 FULL = GRAMMARS["full"]
 Run = Callable[..., tuple[HuntResult, list[str]]]
 

@@ -19,6 +19,8 @@ from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
 from postcrash.reports.explanation.disk_image import DiskImage
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 DATA = b"".join(b"line %6d of a\n" % number for number in range(2000))[:20_000]
 

@@ -24,6 +24,8 @@ from postcrash.reports.tables.matrix import Matrix
 
 from .conftest import SCRIPT, Reader
 
+pytestmark = pytest.mark.slow
+
 PHONE = {"viewport": {"width": 390, "height": 800}, "is_mobile": True, "has_touch": True}
 MANY = 300
 SECONDS_MAX = 2

@@ -15,6 +15,8 @@ from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Symptom
 from postcrash.targets import TARGETS, Target, target_named
 
+pytestmark = pytest.mark.slow
+
 SOURCED = {
     "SC1091": "the files of common functions are not here",
     "SC2154": "they set variables",

@@ -15,6 +15,8 @@ from postcrash.reports.script.shell_script import Cut, FlakeyCut, LogCut, Sympto
 from postcrash.reports.store.explained import ExplainedWrite
 from postcrash.targets import TARGETS, target_named
 
+pytestmark = pytest.mark.slow
+
 TREE = Symptom("tree", ("[ -f A ]", "holds A 4096:141"), ("A after the operations: not there",))
 LOST = ExplainedWrite("metadata", "inode table `", 8, 16, "", 3, "lost")
 WORKLOAD = parse_workload("creat A\nappend A 4096\n---\ncreat B\nrename B A\ncommit\n", "small")
