@@ -6,7 +6,7 @@ from typing import Any
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
-from postcrash.harness.auditing.synchrony import judges_of_synchrony, traced
+from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony, traced
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named
@@ -16,6 +16,7 @@ from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, WATCH, Operation
 from postcrash.reports.tables.applications import AuditCell
+from postcrash.reports.tables.synchrony import Question, SynchronyCell
 from postcrash.targets import Target
 
 FINDINGS_MAX = 5
@@ -67,6 +68,28 @@ class Audit:
             said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
         )
+
+
+def synchrony_cell(done: Audit) -> SynchronyCell:
+    """A `synchrony_audit` as a table has it."""
+    return SynchronyCell(
+        program=done.application.name,
+        target=done.target.name,
+        questions={judge: _question(done, judge) for judge in (DURABILITY, ORDER)},
+        states=sum(result.covered for result in done.results),
+        total=sum(result.states for result in done.results),
+        recoveries=sum(result.recoveries for result in done.results),
+    )
+
+
+def _question(done: Audit, judge: str) -> Question:
+    rulings = [result.rulings[judge] for result in done.results if judge in result.rulings]
+    if len(rulings) < len(done.results):
+        return Question(Verdict.UNDECIDED, "it could not be run", "")
+    verdict = worst(ruling.verdict for ruling in rulings)
+    why = next((ruling.reason for ruling in rulings if ruling.verdict is verdict), "")
+    findings = (finding.id for result in done.results for finding in result.findings if finding.checker == judge)
+    return Question(verdict, why, next(findings, ""))
 
 
 def workload_of(application: Application) -> Workload:

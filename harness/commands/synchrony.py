@@ -1,10 +1,11 @@
 """`postcrash synchrony`: whether what a program says is true once it is said, whenever the power fails."""
 
+import datetime
 from collections.abc import Sequence
 
 import click
 
-from postcrash.harness.auditing.audit import synchrony_audit
+from postcrash.harness.auditing.audit import Audit, synchrony_audit, synchrony_cell
 from postcrash.harness.commands.applications import chosen_applications, program_options
 from postcrash.harness.commands.audit import require_programs_run
 from postcrash.harness.commands.audited import audit_to_json, print_audit
@@ -13,10 +14,11 @@ from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import write_json
+from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst
+from postcrash.reports.tables.synchrony import synchrony_markdown
 
 
 @click.command("synchrony")
@@ -30,6 +32,7 @@ from postcrash.model import worst
     metavar="NAME,…",
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
+@click.option("--markdown", metavar="FILE", help="Write a table of all programs and targets as Markdown.")
 @one_disk_option
 @exploration_options
 @kernel_options
@@ -43,6 +46,7 @@ def synchrony(
     targets: Sequence[str],
     chosen: Sequence[str],
     every: bool,
+    markdown: str | None,
     one_disk: bool,
     how: Exploration,
     guests: int | None,
@@ -70,5 +74,14 @@ def synchrony(
                 audits.append(synchrony_audit(session, application, target, how, guests, progress, one_disk=one_disk))
             if json_file != "-":
                 print_audit(session, audits[-1])
+            if markdown is not None:
+                _write_table(markdown, audits, how)
     write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
     return worst(each.verdict for each in audits).exit_code
+
+
+def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
+    cells = [synchrony_cell(each) for each in audits]
+    date = datetime.datetime.now(datetime.UTC).date()
+    command, kernel = command_line(), audits[0].kernel
+    write_text(place, synchrony_markdown(cells, command=command, kernel=kernel, model=how.model, date=date))

@@ -1,0 +1,82 @@
+"""The table of external synchrony: file systems down, programs across, and whether what each says is true."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from postcrash.model import Verdict
+from postcrash.reports.markdown import escaped, markdown_row, markdown_table
+from postcrash.reports.tables.table import NOT_ASKED
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one judge says of a program on a target, over all disks.
+
+    why      what is wrong, or why it is undecided; empty if it holds
+    finding  id of the finding that shows it; empty if there is none
+    """
+
+    verdict: Verdict
+    why: str
+    finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class SynchronyCell:
+    """What a program comes to on a target. `questions` are by the names of the judges, with equal names in all cells.
+
+    states, total  crash states that were judged, and all that there are, of all instants
+    """
+
+    program: str
+    target: str
+    questions: Mapping[str, Question]
+    states: int
+    total: int
+    recoveries: int
+
+
+def synchrony_markdown(
+    cells: Sequence[SynchronyCell], *, command: str, kernel: str, model: str, date: datetime.date
+) -> str:
+    """The table in Markdown, with what is wrong, and a certificate for each cell."""
+    programs, targets = (
+        list(dict.fromkeys(names)) for names in zip(*((c.program, c.target) for c in cells), strict=True)
+    )
+    by_place = {(cell.program, cell.target): cell for cell in cells}
+    judges = list(cells[0].questions)
+    columns = [(program, judge) for program in programs for judge in judges]
+    rows = [
+        markdown_row([target, *(_mark(by_place.get((program, target)), judge) for program, judge in columns)])
+        for target in targets
+    ]
+    lines = [
+        "# External synchrony",
+        "",
+        f"Made on {date.isoformat()} on {escaped(kernel)}, device model {model}, by",
+        "",
+        f"    {command}",
+        "",
+        "After a crash at any instant, is what a program says true once it has left the machine (durability), and is "
+        "nothing there without what came before it (order; [synchrony.md](synchrony.md))? "
+        f"✓ yes, ✗ no, ? undecided, {NOT_ASKED} not asked.",
+        "",
+        *markdown_table(("file system", *(f"{program}: {judge}" for program, judge in columns)), rows),
+    ]
+    wrong = [
+        (cell.target, cell.program, judge, question.verdict.symbol, question.why, question.finding)
+        for cell in cells
+        for judge, question in cell.questions.items()
+        if question.verdict is not Verdict.HOLDS
+    ]
+    if wrong:
+        header = ("file system", "program", "judge", "", "why", "finding")
+        lines += ["## What is wrong, or not known", "", *markdown_table(header, map(markdown_row, wrong))]
+    certified = ("file system", "program", "crash states", "recoveries")
+    certificates = [(c.target, c.program, f"{c.states} of {c.total}", str(c.recoveries)) for c in cells]
+    return "\n".join([*lines, "## Certificates", "", *markdown_table(certified, map(markdown_row, certificates))])
+
+
+def _mark(cell: SynchronyCell | None, judge: str) -> str:
+    return NOT_ASKED if cell is None else cell.questions[judge].verdict.symbol
