@@ -14,7 +14,7 @@ from postcrash._core import Recording
 from postcrash.reports.explanation import names_btrfs, names_ext, names_xfs
 from postcrash.reports.explanation.block_part import DiskWrite, Part
 from postcrash.reports.explanation.disk_image import DiskImage, ImageTooLargeError
-from postcrash.reports.explanation.programs import MissingProgramError
+from postcrash.reports.explanation.programs import ToolError
 
 PARTS_MAX = 4
 """If one write has more parts than this, the further parts are only counted."""
@@ -51,7 +51,7 @@ def block_names(
     try:
         with DiskImage(recording, base_path, crash) as disk:
             found = namer(disk, written)
-    except (MissingProgramError, ImageTooLargeError, OSError) as error:
+    except (ToolError, ImageTooLargeError, OSError) as error:
         return WriteNames(("",) * len(written), tool, str(error))
     return WriteNames(tuple(map(_joined, found)), tool)
 

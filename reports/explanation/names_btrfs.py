@@ -47,7 +47,7 @@ class _Extent(NamedTuple):
 
 def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
     """See `block_names.Namer`."""
-    superblocks = output(*_INSPECT, "dump-super", "-a", disk.path)
+    superblocks = output(*_INSPECT, "dump-super", "-a", image=disk.path)
     node_bytes = int((_NODE_BYTES.findall(superblocks) or [0])[0])
     if not node_bytes:
         return [[] for _ in written]
@@ -87,7 +87,9 @@ def _unchanged(disk: DiskImage, blocks: Iterable[tuple[int, bytes]]) -> set[int]
 
 def _stripes(disk: DiskImage) -> list[_Stripe]:
     found = []
-    for logical, length, kind, stripes in _CHUNK.findall(output(*_INSPECT, "dump-tree", "-t", "chunk", disk.path)):
+    for logical, length, kind, stripes in _CHUNK.findall(
+        output(*_INSPECT, "dump-tree", "-t", "chunk", image=disk.path)
+    ):
         for copy, physical in _STRIPE.findall(stripes):
             found.append(_Stripe(int(physical), int(logical), int(length), kind.startswith("DATA"), int(copy)))
     return found
@@ -113,7 +115,7 @@ def _nodes(disk: DiskImage, wanted: set[int | None]) -> dict[int | None, str]:
         return {}
     options = [word for node in chosen for word in ("-b", str(node))]
     found: dict[int | None, str] = {}
-    for kind, node, generation, owner in _NODE.findall(output(*_INSPECT, "dump-tree", *options, disk.path)):
+    for kind, node, generation, owner in _NODE.findall(output(*_INSPECT, "dump-tree", *options, image=disk.path)):
         tree = "log tree" if owner == "TREE_LOG" else owner.lower().replace("_", " ").replace("csum", "checksum")
         found[int(node)] = f"{tree} {kind} (generation {generation})"
     return found
@@ -121,7 +123,7 @@ def _nodes(disk: DiskImage, wanted: set[int | None]) -> dict[int | None, str]:
 
 def _files(disk: DiskImage) -> tuple[list[_Extent], dict[int, str]]:
     """The places of the files' data, and the path of each inode."""
-    text = output(*_INSPECT, "dump-tree", "-t", "fs", disk.path)
+    text = output(*_INSPECT, "dump-tree", "-t", "fs", image=disk.path)
     refs = {int(inode): (int(parent), name) for inode, parent, name in reversed(_NAME.findall(text))}
     extents = [
         _Extent(int(byte) + int(skipped), int(length), int(inode), int(offset))

@@ -73,7 +73,7 @@ class _Layout:
 
 def names(disk: DiskImage, written: Sequence[DiskWrite]) -> list[list[Part | None]]:
     """See `block_names.Namer`."""
-    layout = _layout(output("dumpe2fs", disk.path))
+    layout = _layout(output("dumpe2fs", image=disk.path))
     if layout is None:
         return [[] for _ in written]
     size = layout.block_bytes
@@ -179,7 +179,7 @@ def _log(disk: DiskImage, journal: _Inode) -> dict[int | None, tuple[str, str, i
         return {}
     log: dict[int | None, tuple[str, str, int]] = {}
     sequence = ""
-    for line in output("debugfs", "-R", "logdump -aO", disk.path).splitlines():
+    for line in output("debugfs", "-R", "logdump -aO", image=disk.path).splitlines():
         if found := _LOG_BLOCK.search(line):
             sequence = found[1]
             log[int(found[3])] = (found[2], sequence, 0)
@@ -217,6 +217,6 @@ def _inodes(disk: DiskImage, inodes: Iterable[int]) -> dict[int, _Inode]:
 
 def _debugfs(disk: DiskImage, commands: Sequence[str]) -> list[str]:
     """The output of each command."""
-    printed = output("debugfs", "-f", "-", disk.path, stdin=commands)
+    printed = output("debugfs", "-f", "-", image=disk.path, stdin=commands)
     answers = re.split(r"^debugfs: .*\n", printed, flags=re.MULTILINE)[1:]
     return [*answers, *[""] * len(commands)][: len(commands)]

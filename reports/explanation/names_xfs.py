@@ -62,7 +62,7 @@ def _holds(disk: DiskImage, write: DiskWrite, sector: int) -> bool:
 
 
 def _geometry(disk: DiskImage) -> dict[str, int]:
-    text = output("xfs_db", "-r", "-c", "sb 0", "-c", f"p {' '.join(_GEOMETRY)}", disk.path)
+    text = output("xfs_db", "-r", "-c", "sb 0", "-c", f"p {' '.join(_GEOMETRY)}", image=disk.path)
     return {name: int(value) for name, value in re.findall(r"^(\w+) = (\d+)$", text, re.MULTILINE)}
 
 
@@ -70,7 +70,7 @@ def _headers(disk: DiskImage, groups: int) -> dict[int, str]:
     """Sectors of the headers of allocation groups, with their names."""
     wanted = [(header, group) for group in range(min(groups, GROUPS_MAX)) for header in _HEADERS]
     commands = [word for header, group in wanted for word in ("-c", f"{header} {group}", "-c", "addr")]
-    found = _ADDRESS.findall(output("xfs_db", "-r", *commands, disk.path))
+    found = _ADDRESS.findall(output("xfs_db", "-r", *commands, image=disk.path))
     labels = [f"{_HEADERS[header]} of allocation group {group}" for header, group in wanted]
     if len(found) != len(labels):
         return {}
@@ -80,7 +80,7 @@ def _headers(disk: DiskImage, groups: int) -> dict[int, str]:
 def _log(disk: DiskImage, log_start: int) -> tuple[list[tuple[range, str]], list[tuple[range, str]]]:
     """Sectors of log records, and of clusters of inodes that these records change, each with what is there."""
     records, inodes = [], {}
-    for cycle, block, length, operations in _RECORD.findall(output("xfs_logprint", disk.path)):
+    for cycle, block, length, operations in _RECORD.findall(output("xfs_logprint", image=disk.path)):
         changed = {int(inode, 16): (int(start), int(count)) for inode, start, count in _INODE.findall(operations)}
         inodes.update(changed)
         first = log_start + int(block)

@@ -1,4 +1,9 @@
-"""Runs the file systems' own tools on an image that may hold anything, with limits on time, memory and output."""
+"""Runs the file systems' own tools on an image that may hold anything, in a box.
+
+The box is bubblewrap's: the tool sees the programs of this machine, read-only, and the image, which is a copy. There is
+no network and no other process. Its time, memory and output are limited. An image that gets the better of a tool gets
+no further.
+"""
 
 import os
 import shutil
@@ -6,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 
 TIMEOUT_S = 10
 OUTPUT_BYTES_MAX = 8 << 20
@@ -16,28 +22,29 @@ PACKAGES = {
     "btrfs": "btrfs-progs",
     "xfs_db": "xfsprogs",
     "xfs_logprint": "xfsprogs",
+    "bwrap": "bubblewrap",
 }
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+_SEEN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
-class MissingProgramError(RuntimeError):
-    """A program is not installed. The text names its package."""
+class ToolError(RuntimeError):
+    """A program is not installed, or cannot be run in the box. The text names its package, or says why."""
 
 
-def output(*command: str, stdin: Sequence[str] = ()) -> str:
-    """What the program prints on standard output, with `stdin` as its lines of input. Long output is cut.
+def output(*command: str, image: str, stdin: Sequence[str] = ()) -> str:
+    """What the program says of `image`, its last argument. `stdin` has its lines of input. Long output is cut.
 
+    The image may be written to: xfs_logprint does not open what it could only read.
     Output before a failure or a timeout counts too, because the program may have failed at one block of many.
-    Raises `MissingProgramError`.
+    Raises `ToolError`.
     """
-    program = shutil.which(command[0], path=_PATH)
-    if program is None:
-        raise MissingProgramError(f"{command[0]} is not installed: apt-get install {PACKAGES[command[0]]}")
+    program, box = _program(command[0]), _box()
     limits = [f"--as={MEMORY_BYTES_MAX}", f"--cpu={TIMEOUT_S}", f"--fsize={OUTPUT_BYTES_MAX}", "--core=0"]
     with tempfile.TemporaryFile() as printed:
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                ["prlimit", *limits, "--", program, *command[1:]],
+                ["prlimit", *limits, "--", *box, "--bind", image, image, program, *command[1:], image],
                 input="".join(f"{line}\n" for line in stdin).encode(),
                 stdout=printed,
                 stderr=subprocess.DEVNULL,
@@ -47,3 +54,22 @@ def output(*command: str, stdin: Sequence[str] = ()) -> str:
             )
         printed.seek(0)
         return printed.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
+
+
+def _program(name: str) -> str:
+    program = shutil.which(name, path=_PATH)
+    if program is None:
+        raise ToolError(f"{name} is not installed: apt-get install {PACKAGES[name]}")
+    return program
+
+
+@cache
+def _box() -> tuple[str, ...]:
+    """What runs a command in the box. It has been tried."""
+    seen = [word for path in _SEEN for word in ("--ro-bind-try", path, path)]
+    alone = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    box = (_program("bwrap"), *alone, *seen, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+    tried = subprocess.run([*box, "true"], capture_output=True, text=True, env={"PATH": _PATH}, check=False)
+    if tried.returncode:
+        raise ToolError(f"file systems' tools cannot be boxed: {tried.stderr.strip()}")
+    return box

@@ -22,6 +22,7 @@ from postcrash.reports.explanation.disk_image import DiskImage
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
+BOX = programs._box()
 DATA = b"".join(b"line %6d of a\n" % number for number in range(2000))[:20_000]
 
 
@@ -222,13 +223,37 @@ def test_a_tool_that_goes_wrong_is_cut_off(
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in programs.PACKAGES:
+    for name in ("debugfs", "dumpe2fs"):
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     monkeypatch.setattr(programs, "_PATH", f"{tools}:{programs._PATH}")
+    monkeypatch.setattr(programs, "_box", lambda: (*BOX, "--ro-bind", str(tools), str(tools)))
     monkeypatch.setattr(programs, "TIMEOUT_S", 1)
     assert named("ext4", ext4, at(ext4, 0)).names == ("",)
-    assert len(programs.output("debugfs", "x")) <= programs.OUTPUT_BYTES_MAX
+    assert len(programs.output("debugfs", image=str(ext4))) <= programs.OUTPUT_BYTES_MAX
+
+
+def test_a_tool_sees_the_image_and_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (secret := tmp_path / "secret").write_text("secret")
+    (image := tmp_path / "image").write_text("the image")
+    assert programs.output("cat", image=str(image)) == "the image"
+    ours = f"{secret} {Path.home()} /etc/passwd /sys /proc/{os.getpid()}"
+    seen = programs.output(
+        "sh", "-c", f"ls -d {ours} /proc/1 /usr; touch /usr/x && echo written; cat $0", image=str(image)
+    )
+    assert seen == "/proc/1\n/usr\nthe image"
+
+
+def test_where_there_can_be_no_box_no_tool_is_run(ext4: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (refusing := tmp_path / "bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: no permission to make namespaces' >&2\nexit 1\n"
+    )
+    refusing.chmod(0o755)
+    monkeypatch.setattr(programs, "_PATH", f"{tmp_path}:{programs._PATH}")
+    monkeypatch.setattr(programs, "_box", programs._box.__wrapped__)
+    found = named("ext4", ext4, at(ext4, 0))
+    assert found.names == ("",)
+    assert found.problem == "file systems' tools cannot be boxed: bwrap: no permission to make namespaces"
 
 
 def test_a_disk_that_is_too_large_is_not_copied(ext4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
