@@ -115,10 +115,12 @@ def minimize(
 
     A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more. The
     finding must be as `is_like` says; of each workload there are `findings_max` of the plan.
-    Raises InfrastructureError if the finding's own workload does not break the judge again, and OutOfTimeError if there
-    was no time to try this. If the machine's time is over later, returns the smallest workload so far; the same call
-    made again goes on from there.
+    Raises UsageError for a workload that runs programs, InfrastructureError if the finding's own workload does not
+    break the judge again, and OutOfTimeError if there was no time to try this. If the machine's time is over later,
+    returns the smallest workload so far; the same call made again goes on from there.
     """
+    if plan.workload.runs_programs:
+        raise UsageError(f"{finding.id}: its workload runs a program, and what programs do is not made smaller")
     search = _Search(finding, plan, machine, store, progress, fresh, is_like)
     start, is_cut_short = plan.workload.without_tail(), False
     try:
