@@ -14,6 +14,7 @@ from postcrash.apps import (
     application_named,
     load_application,
 )
+from postcrash.harness.auditing.catalogued import require_installed
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
@@ -73,10 +74,7 @@ def variants_of(application: Application, values: Mapping[str, str], *, every: b
         variants = known.variants(values) if every else [known.with_parameters(values)]
     except ApplicationFileError as error:
         raise UsageError(str(error)) from error
-    for program in application.programs:
-        if not Path(program).exists():
-            packages = " ".join(application.packages)
-            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
+    require_installed(application)
     if building is not None:
         try:
             building.make(say)

@@ -8,6 +8,7 @@ from typing import Self
 
 from postcrash._core import Recording
 from postcrash.apps import Application, CheckResult, Folder, Limits, Sandbox, SandboxError
+from postcrash.harness.auditing.catalogued import catalogued, require_built, require_installed
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
@@ -79,7 +80,10 @@ def test_command(test: str) -> str:
 
 
 def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
-    """The judge that made a finding. UsageError where its recording does not say how."""
+    """The judge that made a finding. UsageError where its recording does not say how, or a program is not here.
+
+    An application of the catalogue is taken from this machine's own catalogue.
+    """
     recording = Recording(store.recording_path(state_below(finding) or finding.recording))
     metadata = json.loads(recording.metadata)
     told, test = metadata.get(ABOUT), metadata.get(TEST)
@@ -87,4 +91,9 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
         raise UsageError(f"{finding.id}: its check is a function of a test: run  {test_command(test)}")
     if not isinstance(told, dict):
         raise UsageError(f"{finding.id}: its recording does not say which application it is of")
-    return ApplicationJudge(Application(**told))
+    application = Application(**told)
+    known = catalogued(application)
+    if known is not None:
+        require_installed(known)
+        require_built(known)
+    return ApplicationJudge(known or application)

@@ -1,0 +1,49 @@
+"""The applications of the catalogue, wherever this machine has their files.
+
+A finding tells the commands of its application with the folders of the machine on which it was made.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from postcrash.apps import Application, Building, UnknownApplicationError, application_named
+from postcrash.harness.errors import UsageError
+from postcrash.harness.places import cache_folder
+
+
+def catalogued(told: Application) -> Application | None:
+    """The application of the catalogue that `told` is, with the folders of this machine. None if it is not one.
+
+    It is one if its name, its commands and the time of its check are those of the catalogue, wherever its files were.
+    """
+    try:
+        known = application_named(told.name.partition("[")[0])
+    except UnknownApplicationError:
+        return None
+    if known.source is not None:
+        known = replace(known, built=Building(known, cache_folder()).place)
+    return next((each for each in known.variants() if _portable(each) == _portable(told)), None)
+
+
+def require_installed(application: Application) -> None:
+    """Raise UsageError if a program of the application is not installed."""
+    for program in application.programs:
+        if not Path(program).exists():
+            packages = " ".join(application.packages)
+            raise UsageError(f"{application.name} needs {program}: run  apt-get install {packages}")
+
+
+def require_built(application: Application) -> None:
+    """Raise UsageError if the application has a build that was not made here."""
+    if application.built is not None and not application.built.is_dir():
+        name = application.name.partition("[")[0]
+        raise UsageError(f"{name} is not built here: run  postcrash audit {name} --target ext4-current")
+
+
+def _portable(application: Application) -> tuple[object, ...]:
+    """What is asked of the application, with words in place of its folders."""
+    commands = [application.run, application.check]
+    for word, folder in (("{built}", application.built), ("{here}", application.folder)):
+        if folder is not None:
+            commands = [command.replace(str(folder), word) for command in commands]
+    return application.name, *commands, application.check_seconds
