@@ -9,7 +9,10 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -74,17 +77,21 @@ def write_text(place: str, text: str) -> None:
             # A device or a pipe is written to, never replaced by a file.
             path.write_text(text, encoding="utf-8")
         else:
-            _replace(path.resolve(), text)
+            with replacing(path) as file:
+                file.write(text.encode())
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _replace(path: Path, text: str) -> None:
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when it is whole. Raises OSError. After an error `path` is as it was."""
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)

@@ -1,6 +1,14 @@
 """What is under test: file systems with their mkfs, mount and fsck, and the base images that are made of them."""
 
-from postcrash.targets.base_image import BaseImage, BaseImageError, base_image, image_id, keep_image, known_image
+from postcrash.targets.base_image import (
+    BaseImage,
+    BaseImageError,
+    base_image,
+    copy_image,
+    image_id,
+    keep_image,
+    known_image,
+)
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
     TARGETS,
@@ -25,6 +33,7 @@ __all__ = [
     "TargetFileError",
     "UnknownTargetError",
     "base_image",
+    "copy_image",
     "image_id",
     "keep_image",
     "known_image",

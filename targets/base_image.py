@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from postcrash.model.pattern import stale
 from postcrash.model.units import BLOCK_BYTES
@@ -20,6 +21,7 @@ from postcrash.targets.target import Target
 _MKFS_TIMEOUT_S = 120
 _CHUNK_BLOCKS = 4096
 _ID_DIGITS = 16
+_ZEROS = bytes(1 << 20)
 
 
 class BaseImageError(RuntimeError):
@@ -37,6 +39,28 @@ class BaseImage:
 def image_id(digest: str) -> str:
     """The id of an image whose content has this SHA-256: `b-` and its first 16 hexadecimal digits."""
     return f"b-{digest[:_ID_DIGITS]}"
+
+
+class Readable(Protocol):
+    """What an image is read from. `read` gives at most `size` bytes, and none at the end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def copy_image(source: Readable, place: Path) -> str:
+    """Copy a disk image to the new file `place`, with its zeros as holes, and return its SHA-256. Raises OSError."""
+    digest = hashlib.sha256()
+    with place.open("xb") as copy:
+        while chunk := source.read(len(_ZEROS)):
+            digest.update(chunk)
+            if _ZEROS.startswith(chunk):
+                copy.seek(len(chunk), os.SEEK_CUR)
+            else:
+                copy.write(chunk)
+        copy.truncate()
+        copy.flush()
+        os.fsync(copy.fileno())
+    return digest.hexdigest()
 
 
 def known_image(folder: Path, stem: str) -> BaseImage | None:

@@ -1,6 +1,5 @@
 """`postcrash import LOG BASE`: put a log of dm-log-writes into the store as a recording."""
 
-import hashlib
 import json
 import math
 import os
@@ -21,10 +20,9 @@ from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import recording_id
 from postcrash.reports.store.store import Store
-from postcrash.targets import image_id
+from postcrash.targets import copy_image, image_id
 
 MODEL = "cache"
-_ZEROS = bytes(1 << 20)
 _COUNT_MAX = {"interval_pieces_max": 3_000_000, "interval_pieces": 20_000_000}
 """Counting crash states takes some 150 bytes for each piece in the largest interval, and 2 µs for each piece in any
 interval. These limits keep it within 0.5 GB, apart from 256 MiB of mapped files, and 40 s."""
@@ -102,7 +100,8 @@ def _keep(
     """Put the recording and the base image into the store, and return their ids."""
     image, recording = store.scratch(), store.scratch()
     try:
-        base_id = image_id(_copy(base, image))
+        with base.open("rb") as file:  # copied, because images of the store never change, and this one is the user's
+            base_id = image_id(copy_image(file, image))
         metadata = {
             "imported": "dm-log-writes",
             "log": log.name,
@@ -123,25 +122,6 @@ def _keep(
     finally:
         image.unlink(missing_ok=True)
         recording.unlink(missing_ok=True)
-
-
-def _copy(source: Path, place: Path) -> str:
-    """Copy a disk image, with its zeros as holes, and return its SHA-256.
-
-    The image is copied because the store's images must never change, and this one is the user's.
-    """
-    digest = hashlib.sha256()
-    with source.open("rb") as image, place.open("xb") as copy:
-        while chunk := image.read(len(_ZEROS)):
-            digest.update(chunk)
-            if _ZEROS.startswith(chunk):
-                copy.seek(len(chunk), os.SEEK_CUR)
-            else:
-                copy.write(chunk)
-        copy.truncate()
-        copy.flush()
-        os.fsync(copy.fileno())
-    return digest.hexdigest()
 
 
 def _lost(summary: LogSummary) -> list[str]:

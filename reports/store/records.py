@@ -22,6 +22,7 @@ Choices = tuple[tuple[int, int], ...]
 
 _FINDING_ID = re.compile(r"f-[0-9a-f]{16}")
 _RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
+_BASE_ID = re.compile(r"b-[0-9a-f]{16}")
 _STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 _DECIMAL = re.compile(r"[0-9]{1,4000}")
@@ -200,6 +201,16 @@ def is_recording_id(text: str) -> bool:
 def check_recording_id(text: str) -> str:
     """`text` itself. Raises `IdError` unless it has the form of a recording's id."""
     return _matching(text, _RECORDING_ID, "a recording's id (r- and 16 hexadecimal digits)")
+
+
+def is_finding_id(text: str) -> bool:
+    """Whether `text` has the form of a finding's id."""
+    return _FINDING_ID.fullmatch(text) is not None
+
+
+def check_base_id(text: str) -> str:
+    """`text` itself. Raises `IdError` unless it has the form of a base image's id."""
+    return _matching(text, _BASE_ID, "a base image's id (b- and 16 hexadecimal digits)")
 
 
 def check_finding_id(text: str) -> str:

@@ -22,7 +22,7 @@ from typing import TypeVar
 from postcrash.model.validation import shown
 from postcrash.reports.consoles import Casualty, keep_console
 from postcrash.reports.store.plain import Json, PlainError
-from postcrash.reports.store.records import Cell, Finding, IdError, check_finding_id, check_recording_id
+from postcrash.reports.store.records import Cell, Finding, IdError, check_base_id, check_finding_id, check_recording_id
 from postcrash.reports.text import one_line
 
 DATABASE = "verdicts.db"
@@ -196,13 +196,10 @@ class Store:
         return place
 
     def _base_place(self, id: str) -> Path:
-        return self.folder / BASES / f"{id}.img"
+        return self.folder / BASES / f"{_id(check_base_id, id)}.img"
 
     def _recording_place(self, id: str) -> Path:
-        try:
-            return self._recordings / f"{check_recording_id(id)}.pcr"
-        except IdError as error:
-            raise StoreError(str(error)) from None
+        return self._recordings / f"{_id(check_recording_id, id)}.pcr"
 
     def _create_if_absent(self) -> None:
         with _locked(self.folder):
@@ -281,6 +278,13 @@ class Store:
             return read(value)
         except PlainError as error:
             raise StoreError(f"{self._database}: damaged: {error}") from None
+
+
+def _id(check: Callable[[str], str], id: str) -> str:
+    try:
+        return check(id)
+    except IdError as error:
+        raise StoreError(str(error)) from None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import QUIET, count_text, say, write_json, write_text
+from postcrash.harness.output import QUIET, count_text, replacing, say, write_json, write_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -17,6 +17,15 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     write_text(str(place), "two")
     assert place.read_text() == "two"
     assert list(place.parent.iterdir()) == [place]
+
+
+def test_what_is_not_written_to_its_end_replaces_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.write_text("one")
+    with pytest.raises(TypeError), replacing(place) as file:
+        file.writelines([b"tw", "o"])  # type: ignore[list-item]
+    assert place.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def plan(folder: Path) -> Plan:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     return Plan(
-        *(target_named("ext4-current"), BaseImage(base, "0123456789abcdef"), "kernel", "guest"),
+        *(target_named("ext4-current"), BaseImage(base, "b-0123456789abcdef"), "kernel", "guest"),
         *(parse_workload("sync", "none"), (), (RECOVER,), Exploration()),
     )
 

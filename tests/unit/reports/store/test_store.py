@@ -164,6 +164,14 @@ def test_a_recording_cannot_be_anywhere_else(store: Store, tmp_path: Path, id: s
     assert path.exists()
 
 
+@pytest.mark.parametrize("id", ["../../etc/hosts", "b-0123", "", "r-0123456789abcdef"])
+def test_a_base_image_cannot_be_anywhere_else(store: Store, tmp_path: Path, id: str) -> None:
+    path = tmp_path / "made.img"
+    path.touch()
+    assert "expected a base image's id" in message(lambda: store.keep_base(path, id))
+    assert "expected a base image's id" in message(lambda: store.base_path(id))
+
+
 def test_a_missing_recording(store: Store, tmp_path: Path) -> None:
     place = store.folder / "recordings" / f"{RECORDING}.pcr"
     assert message(lambda: store.recording_path(RECORDING)) == f"{place}: there is no recording {RECORDING}"
