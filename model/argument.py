@@ -32,8 +32,9 @@ NODES = ("fifo", "socket", "char", "block")
 XATTR_NAMESPACE = "user."
 """The namespace that observations show."""
 ROOT = "."
-RESERVED = (".postcrash", ".nilfs", "lost+found")
-"""Names in the root directory that are not listed: the agent's own file, nilfs2's, and what mkfs makes."""
+RESERVED = (".postcrash", ".nilfs", ".aged", "lost+found")
+"""Names in the root directory that are not listed: the agent's own file, nilfs2's, the folder of files that fill aged
+base images, and what mkfs makes."""
 RESERVED_ANYWHERE = ".postcrash-new"
 """What the agent makes in every directory to see whether the directory can be used."""
 

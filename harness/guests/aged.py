@@ -12,7 +12,7 @@ from pathlib import Path
 from postcrash._core import Recording, intervals, write_state
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model import Operation, Workload
 from postcrash.model.pattern import pattern, stale
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets import BaseImage, Target, keep_image, known_image
@@ -54,16 +54,12 @@ def aged_image(target: Target, fresh: BaseImage, settings: MachineSettings, gues
 def _ageing(length: int) -> Workload:
     """The ageing workload. Every append has `length` bytes."""
     files = [f"{FOLDER}/{number}" for number in range(_FILES)]
-    builder = WorkloadBuilder().begin().mkdir(FOLDER)
-    for file in files:
-        builder.creat(file)
-    for _ in range(_ROUNDS):
-        for file in files:
-            builder.append(file, length).writeback(file)
-    builder.sync()
-    for file in files[::_REMOVED_EVERY]:
-        builder.unlink(file)
-    return builder.sync().build("ageing")
+    operations = [Operation("mkdir", FOLDER), *(Operation("creat", file) for file in files)]
+    for tag, file in enumerate(files * _ROUNDS):
+        operations += [Operation("append", file, length=length, tag=tag), Operation("writeback", file)]
+    removed = (Operation("unlink", file) for file in files[::_REMOVED_EVERY])
+    # No builder takes the folder's name, which is reserved.
+    return Workload("ageing", (), (*operations, Operation("sync"), *removed, Operation("sync")))
 
 
 def _to_garbage(image: Path, length: int) -> None:

@@ -173,6 +173,8 @@ def test_a_finding_is_shown_again(audit: Audit) -> None:
         (("--run", "echo a", "--set-up", "exit 5"), "ends with status 5 in the guest"),
         (("--run", "printf 'a\\001\\n'"), "says a line that is not printable"),
         (("--run", "/nowhere/program"), "not found"),
+        (("--run", "mkdir .aged"), "ends with status 126 in the guest: it makes .aged in its folder"),
+        (("--run", "true", "--set-up", "touch .nilfs"), "ends with status 126 in the guest: it makes .nilfs in its"),
         (("--run", "yes"), "says more than 4096 lines"),
         (("--run", "yes >f", "--set-up", "seq 5000"), "says more than 4096 lines"),
     ],

@@ -59,7 +59,7 @@ def test_taken(kind: Kind, text: str, value: str | int) -> None:
         (Kind.PATH, ".postcrash/a"),
         *(
             (Kind.PATH, text)
-            for text in (".nilfs", "lost+found", "lost+found/a", ".postcrash-new", "d/.postcrash-new/a")
+            for text in (".nilfs", ".aged/a", "lost+found", "lost+found/a", ".postcrash-new", "d/.postcrash-new/a")
         ),
         (Kind.PATH, "/".join(["x"] * 65)),
         *((Kind.PATH, text) for text in ("@", "@a", "@a/b")),

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 use crate::modules;
 use crate::mount::call_mount;
 use crate::sys::{check, cstr, open};
+use crate::walk::HIDDEN;
 use crate::MOUNT_POINT;
 
 /// In the agent's own root: where the host's files are seen, and what the program writes to its standard error.
@@ -32,6 +34,8 @@ const ERRORS_SHOWN_MAX: u64 = 4096;
 const LATE: i32 = 124;
 /// Status of a program that says too much.
 const TOO_MUCH: i32 = 125;
+/// Status of a program that makes something that is never listed.
+const UNLISTED: i32 = 126;
 /// How long what is killed may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 /// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
@@ -92,6 +96,7 @@ pub fn run(
 ) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
+    let before = unlisted();
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
     // SAFETY: plain numbers.
@@ -117,13 +122,23 @@ pub fn run(
         let errors = format!("it did not end within {seconds} s");
         return Ok(Transcript { lines: output.lines, status: LATE, errors });
     };
+    if let Some(name) = unlisted().into_iter().find(|name| !before.contains(name)) {
+        let errors = format!("it makes {name} in its folder, and what has this name there is never looked at");
+        return Ok(Transcript { lines: output.lines, status: UNLISTED, errors });
+    }
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
 }
 
+/// The names in the target's root that are there and are not listed.
+fn unlisted() -> Vec<&'static str> {
+    let is_there = |name: &&str| Path::new(MOUNT_POINT).join(name).symlink_metadata().is_ok();
+    HIDDEN.into_iter().filter(is_there).collect()
+}
+
 /// A file system in memory for what the agent's own root, which is read-only, has no room for.
 fn mount_scratch() -> io::Result<()> {
-    if !std::path::Path::new(HOST).exists() {
+    if !Path::new(HOST).exists() {
         call_mount(c"tmpfs", &cstr(SCRATCH)?, c"tmpfs", 0, c"")?;
         std::fs::create_dir(HOST)?;
     }

@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const TOLD_BYTES_MAX: u64 = 8 << 20;
 /// Names in the root that are no workload's: our scratch file, a file that nilfs2's mkfs makes, and the folder of the
 /// files that fill aged base images.
-const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
+pub const HIDDEN: [&str; 3] = [SCRATCH, ".nilfs", ".aged"];
 /// A folder that mkfs makes in the root. It is listed only if fsck or recovery have put folders into it.
 pub const LOST_AND_FOUND: &str = "lost+found";
 const XATTR_BYTES_SMALL: usize = 4096;
