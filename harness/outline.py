@@ -8,7 +8,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
-from postcrash.targets import RecoveryKind, Target
+from postcrash.targets import BaseImage, RecoveryKind, Target
 
 
 def outline(
@@ -18,15 +18,16 @@ def outline(
     recoveries: Sequence[RecoveryKind],
     how: Exploration,
     kernel: Kernel | None = None,
+    base: BaseImage | None = None,
 ) -> Plan:
     """The plan for each workload, on `kernel` or the session's kernel. The smallest workload stands in for them.
 
-    Only judges that want one of the recoveries are taken.
+    Only judges that want one of the recoveries are taken. `base` is the base image, if it is not to be made.
     """
     kernel = kernel or session.kernel
     return Plan(
         target=target,
-        base=session.base(target, kernel),
+        base=base or session.base(target, kernel),
         kernel=kernel.label,
         guest=session.guest(kernel),
         workload=parse_workload("sync", "none"),

@@ -71,21 +71,23 @@ def write_text(place: str, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    path = Path(place)
     try:
-        if path.exists() and not path.is_file():
-            # A device or a pipe is written to, never replaced by a file.
-            path.write_text(text, encoding="utf-8")
-        else:
-            with replacing(path) as file:
-                file.write(text.encode())
+        with replacing(Path(place)) as file:
+            file.write(text.encode())
     except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror or error}") from error
+        raise InfrastructureError(f"cannot write {place}: {error.strerror or error}") from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when it is whole. Raises OSError. After an error `path` is as it was."""
+    """A file that takes the place of `path` when it is whole. Raises OSError. After an error `path` is as it was.
+
+    A device or a pipe is written to, never replaced by a file.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

@@ -1,8 +1,7 @@
-"""What the recording of a finding says of itself: how it was made, and on which target."""
+"""What the recording of a finding says of itself: how it was made, on which target, and on which base image."""
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
@@ -10,12 +9,12 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
-from postcrash.targets import Target, TargetFileError, target_of
+from postcrash.targets import BaseImage, Target, TargetFileError, target_of
 
 _FIELDS = "target_fields"
 
 
-def recorded_how(store: Store, finding: Finding) -> dict[str, Any]:
+def recorded_how(store: Store, finding: Finding) -> Json:
     """The metadata of the recording of the finding's workload: `held`, `recorder` and more.
 
     Raises StoreError if the recording is not in the store, and UsageError if it is damaged.
@@ -38,12 +37,25 @@ def recorded_target(store: Store, finding: Finding) -> Target | None:
     Raises UsageError if the recording or the description is damaged.
     """
     try:
-        fields = recorded_how(store, finding).get(_FIELDS)
+        return described_target(recorded_how(store, finding), finding)
     except NotInStoreError:
         return None
-    if fields is None:
+
+
+def described_target(recorded: Json, finding: Finding) -> Target | None:
+    """The target that the metadata of a finding's recording describe. None if they do not. Raises UsageError."""
+    if _FIELDS not in recorded:
         return None
     try:
-        return target_of(fields, f"the recording of {finding.id}")
+        return target_of(recorded[_FIELDS], f"the recording of {finding.id}")
     except TargetFileError as error:
         raise UsageError(str(error)) from None
+
+
+def recorded_base(store: Store, finding: Finding) -> BaseImage:
+    """The base image on which a finding's workload was recorded, from the store. So none is made anew.
+
+    Raises StoreError if the recording or the image is not in the store, and UsageError if the recording is damaged.
+    """
+    id = recorded_how(store, finding)["base"]
+    return BaseImage(store.base_path(id), id)

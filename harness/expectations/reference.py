@@ -12,13 +12,14 @@ from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
+from postcrash.harness.examination.recorded import recorded_base
 from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
 from postcrash.harness.guests.kernel_file_systems import has_file_system
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session, settings_for
 from postcrash.reports.store.records import Finding
-from postcrash.targets import Target
+from postcrash.targets import BaseImage, Target
 
 
 @contextmanager
@@ -45,18 +46,24 @@ def judges_of(session: Session, finding: Finding, target: Target, how: Explorati
     elif name in (DURABILITY, ORDER):
         yield tuple(judge for judge in judges_of_synchrony() if judge.name == name)
     elif name.startswith(PREFIX):
-        with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how)) as judge:
+        base = recorded_base(session.store, finding)
+        with DifferenceJudge(reference_named(session, name.removeprefix(PREFIX), target, how, base)) as judge:
             yield (judge,)
     else:
         yield judges_named([name])
 
 
-def reference_named(session: Session, name: str, target: Target, how: Exploration) -> Reference:
-    """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError."""
+def reference_named(
+    session: Session, name: str, target: Target, how: Exploration, base: BaseImage | None = None
+) -> Reference:
+    """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
+
+    `base` is the target's base image, if it is not to be made.
+    """
     level, _, value = name.partition(":")
     kernel, other = session.kernel, target
     if level == TARGET:
-        other = session.target(value)
+        other, base = session.target(value), None
     if level == KERNEL:
         known = session.kernels_called(value)
         found = next((each for each in known if has_file_system(each, target.fstype)), None)
@@ -65,5 +72,5 @@ def reference_named(session: Session, name: str, target: Target, how: Exploratio
         kernel = found
     kinds = tree_recoveries(other, how.recovery)
     session.require_programs(other, kernel, kinds)
-    plan = outline(session, other, (), kinds, how, kernel)
+    plan = outline(session, other, (), kinds, how, kernel, base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
-from postcrash.harness.findings.reproduce import Reproducer, cut_for_fstests, require_flushes, symptom_of
+from postcrash.harness.findings.reproduce import Reproducer, cut_for_fstests, require_shell, symptom_of
 from postcrash.model import parse_workload, simulate
 from postcrash.reports.script.fstests import FstestsTest, fstest
 from postcrash.reports.script.shell_operations import NoCommandError
@@ -27,7 +27,7 @@ def fstests_test(
     store: Store, finding: Finding, target: Target, name: str, statement: str, tried: Reproducer | None, kernel: str
 ) -> WrittenTest:
     """The test called `name`. `tried` is the script that was tried on `kernel`, if one was. Raises NoCommandError."""
-    require_flushes(finding)
+    require_shell(finding)
     if state_below(finding) is not None:
         raise NoCommandError("the power fails a second time, within recovery")
     with source_of(store, finding) as (source, _):

@@ -10,7 +10,7 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.examination.recorded import recorded_how
+from postcrash.harness.examination.recorded import recorded_base, recorded_how
 from postcrash.harness.examination.repair import ONLY_REPAIRED
 from postcrash.harness.examination.result import Ruling
 from postcrash.harness.expectations.reference import judges_of
@@ -18,6 +18,7 @@ from postcrash.harness.findings.reduction import minimal
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, RecoveryKind, Target
@@ -66,15 +67,15 @@ def plan_of(
     kernel: str,
     guest: str,
     recoveries: int | None,
-    store: Store,
+    recorded: Json,
     judges: tuple[Judge, ...] = (),
 ) -> Plan:
-    """The plan to examine the finding's workload as it was examined before, with only `judges`.
+    """The plan to examine the finding's workload as it was examined before (see `recorded_how`), with only `judges`.
 
     If the finding shows only after a repair, the crash states are also mounted alone, to check that this stays so. If
     guests were lost while they ran the workload, nothing is recovered: running the workload is enough.
     """
-    below, metadata = state_below(finding), recorded_how(store, finding)
+    below = state_below(finding)
     kinds: tuple[RecoveryKind, ...] = ()
     if not finding.is_of_run:
         known = RecoveryKind.from_wire(finding.recover)
@@ -95,8 +96,8 @@ def plan_of(
             finding.model,
             Budget(recoveries, seconds=None),  # so that every run comes to the same minimum
             depth=1 if below is None else 2,
-            held=metadata["held"],
-            recorder=metadata.get("asked", metadata["recorder"]),
+            held=recorded["held"],
+            recorder=recorded.get("asked") or recorded["recorder"],
         ),
     )
 
@@ -155,14 +156,13 @@ def minimized_on(
 
     Workloads begin with the base image that the store keeps: no program runs that a recording names.
     """
-    target, store = session.target_of(finding), session.store
-    base_id = recorded_how(store, finding)["base"]
-    base = BaseImage(store.base_path(base_id), base_id)
-    plan = plan_of(finding, target, base, session.kernel.label, session.guest(), recoveries, store)
+    target, store, kernel = session.target_of(finding), session.store, session.kernel.label
+    recorded, base = recorded_how(store, finding), recorded_base(store, finding)
+    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, recorded)
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
         asked = replace(plan, judges=judges, findings_max=findings_max)
-        return minimize(finding, asked, machine, session.store, progress, fresh=fresh, is_like=is_like)
+        return minimize(finding, asked, machine, store, progress, fresh=fresh, is_like=is_like)
 
 
 class _Search:

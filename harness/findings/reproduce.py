@@ -33,6 +33,8 @@ class Reproducer:
 
 def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Reproducer, ...]:
     """The scripts that may show a finding of the store, simplest first. Raises NoCommandError if there can be none."""
+    if finding.is_of_run:
+        raise NoCommandError("guests were lost while they ran the workload")
     if state_below(finding) is not None:
         raise NoCommandError("the power fails a second time, within recovery")
     with source_of(store, finding) as (source, _):
@@ -43,7 +45,7 @@ def reproducers_of(finding: Finding, target: Target, store: Store) -> tuple[Repr
 
 def reproducers(finding: Finding, target: Target, recording: Recording, interval: Interval) -> tuple[Reproducer, ...]:
     """The scripts that may show the finding, simplest first. Raises NoCommandError if there can be none."""
-    require_flushes(finding)
+    require_shell(finding)
     (history, observation), found = _seen(finding), symptom_of(finding)
     title = f"{finding.target}, {finding.checker}: {finding.message}"
     cuts: dict[Cut, None] = dict.fromkeys(
@@ -54,10 +56,12 @@ def reproducers(finding: Finding, target: Target, recording: Recording, interval
     )
 
 
-def require_flushes(finding: Finding) -> None:
-    """Raise NoCommandError if the finding's drive ignores flushes."""
+def require_shell(finding: Finding) -> None:
+    """Raise NoCommandError if the shell cannot make the finding: a drive ignores flushes, or a program ran."""
     if not DeviceModel(finding.model).honours_flush:
         raise NoCommandError(f"no script can show a disk of the model {finding.model}, where flushes do nothing")
+    if parse_workload(finding.workload_text, finding.workload_name).runs_programs:
+        raise NoCommandError("what its program does to files is not known")
 
 
 def cut_for_fstests(finding: Finding, recording: Recording, interval: Interval) -> tuple[Cut, bool]:

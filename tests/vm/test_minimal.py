@@ -13,6 +13,7 @@ from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
 from postcrash.harness.findings.naming import named
@@ -78,7 +79,7 @@ def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: 
         KERNEL,
         KERNEL,
         RECOVERIES,
-        store,
+        recorded_how(store, finding),
         judges_named([finding.checker]),
     )
     with Spare(settings) as machine, TerminalProgress(None) as progress:

@@ -1,4 +1,4 @@
-"""What a recording says of its target: a target of the user's own is known again, and a broken one is refused."""
+"""What a recording says of its target and its base image: both are known again, and what is broken is refused."""
 
 import json
 from collections.abc import Callable
@@ -11,12 +11,13 @@ import pytest
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.recorded import about_target, recorded_target
+from postcrash.harness.examination.recorded import about_target, recorded_base, recorded_target
 from postcrash.reports.store.records import recording_id
-from postcrash.reports.store.store import Store
-from postcrash.targets import Rule, Target, target_named
+from postcrash.reports.store.store import Store, StoreError
+from postcrash.targets import BaseImage, Rule, Target, target_named
 
 RULE = Rule(statement="It may lose names.", source="its manual", denies=("names-*",))
+BASE = "b-0123456789abcdef"
 MINE = replace(target_named("ext4-current"), name="mine", options="commit=1", rules={"loses-names": RULE})
 
 
@@ -34,7 +35,7 @@ def recorded(store: Store) -> Callable[[dict[str, Any]], Any]:
         write_recording(path, 64, json.dumps(metadata), [])
         id = recording_id(Recording(path).digest)
         store.adopt_recording(path, id)
-        return SimpleNamespace(id="f-0123456789abcdef", recording=id, base="b-0123456789abcdef")
+        return SimpleNamespace(id="f-0123456789abcdef", recording=id, base=BASE)
 
     return make
 
@@ -62,3 +63,17 @@ def test_a_description_that_is_damaged_is_refused(store: Store, recorded: Callab
     (key,) = about_target(MINE).keys() - {"target"}
     with pytest.raises(UsageError, match=r"the recording of f-0123456789abcdef: "):
         recorded_target(store, recorded({key: wrong}))
+
+
+def test_the_base_image_is_the_one_in_the_store(store: Store, recorded: Callable[..., Any], tmp_path: Path) -> None:
+    finding = recorded({"base": BASE})
+    with pytest.raises(StoreError, match=f"there is no base image {BASE}"):
+        recorded_base(store, finding)
+    (image := tmp_path / "image").write_bytes(b"image")
+    store.keep_base(image, BASE)
+    assert recorded_base(store, finding) == BaseImage(store.base_path(BASE), BASE)
+
+
+def test_a_base_image_is_nowhere_else(store: Store, recorded: Callable[..., Any]) -> None:
+    with pytest.raises(StoreError, match="expected a base image's id"):
+        recorded_base(store, recorded({"base": "../../etc/passwd"}))
