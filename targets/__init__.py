@@ -5,9 +5,11 @@ from postcrash.targets.base_image import (
     BaseImageError,
     base_image,
     copy_image,
+    file_digest,
     image_id,
     keep_image,
     known_image,
+    mkfs_version,
 )
 from postcrash.targets.catalogue import (
     TABLE_TARGETS,
@@ -34,10 +36,12 @@ __all__ = [
     "UnknownTargetError",
     "base_image",
     "copy_image",
+    "file_digest",
     "image_id",
     "keep_image",
     "known_image",
     "load_target",
+    "mkfs_version",
     "target_named",
     "target_of",
 ]

@@ -63,6 +63,12 @@ def copy_image(source: Readable, place: Path) -> str:
     return digest.hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of an image's content, hexadecimal. Raises OSError."""
+    with path.open("rb") as image:
+        return hashlib.file_digest(image, "sha256").hexdigest()
+
+
 def known_image(folder: Path, stem: str) -> BaseImage | None:
     """The image that `keep_image` put into `folder` under that name. None if there is none."""
     for known in folder.glob(f"{stem}-{'[0-9a-f]' * _ID_DIGITS}.img"):
@@ -72,8 +78,7 @@ def known_image(folder: Path, stem: str) -> BaseImage | None:
 
 def keep_image(made: Path, folder: Path, stem: str) -> BaseImage:
     """Move a finished image into `folder`, named by `stem` and its content. Raises OSError."""
-    with made.open("rb") as image:
-        digest = hashlib.file_digest(image, "sha256").hexdigest()
+    digest = file_digest(made)
     return BaseImage(made.rename(folder / f"{stem}-{digest[:_ID_DIGITS]}.img"), image_id(digest))
 
 
@@ -102,6 +107,14 @@ def _find_program(target: Target) -> str:
     if program is None:
         raise BaseImageError(f"{name} is not installed: run  apt-get install {target.package}  (target {target.name})")
     return program
+
+
+def mkfs_version(target: Target) -> str:
+    """The first line that the target's mkfs says of itself on this machine. Empty if it is not installed."""
+    try:
+        return next(filter(None, _version(_find_program(target)).splitlines()), "")
+    except BaseImageError:
+        return ""
 
 
 def _version(program: str) -> str:

@@ -132,6 +132,14 @@ Dir::State::status "{at}/status";
         return _run(list(command), folder, {"APT_CONFIG": str(self._folder / "apt.conf")})
 
 
+def installed_package(file: Path) -> str:
+    """The installed package that has the file, with its version. Empty if none is known."""
+    with suppress(InfrastructureError):
+        package = _run(["dpkg-query", "-S", str(file)]).partition(":")[0]
+        return _run(["dpkg-query", "-W", "-f", "${Package} ${Version}", package])
+    return ""
+
+
 def _mirror() -> str:
     """The mirror of Debian's archive that this machine's apt uses."""
     targets = _run(["apt-get", "indextargets", "--format", "$(LABEL)|$(SITE)", "Created-By: Packages"]).splitlines()

@@ -1,0 +1,135 @@
+"""What a bundle holds, and how it is written."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import postcrash
+from postcrash.harness.auditing.judge import ABOUT
+from postcrash.harness.bundles.admission import Parts, RefusedError, admitted, as_found
+from postcrash.harness.bundles.archive import write_archive
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.harness.examination.recorded import recorded_base, recorded_how
+from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.reproduce import reproducers_of
+from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.guests.debian import installed_package
+from postcrash.harness.guests.guest_identity import content_digest
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernel_config import config_of
+from postcrash.harness.guests.kernels import Stock
+from postcrash.harness.places import cache_folder
+from postcrash.harness.session import Session
+from postcrash.reports.script.shell_operations import NoCommandError
+from postcrash.reports.store.plain import Json
+from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import Store
+from postcrash.targets import Target, file_digest, mkfs_version
+from postcrash.targets.catalogue import SIZE_MIB_MAX
+
+FORMAT = 1
+MANIFEST, FINDING, RECORDING, BELOW, BASE = "manifest.json", "finding.json", "recording.pcr", "below.pcr", "base.img"
+CONFIG, SCRIPT = "kernel.config", "reproduce.sh"
+SIZES = {
+    MANIFEST: 1 << 20,
+    FINDING: 8 << 20,
+    RECORDING: 16 << 20,
+    BELOW: 16 << 20,
+    BASE: SIZE_MIB_MAX << 20,
+    CONFIG: 4 << 20,
+    SCRIPT: 4 << 20,
+}
+"""The members of a bundle, with the most bytes that each may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What people may want to know, and no replay needs. `left_out` says what is not in the bundle, and why."""
+
+    package: str
+    config: str
+    script: str
+    left_out: tuple[str, ...]
+
+
+def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> None:
+    """Write a finding of the store as a bundle. Equal findings give equal bytes. Raises UsageError if it cannot be one.
+
+    The guest with the session's kernel is described if the finding was made on it.
+    """
+    parts = _parts(session.store, as_found(finding))
+    try:
+        (finding,) = named([admitted(parts)], session.store)
+    except RefusedError as error:
+        raise UsageError(f"{finding.id} cannot be in a bundle: {error}") from error
+    target = session.target_of(finding)
+    told = _told(session, finding, target)
+    manifest = {
+        **{"format": FORMAT, "postcrash": postcrash.__version__},
+        **parts.facts(),
+        **{"mkfs_version": mkfs_version(target), "package": told.package},
+        **{"agent": content_digest(find_binary("postcrash-agent")), "left_out": told.left_out},
+    }
+    texts = {MANIFEST: _text(manifest), FINDING: _text(finding.to_json()), CONFIG: told.config, SCRIPT: told.script}
+    files = {RECORDING: parts.recording, BELOW: parts.below, BASE: parts.base}
+    with ExitStack() as opened:
+        write_archive(out, _members(finding, texts, files, opened))
+
+
+def _parts(store: Store, finding: Finding) -> Parts:
+    below = state_below(finding)
+    under = None if below is None else store.recording_path(below)
+    base = recorded_base(store, finding).path
+    return Parts(finding, store.recording_path(finding.recording), under, base, file_digest(base))
+
+
+def _members(
+    finding: Finding, texts: dict[str, str], files: dict[str, Path | None], opened: ExitStack
+) -> Iterator[tuple[str, int, BinaryIO]]:
+    for name, size_max in SIZES.items():
+        text, path = texts.get(name), files.get(name)
+        if text:
+            content: BinaryIO = io.BytesIO(text.encode())
+        elif path is not None:
+            content = opened.enter_context(path.open("rb"))
+        else:
+            continue
+        size = content.seek(0, io.SEEK_END)
+        content.seek(0)
+        if size > size_max:
+            raise UsageError(
+                f"{finding.id} cannot be in a bundle: its {name} has {size} bytes, and may have {size_max}"
+            )
+        yield name, size, content
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, indent=1) + "\n"
+
+
+def _told(session: Session, finding: Finding, target: Target) -> Told:
+    left_out = []
+    package = config = script = ""
+    if finding.guest == session.guest():
+        package, config = _package(session.kernel), config_of(session.kernel.path, session.kernel.modules) or ""
+    else:
+        left_out.append(f"the kernel's package and configuration: {session.kernel.label} is used here (--kernel)")
+    try:
+        script = reproducers_of(finding, target, session.store)[0].text
+    except NoCommandError as error:
+        left_out.append(f"a shell script: {error}")
+    if ABOUT in recorded_how(session.store, finding):
+        left_out.append("the files of the application and of its check: they come with postcrash")
+    return Told(package, config, script, tuple(left_out))
+
+
+def _package(kernel: Kernel) -> str:
+    """The package that the kernel comes from. Empty if it is the user's own."""
+    stocked = (known.origin for known in Stock(cache_folder()).all() if known.path == kernel.path)
+    origin = next(stocked, None) or installed_package(kernel.path)
+    return "" if Path(origin).is_absolute() else origin
