@@ -30,7 +30,7 @@ _COMMANDS = {
     },
     **{name: f"{name}:{name}" for name in ("init", "gate", "merge")},
     **{"diff": "merge:diff", "bisect-run": "bisect_run:bisect_run"},
-    **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "certify", "trace")},
+    **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "bundle", "certify", "trace")},
     **{"import-strace": "trace:import_strace_output", "import": "import_log:import_log"},
     **{"import-xfstests": "import_xfstests:import_xfstests", "export": "export_log:export_log"},
 }

@@ -3,6 +3,7 @@
 import click
 from rich.console import Console
 
+from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.findings.naming import named
 from postcrash.harness.output import write_json
@@ -16,17 +17,18 @@ NO_CRASH = "Two guests were lost while they ran the workload: there is no crash 
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", metavar="ID|BUNDLE")
 @json_option
 @click.pass_obj
 def explain(session: Session, id: str, json_file: str | None) -> int:
     """Tell what happened in finding ID.
 
     \b
+    BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,
     and the tree that was found beside the tree that the operations make.
     """
-    (finding,) = named([session.store.finding(id)], session.store)
+    (finding,) = named([finding_named(session, id)], session.store)
     write_json(json_file, finding.to_json())
     if json_file != "-":
         if finding.is_of_run:

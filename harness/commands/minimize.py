@@ -4,6 +4,7 @@ import click
 from rich.console import Console
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import settings_for_recorders
@@ -17,7 +18,7 @@ from postcrash.reports.store.records import Finding
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", metavar="ID|BUNDLE")
 @click.option("--output", metavar="FILE", help="Write the minimal workload to FILE; - is standard output.")
 @click.option(
     "--recoveries",
@@ -34,6 +35,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     """Look for the smallest workload that breaks the same judge as finding ID, on the same target and device model.
 
     \b
+    BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Operations are left out and made simpler as long as some crash state still breaks the judge. Every workload on the
     way is recorded, explored and confirmed like any other. The result is a finding of its own, which `explain` and
     `repro` take. After an interruption, the same command goes on where it was.
@@ -42,7 +44,7 @@ def minimize(session: Session, id: str, output: str | None, recoveries: int, fre
     Example:
       postcrash minimize f-1a2b3c4d5e6f7a8b --output minimal.ops
     """
-    finding = session.store.finding(id)
+    finding = finding_named(session, id)
     found = minimized(session, finding, recoveries, fresh)
     write_json(json_file, to_json(finding, found))
     if output is not None:

@@ -7,6 +7,7 @@ import click
 from postcrash._core import Recording, intervals
 from postcrash.checkers import CHECKERS, PRACTICE
 from postcrash.harness.budget import Budget
+from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.minimize import minimized
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
@@ -31,7 +32,7 @@ from postcrash.targets import Target
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", metavar="ID|BUNDLE")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write the text to FILE; - is standard output.")
 @click.option("--script", "script_file", metavar="FILE", help="Write the shell script alone to FILE as well.")
 @click.option(
@@ -60,6 +61,7 @@ def report(
     """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
 
     \b
+    BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
     dm-log-writes. With --try, every form of the script is run in a guest (--kernel), simplest first, until one shows
     the violation. Without --try, the report says that the script has not been run.
@@ -70,11 +72,11 @@ def report(
       postcrash report f-1a2b3c4d5e6f7a8b --try -o report.txt --fstests tests/generic/999
     """
     name = None if fstests_file is None else _name_of_test(fstests_file)
-    finding = session.store.finding(id)
+    finding = finding_named(session, id)
     if finding.is_of_run:
         raise UsageError(
-            f"{id}: guests were lost while they ran the workload, so that there is no crash state to report: "
-            f"see  postcrash explain {id}  for the operations and the kernel's stacks"
+            f"{finding.id}: guests were lost while they ran the workload, so that there is no crash state to report: "
+            f"see  postcrash explain {finding.id}  for the operations and the kernel's stacks"
         )
     if minimize:
         finding = minimized(session, finding, Budget().recoveries, fresh=False).finding

@@ -3,6 +3,7 @@
 import click
 from rich.console import Console
 
+from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.findings.replay import flips, replay, with_flips
 from postcrash.harness.output import write_json
@@ -13,7 +14,7 @@ from postcrash.reports.store.records import Finding
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", metavar="ID|BUNDLE")
 @click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it this many times.")
 @click.option(
     "--flip", is_flag=True, help="Also keep each lost write, one at a time: which of them matter? `explain` shows it."
@@ -24,6 +25,8 @@ from postcrash.reports.store.records import Finding
 def repro(session: Session, id: str, times: int, flip: bool, json_file: str | None) -> int:
     """Recover the crash state of finding ID again and say whether it still fails.
 
+    BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
+
     If guests were lost while they ran the workload, the finding has no crash state. Then its workload is run again.
 
     \b
@@ -31,7 +34,7 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
     judged.
     """
-    finding = session.store.finding(id)
+    finding = finding_named(session, id)
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
@@ -40,7 +43,7 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
         session.store.put_finding(with_flips(finding, tried))
     write_json(
         json_file,
-        {"id": id, "state": finding.state, "kernel": session.kernel.label}
+        {"id": finding.id, "state": finding.state, "kernel": session.kernel.label}
         | {"runs": times, "failures": failures, "message": message}
         | ({"flips": [to_plain(each) for each in tried]} if flip else {}),
     )
@@ -49,7 +52,7 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
         label = session.kernel.label
         found = "" if finding.guest == session.guest() else f", but was found on {_other(finding, label)}"
         place = f"{finding.checker} on {finding.target}, {label}{found}"
-        console.print(f"{id}: fails {failures} of {times} times ({place})", highlight=False)
+        console.print(f"{finding.id}: fails {failures} of {times} times ({place})", markup=False, highlight=False)
         console.print(message, markup=False, highlight=False)
         for each in tried:
             place = f"sectors {each.sector} to {each.sector + each.sectors}"

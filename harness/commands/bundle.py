@@ -1,0 +1,49 @@
+"""`postcrash bundle ID`: a finding as one file, which another machine replays."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from postcrash.harness.bundles.bundle import write_bundle
+from postcrash.harness.commands.options import json_option, kernel_options
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.output import replacing, write_json
+from postcrash.harness.session import Session
+from postcrash.model import ExitCode
+
+
+@click.command()
+@click.argument("id")
+@click.option("-o", "--output", metavar="FILE", help="Write the bundle to FILE; by default to ID.tar.gz.")
+@kernel_options
+@json_option
+@click.pass_obj
+def bundle(session: Session, id: str, output: str | None, json_file: str | None) -> int:
+    """Write finding ID with all that is needed to see it again to one file.
+
+    \b
+    The file holds the finding, its recording and its base image, so that a machine with another kernel, another mkfs
+    and an empty store replays it. `repro`, `explain`, `minimize` and `report` take the file in place of an id. For
+    people without postcrash there is a shell script in it, where there can be one. docs/bundles.md says what else
+    it tells of this machine.
+
+    \b
+    Example:
+      postcrash bundle f-1a2b3c4d5e6f7a8b -o finding.tar.gz
+      postcrash repro finding.tar.gz
+    """
+    finding = session.store.finding(id)
+    place = Path(output or f"{id}.tar.gz")
+    try:
+        with replacing(place) as file:
+            write_bundle(session, finding, file)
+        size = place.stat().st_size
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {place}: {error.strerror or error}") from error
+    write_json(json_file, {"id": finding.id, "bundle": str(place), "bytes": size})
+    if json_file != "-":
+        console = Console(soft_wrap=True)
+        console.print(f"{place}: {size} bytes, {finding.checker} on {finding.target}", markup=False, highlight=False)
+        console.print(f"again, anywhere: postcrash repro {place}", markup=False, highlight=False)
+    return ExitCode.HOLDS
