@@ -8,11 +8,12 @@ much to look at.
 import json
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -24,6 +25,7 @@ from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.catalogued import catalogued
 from postcrash.harness.auditing.judge import ABOUT, TEST
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.recorded import described_target
 from postcrash.harness.examination.recording import RECORDERS
 from postcrash.harness.expectations.difference import PREFIX
@@ -34,12 +36,14 @@ from postcrash.model.validation import first_objection, shown
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, parse_state_id, recording_id, state_id
+from postcrash.reports.text import one_line
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, Target, image_id
 from postcrash.targets.catalogue import SIZE_MIB_MAX
 
 DISK_SECTORS_MAX = SIZE_MIB_MAX * 2048
 COST_MAX = 5_000_000
 """The most that blocks written, times events, may come to. The largest recording so far comes to 320,000."""
+_REASON_MAX = 500
 _COMPARED = re.compile(rf"{PREFIX}(kernel|target):([A-Za-z0-9][\w.+-]*)")
 
 
@@ -103,7 +107,7 @@ class _Recorded:
     recorder: str
     held: Annotated[int, Field(strict=True, ge=0, lt=2**64)] | None
     asked: str | None = None
-    application: dict[str, Any] | None = None
+    application: Application | None = None
 
     def __post_init__(self) -> None:
         for name in (self.recorder, self.asked or self.recorder):
@@ -123,7 +127,7 @@ def admitted(parts: Parts) -> Finding:
     except pydantic.ValidationError as error:
         raise RefusedError(first_objection(error)) from error
     except (UsageError, ValueError, LookupError, OverflowError, RecursionError) as error:
-        raise RefusedError(" ".join(str(error).split())) from error
+        raise RefusedError(textwrap.shorten(one_line(str(error)), _REASON_MAX, placeholder=" …")) from error
 
 
 def _admitted(parts: Parts) -> Finding:
@@ -220,10 +224,11 @@ def _check_programs(finding: Finding, workload: Workload, recorded: _Recorded) -
     """Programs are those of an application of the catalogue, and none is run to see the finding again."""
     if not workload.runs_programs and finding.checker != folder_judge.NAME:
         return
-    application = None if recorded.application is None else Application(**recorded.application)
-    if application is None or catalogued(application) is None:
-        command = application.check if application else "of an unknown application"
-        raise RefusedError(f"its check {shown(command)} is not of the catalogue, and no other commands are run")
+    application = recorded.application
+    if application is None:
+        raise RefusedError("it runs a program of no application, and only those of the catalogue are run")
+    if catalogued(application) is None:
+        raise RefusedError(f"its check {shown(application.check)} is not of the catalogue, and no others are run")
     if finding.is_of_run or finding.checker.startswith(PREFIX):
         raise RefusedError("to see it again its workload would have to run a program")
 
@@ -238,20 +243,23 @@ def _check_recovery(finding: Finding, target: Target) -> None:
         raise RefusedError(f"it was not recovered as {target.name} is: {shown(finding.recover)}")
 
 
-def _check_identity(parts: Parts, target: Target, metadata: Json) -> None:
+def _check_identity(parts: Parts, target: Target, recorded: Json) -> None:
     """The id of a finding is a digest of what it is about, so that nothing else can take its place."""
     finding = parts.finding
     if target.name != finding.target:
         raise RefusedError(f"it is on {shown(finding.target)}, but was recorded on {target.name}")
-    base = BaseImage(parts.base, image_id(parts.base_digest))
-    plan = plan_of(finding, target, base, finding.kernel, finding.guest, None, metadata)
-    about = {name: metadata[name] for name in (ABOUT, TEST) if name in metadata}
-    recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)
-    id = replace(plan, about=about).finding_id(
-        finding.checker, finding.message, recover, within_recovery=parts.below is not None
-    )
+    id = id_of(finding, target, BaseImage(parts.base, image_id(parts.base_digest)), recorded)
     if id != finding.id:
         raise RefusedError(f"it is called {shown(finding.id)}, but its content is that of {id}")
+
+
+def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> str:
+    """The id that a finding must have if its workload was `recorded` so. Raises ValueError, UsageError or KeyError."""
+    plan = plan_of(finding, target, base, finding.kernel, finding.guest, None, recorded)
+    about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
+    recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)
+    is_within = state_below(finding) is not None
+    return replace(plan, about=about).finding_id(finding.checker, finding.message, recover, within_recovery=is_within)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DISK_SECTORS = 64
 WORKLOAD = "creat A\nappend A 4096\n---\ncreat B\nwrite B 0 5000\nrename B A\ncommit\nsync\n"
 _BLOCK = b"x" * 8 * SECTOR_BYTES
-_EVENTS: list[tuple[Any, ...]] = [
+EVENTS: list[tuple[Any, ...]] = [
     *(("started", 0), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)),
     *(("write", 1, 8, _BLOCK, False, False), ("complete", 1), ("durable",), ("started", 2)),
     *(("write", 2, 16, _BLOCK[:1024], False, False), ("write", 3, 18, _BLOCK, True, True), ("complete", 2)),
@@ -68,7 +68,7 @@ def recordings(folder: Path) -> list[bytes]:
     found = []
     for number, metadata in enumerate((about, imported)):
         path = folder / f"{number}.pcr"
-        write_recording(path, DISK_SECTORS, json.dumps(metadata), _EVENTS)
+        write_recording(path, DISK_SECTORS, json.dumps(metadata), EVENTS)
         found.append(path.read_bytes())
     large = folder / "large.pcr"
     write_recording(large, 2**35, "{}", [("durable",), ("zero", 1, 0, 2**10, True), ("zero", 2, 9, 2**10, False)])

@@ -8,6 +8,7 @@ from pathlib import Path
 from postcrash._core import Recording, count_states, import_dm_log_writes, scan_dm_log_writes
 from postcrash.apps.application import ApplicationFileError, load_application
 from postcrash.apps.protocol import TraceError, read_trace
+from postcrash.harness.bundles.archive import BundleError
 from postcrash.harness.commands.export_log import marks_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.expectations.contract import Contract
@@ -27,7 +28,7 @@ from postcrash.reports.store.records import Cell, Finding
 from postcrash.reports.store.store import DATABASE, Store, StoreError
 from postcrash.targets.catalogue import TargetFileError, load_target
 
-from . import sound
+from . import bundles, sound
 from .target import FuzzTarget, Read, text
 
 _DIGEST_BYTES = 32
@@ -122,6 +123,8 @@ TARGETS = {
         FuzzTarget("cell", sound.cells, _of_json(Cell.from_json), (PlainError,)),
         FuzzTarget("finding", sound.findings, _of_json(Finding.from_json), (PlainError,)),
         FuzzTarget("store", sound.stores, _store, (StoreError,), file=DATABASE),
+        FuzzTarget("bundle", bundles.contents, bundles.read, (BundleError,), bundles.sealed),
+        FuzzTarget("bundle-tar", bundles.tars, bundles.read, (BundleError,), bundles.packed),
         FuzzTarget("observation", sound.observations, _of_json(Observation.from_wire), (ObservationError,)),
         FuzzTarget("event", sound.disk_events, _event, (InfrastructureError,)),
     )

@@ -92,7 +92,7 @@ def test_the_check_of_an_application_of_the_catalogue_is_asked_again_and_no_othe
         here, "audit", "--run", "echo x >f; echo done", "--check", "grep x f", "--target", "ext4-original", "--one-disk"
     )
     said = one_line(postcrash(here, "bundle", mine["id"]), 4)
-    assert said.endswith("its check 'grep x f' is not of the catalogue, and no other commands are run")
+    assert said.endswith("its check 'grep x f' is not of the catalogue, and no others are run")
 
 
 @pytest.mark.parametrize("command", ["repro", "explain", "report", "minimize"])

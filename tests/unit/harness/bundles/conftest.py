@@ -13,16 +13,15 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.harness.auditing.judge import ABOUT
-from postcrash.harness.bundles.admission import Parts
+from postcrash.harness.bundles.admission import Parts, id_of
 from postcrash.harness.bundles.bundle import write_bundle
 from postcrash.harness.examination.recorded import about_target
-from postcrash.harness.findings.minimize import plan_of
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, recording_id, state_id
 from postcrash.reports.store.store import Store
-from postcrash.targets import BaseImage, RecoveryKind, Target, image_id, target_named
+from postcrash.targets import BaseImage, Target, image_id, target_named
 
 from ...reports.conftest import DISK_SECTORS, MESSAGE, WORKLOAD, events, observation
 
@@ -95,11 +94,7 @@ class Made:
 def named(finding: Finding, target: Target, recorded: Json) -> Finding:
     """The finding with the id of its content, or with a made-up id if it has nothing that can be named."""
     try:
-        base = BaseImage(Path(), recorded["base"])
-        plan = plan_of(finding, target, base, finding.kernel, finding.guest, None, recorded)
-        about = {name: recorded[name] for name in (ABOUT,) if name in recorded}
-        recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)
-        id = replace(plan, about=about).finding_id(finding.checker, finding.message, recover, within_recovery=False)
+        id = id_of(finding, target, BaseImage(Path(), recorded["base"]), recorded)
     except (ValueError, TypeError):
         id = "f-0123456789abcdef"
     return replace(finding, id=id)

@@ -59,6 +59,7 @@ def test_a_finding_that_is_what_it_says_is_admitted(made: Made) -> None:
         ({"workload_text": "creat"}, "replace:1:"),
         ({"workload_text": "unlink gone\n"}, "of 1 operations cannot be"),
         ({"model": "none"}, "none"),
+        ({"model": "x" * 12_000}, "unknown device model …"),
         ({"message": "red \x1b[31m"}, "expected text that can be printed, found 'red \\x1b[31m'"),
         ({"message": "two\nlines"}, "expected text that can be printed"),
         ({"kernel": "\u202eLMU"}, "expected text that can be printed"),
@@ -108,7 +109,8 @@ def test_the_id_is_that_of_what_the_finding_says(made: Made, name: str) -> None:
         ({"held": True}, "held: "),
         ({FIELDS: {}}, ": name: Field required"),
         ({FIELDS: 7}, "the recording of f-"),
-        ({"application": 7}, "application: Input should be a valid dictionary"),
+        ({"application": 7}, "application: Input should be a dictionary"),
+        ({"application": {"__dataclass_self__": 7}}, "application."),
     ],
 )
 def test_metadata_that_postcrash_did_not_write_is_refused(made: Made, changed: dict[str, Any], said: str) -> None:
@@ -196,11 +198,11 @@ def test_an_application_is_one_of_the_catalogue(made: Made) -> None:
     told = about(application_named("sqlite-3.40").with_parameters({}))
     for judge in ("application", "mounts"):
         assert admitted(audited(made, told, checker=judge)).checker == judge
-        said = "is not of the catalogue, and no other commands are run"
+        said = "is not of the catalogue, and no others are run"
         assert said in refused(audited(made, {**told, "check": "evil"}, checker=judge))
-        assert "of an unknown application" in refused(made.parts(workload_text=RAN, checker=judge))
+        assert "it runs a program of no application" in refused(made.parts(workload_text=RAN, checker=judge))
     assert "seconds: " in refused(audited(made, {**told, "seconds": "x"}, checker="application"))
-    assert "of an unknown application" in refused(made.parts(checker="application"))
+    assert "it runs a program of no application" in refused(made.parts(checker="application"))
 
 
 def test_no_program_is_run_to_see_a_finding_again(made: Made) -> None:
