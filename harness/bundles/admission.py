@@ -6,6 +6,7 @@ much to look at.
 """
 
 import json
+import os
 import re
 import tempfile
 import textwrap
@@ -215,7 +216,7 @@ def _check_commands(target: Target) -> None:
 
 def _check_judge(name: str) -> None:
     compared = _COMPARED.fullmatch(name)
-    is_file = compared is not None and (compared[2].endswith(".toml") or Path(compared[2]).exists())
+    is_file = compared is not None and (compared[2].endswith(".toml") or os.path.exists(compared[2]))
     if is_file or not (compared or name in (*JUDGE_NAMES, folder_judge.NAME)):
         raise RefusedError(f"there is no judge {shown(name)}")
 

@@ -1,6 +1,7 @@
 """Put the finding of a bundle into a store. Nothing of it is believed before it has been checked."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,13 +29,12 @@ def finding_named(session: Session, name: str) -> Finding:
 
     Raises NotInStoreError, BundleError for what is no bundle, and UsageError for what is neither.
     """
-    path = Path(name)
     if is_finding_id(name):
         return session.store.finding(name)
-    if not path.exists():
+    if not os.path.exists(name):  # also for what cannot be the name of a file
         raise UsageError(f"expected a finding's id (f- and 16 hexadecimal digits) or a bundle, found {shown(name)}")
-    finding = take(path, session.store)
-    say(f"{path}: finding {finding.id} is in the store {session.store.folder}")
+    finding = take(Path(name), session.store)
+    say(f"{name}: finding {finding.id} is in the store {session.store.folder}")
     return finding
 
 

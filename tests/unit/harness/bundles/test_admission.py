@@ -182,6 +182,11 @@ def test_a_judge_is_one_of_ours_and_no_file(made: Made, name: str, monkeypatch: 
     assert f"there is no judge {name!r}" in refused(made.parts(checker=name))
 
 
+def test_a_judge_may_have_a_name_that_no_file_can_have(made: Made) -> None:
+    name = "same-as:kernel:" + "a" * 5000
+    assert admitted(made.parts(checker=name)).checker == name
+
+
 @pytest.mark.parametrize("name", ["mounts", "same-as:kernel:6.12", "same-as:target:xfs", "same-recovery", "guest"])
 def test_each_kind_of_judge_is_admitted(made: Made, name: str) -> None:
     assert admitted(made.parts(checker=name)).checker == name

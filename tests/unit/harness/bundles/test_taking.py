@@ -214,8 +214,9 @@ def test_an_id_or_a_file(bundle: Path, finding: Finding, here: Here, tmp_path: P
     with pytest.raises(NotInStoreError, match="there is no finding f-0123456789abcdef"):
         finding_named(there, "f-0123456789abcdef")
     assert finding_named(there, "./f-0123456789abcdef").id == finding.id
-    with pytest.raises(UsageError, match=r"^expected a finding's id \(.*\) or a bundle, found 'nothing'$"):
-        finding_named(there, "nothing")
+    for name in ("nothing", "f-" + "0" * 5000):
+        with pytest.raises(UsageError, match=rf"^expected a finding's id \(.*\) or a bundle, found '{name[:70]}"):
+            finding_named(there, name)
 
 
 JSON = st.recursive(
