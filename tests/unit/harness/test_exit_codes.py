@@ -27,6 +27,7 @@ def test_what_nobody_caught_is_no_violation(
         raise failure
 
     monkeypatch.setattr(cli.cli, "main", fail)
+    monkeypatch.setattr(sys, "set_int_max_str_digits", lambda _: None)  # it would stay so for the tests that follow
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == ExitCode.INFRASTRUCTURE
