@@ -155,9 +155,12 @@ fn give(
         marks.steady.operation()?;
         match (operation.op, input.as_mut()) {
             (word, Some(input)) if !word.is_environment() => {
-                return input.write_all((serde_json::to_string(operation).map_err(io::Error::other)? + "\n").as_bytes());
+                return input
+                    .write_all((serde_json::to_string(operation).map_err(io::Error::other)? + "\n").as_bytes());
             }
-            (Word::Checkpoint, _) => return Err(io::Error::other("a checkpoint comes behind all other operations here")),
+            (Word::Checkpoint, _) => {
+                return Err(io::Error::other("a checkpoint comes behind all other operations here"))
+            }
             // All is on the disk, and nothing is dirty.
             (Word::Writeback | Word::Commit, _) => marks.returned(0)?,
             _ => {
