@@ -1,6 +1,8 @@
 """Which application is meant, with which parameters: by name, file, or commands. What comes as source is built."""
 
 import re
+import shlex
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 
 _VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
+_NO_SYNC = "eatmydata"
 _TAKEN = ("/", "/tmp", "/mnt")
 
 
@@ -60,6 +63,14 @@ def assignments(given: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"{word!r} sets no parameter: expected NAME=VALUE")
         values[parameter] = value
     return values
+
+
+def no_longer_syncing(application: Application) -> Application:
+    """The application with an fsync that does nothing, and likewise all that makes files durable. Raises UsageError."""
+    if shutil.which(_NO_SYNC) is None:
+        raise UsageError(f"--without-fsync needs {_NO_SYNC}: run  apt-get install {_NO_SYNC}")
+    command = shlex.join([_NO_SYNC, "sh", "-c", application.run])
+    return replace(application, name=f"{application.name} without fsync", run=command)
 
 
 def variants_of(application: Application, values: Mapping[str, str], *, every: bool) -> list[Application]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from postcrash.harness.auditing.audit import Audit, audit
+from postcrash.harness.auditing.choice import no_longer_syncing
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.audited import audit_to_json, print_audit
 from postcrash.harness.commands.characterize import targets_named
@@ -32,6 +33,7 @@ from postcrash.reports.tables.applications import applications_markdown
     metavar="NAME,…",
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
+@click.option("--without-fsync", is_flag=True, help="Its fsync, fdatasync, msync, sync and O_SYNC do nothing.")
 @click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
 @one_disk_option
 @exploration_options
@@ -47,6 +49,7 @@ def audit_command(
     targets: Sequence[str],
     chosen: Sequence[str],
     every: bool,
+    without_fsync: bool,
     markdown: str | None,
     one_disk: bool,
     how: Exploration,
@@ -68,6 +71,8 @@ def audit_command(
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
     variants = chosen_applications(name, run, check, set_up, chosen, every=every)
+    if without_fsync:
+        variants = [no_longer_syncing(each) for each in variants]
     require_programs_run(session)
     audits = []
     for application in variants:
