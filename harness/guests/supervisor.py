@@ -24,7 +24,8 @@ def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
     wire = {"mount": plain, **workload.to_wire()}
     if "supervisor" not in mount:
         return wire
-    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, "--"]
+    network = "tun" if workload.runs_programs else "none"
+    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, "--network", network, "--"]
     if workload.runs_programs:
         return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
     return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount["fstype"]]}

@@ -51,3 +51,13 @@ def test_a_witness_is_shown_again(tmp_path: Path) -> None:
     )
     assert again.returncode == 1
     assert "fails 1 of 1 times" in again.stdout
+
+
+@pytest.mark.parametrize(("target", "durability"), [("ext4-journal", "violated"), ("xsyncfs", "holds")])
+def test_what_is_sent_over_the_network_is_an_output(target: str, durability: str, tmp_path: Path) -> None:
+    found = told(tmp_path, "remote-log", "--set", "way=udp", "--target", target)
+    assert (found["external-durability"]["verdict"], found["external-order"]["verdict"]) == (durability, "holds")
+    messages = [each["message"] for each in found["findings"]]
+    assert ("'udp block 1' had left the machine, but write blocks before it is lost" in messages) == (
+        durability != "holds"
+    )

@@ -12,6 +12,7 @@ mod kinds;
 mod names;
 mod pack;
 mod process;
+mod sockets;
 mod stack;
 mod step;
 mod trace;

@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, opens, Kind};
 use crate::names::name_of;
 use crate::process::{descriptor, mapped, path_of, At, Stops};
+use crate::sockets::{sending, Sending, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
 use crate::trace::Watcher;
@@ -23,6 +24,7 @@ struct Call {
     /// What its descriptor stands for: a file of the folder, and whether a write to it waits for the disk.
     file: Option<(u64, bool)>,
     stack: Vec<Frame>,
+    sending: Option<Sending>,
 }
 
 pub struct Watch {
@@ -35,6 +37,7 @@ pub struct Watch {
     /// Where to the program's standard output is passed on.
     forward: Option<File>,
     stops: Stops,
+    sockets: Sockets,
     calls: HashMap<libc::pid_t, Call>,
     stacks: Stacks,
     /// The thread whose call may change the folder, and those that wait to begin one.
@@ -62,6 +65,7 @@ impl Watch {
             pending: Vec::new(),
             forward,
             stops: Stops::default(),
+            sockets: Sockets::default(),
             calls: HashMap::new(),
             stacks: Stacks::default(),
             inside: None,
@@ -130,6 +134,7 @@ impl Watch {
     /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
     fn entered(&mut self, thread: libc::pid_t, number: i64, arguments: [u64; 6]) -> io::Result<bool> {
         let mut kind = kind_of(number, &arguments);
+        let sending = if self.forward.is_some() { sending(thread, number, &arguments) } else { None };
         let mut file = None;
         if let Kind::Content(which) | Kind::Flush(which) = kind {
             match descriptor(thread, arguments[which]) {
@@ -140,13 +145,18 @@ impl Watch {
                 _ => kind = Kind::Harmless,
             }
         }
+        if sending.is_some() {
+            kind = Kind::Says;
+        }
         let is_quiet = matches!(kind, Kind::Harmless | Kind::Map);
         let stack = if is_quiet { Vec::new() } else { self.stacks.of(thread) };
-        self.calls.insert(thread, Call { number, arguments, kind, file, stack });
+        self.calls.insert(thread, Call { number, arguments, kind, file, stack, sending });
         if is_quiet {
             return Ok(true);
         }
-        if matches!(kind, Kind::Unknown | Kind::Says) || may_last(number) {
+        // What is sent is out at once, so nobody may change anything between that and the note of it.
+        let waits = sending.is_none() && matches!(kind, Kind::Unknown | Kind::Says);
+        if waits || may_last(number) {
             self.stores(thread)?;
             return Ok(true);
         }
@@ -169,6 +179,9 @@ impl Watch {
                 self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
             }
             self.durable(thread, &call, &mut step)?;
+            if let Some(sending) = call.sending {
+                step.said = self.sockets.sent(thread, (call.number, call.arguments), sending, result)?;
+            }
         }
         step.stack = call.stack;
         let bytes = self.drain(&mut step)?;

@@ -20,6 +20,7 @@ mod mount;
 mod operations;
 mod program;
 mod recover;
+mod remote;
 mod run;
 mod share;
 mod steady;

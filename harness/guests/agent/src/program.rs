@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::modules;
 use crate::mount::call_mount;
+use crate::remote::Remote;
 use crate::sys::{check, cstr, open};
 use crate::walk::HIDDEN;
 use crate::MOUNT_POINT;
@@ -97,6 +98,10 @@ pub fn run(
     mount_scratch()?;
     modules::load(MODULES)?;
     let before = unlisted();
+    let remote = match stopped {
+        Stopped::Main => Remote::listen()?,
+        Stopped::All => None,
+    };
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
     // SAFETY: plain numbers.
@@ -110,7 +115,7 @@ pub fn run(
     let started =
         program.spawn().map_err(|e| io::Error::new(e.kind(), format!("the program cannot be started: {e}")))?;
     drop(program);
-    let mut output = Output { reader: File::from(reader), pending: Vec::new(), lines: Vec::new(), bytes: 0 };
+    let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
     let status = traced(started.id() as libc::pid_t, stopped.options(), limit, &mut || output.drain(said))?;
     if output.is_too_much() {
@@ -309,9 +314,10 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// What comes through the program's standard output.
+/// What comes through the program's standard output, and over the network.
 struct Output {
     reader: File,
+    remote: Option<Remote>,
     /// The beginning of a line that has not ended.
     pending: Vec<u8>,
     lines: Vec<String>,
@@ -327,6 +333,11 @@ impl Output {
     fn drain(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<bool> {
         if self.is_too_much() {
             return Ok(false);
+        }
+        for line in self.remote.as_mut().map_or(Ok(Vec::new()), Remote::received)? {
+            self.bytes += line.len();
+            said(&line)?;
+            self.lines.push(line);
         }
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.

@@ -1,0 +1,142 @@
+//! What a program sends over the network: what it says to other machines.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+use postcrash_wire::output::{Lines, Way, REMOTE};
+
+use crate::process::path_of;
+
+/// The most that is looked at of one message.
+const BYTES_MAX: usize = 1 << 16;
+
+/// A call that sends something: the socket by its inode, and how it sends.
+#[derive(Clone, Copy)]
+pub struct Sending {
+    inode: u64,
+    way: Way,
+}
+
+/// The sockets from which something was sent, by their inodes.
+#[derive(Default)]
+pub struct Sockets(HashMap<u64, Lines>);
+
+impl Sockets {
+    /// The lines that a call has sent. `result` is how many bytes the kernel took.
+    pub fn sent(
+        &mut self,
+        thread: libc::pid_t,
+        call: (i64, [u64; 6]),
+        sending: Sending,
+        result: u64,
+    ) -> io::Result<Vec<String>> {
+        let bytes = message(thread, call, (result as usize).min(BYTES_MAX))?;
+        Ok(self.0.entry(sending.inode).or_insert_with(|| Lines::new(sending.way)).take(&bytes))
+    }
+}
+
+/// What a call is about to send to the remote machine. None if it sends nothing, or to somebody else.
+pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option<Sending> {
+    if !matches!(number, libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg) {
+        return None;
+    }
+    let metadata = fs::metadata(path_of(thread, arguments[0])).ok().filter(|found| found.file_type().is_socket())?;
+    let socket = taken(thread, arguments[0]).ok()?;
+    let way = match option(&socket, libc::SO_TYPE)? {
+        libc::SOCK_DGRAM => Way::Udp,
+        libc::SOCK_STREAM => Way::Tcp,
+        _ => return None,
+    };
+    let address = match number {
+        libc::SYS_sendto if arguments[4] != 0 => read(thread, arguments[4], arguments[5]).ok()?,
+        libc::SYS_sendmsg => {
+            let name = words(thread, arguments[1], 2).ok()?;
+            if name[0] == 0 {
+                peer(&socket)?
+            } else {
+                read(thread, name[0], name[1] & 0xffff_ffff).ok()?
+            }
+        }
+        _ => peer(&socket)?,
+    };
+    let is_remote =
+        address.get(..2) == Some(&(libc::AF_INET as u16).to_ne_bytes()) && address.get(4..8) == Some(&REMOTE);
+    is_remote.then_some(Sending { inode: metadata.ino(), way })
+}
+
+/// The first bytes of a message, which lies in one buffer or in several.
+fn message(thread: libc::pid_t, (number, arguments): (i64, [u64; 6]), length: usize) -> io::Result<Vec<u8>> {
+    let parts = match number {
+        libc::SYS_writev => words(thread, arguments[1], 2 * arguments[2])?,
+        libc::SYS_sendmsg => {
+            let head = words(thread, arguments[1], 4)?;
+            words(thread, head[2], 2 * head[3])?
+        }
+        _ => vec![arguments[1], arguments[2]],
+    };
+    let mut bytes = Vec::new();
+    for part in parts.chunks_exact(2) {
+        let left = (length - bytes.len()) as u64;
+        bytes.extend(read(thread, part[0], part[1].min(left))?);
+    }
+    Ok(bytes)
+}
+
+fn words(thread: libc::pid_t, address: u64, count: u64) -> io::Result<Vec<u64>> {
+    let bytes = read(thread, address, count.saturating_mul(8))?;
+    Ok(bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))).collect())
+}
+
+fn read(thread: libc::pid_t, address: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; (length as usize).min(BYTES_MAX)];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+    // SAFETY: the kernel writes at most the vector's length into it.
+    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
+        count if count < 0 => Err(io::Error::last_os_error()),
+        count => {
+            bytes.truncate(count as usize);
+            Ok(bytes)
+        }
+    }
+}
+
+/// The program's socket, as a descriptor of our own.
+fn taken(thread: libc::pid_t, number: u64) -> io::Result<OwnedFd> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|text| text.trim().parse().ok());
+    let process: libc::pid_t = process.ok_or_else(|| io::Error::other("a thread without a process"))?;
+    // SAFETY: plain numbers; fresh descriptors are ours.
+    unsafe {
+        let process = owned(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
+        owned(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number as i32, 0))
+    }
+}
+
+/// SAFETY: `result` is of a call that returns a fresh descriptor.
+unsafe fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(OwnedFd::from_raw_fd(result as i32))
+}
+
+fn option(socket: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
+    let (mut value, mut length) = (0, std::mem::size_of::<libc::c_int>() as libc::socklen_t);
+    let place = (&raw mut value).cast();
+    // SAFETY: the kernel writes one number.
+    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, place, &mut length) };
+    (result == 0).then_some(value)
+}
+
+/// The address that the socket is connected to.
+fn peer(socket: &OwnedFd) -> Option<Vec<u8>> {
+    let mut address = vec![0; std::mem::size_of::<libc::sockaddr_storage>()];
+    let mut length = address.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes.
+    let result = unsafe { libc::getpeername(socket.as_raw_fd(), address.as_mut_ptr().cast(), &mut length) };
+    (result == 0).then_some(address)
+}
