@@ -13,6 +13,7 @@ from postcrash.harness.auditing.choice import (
     application_of_commands,
     assignments,
     name_and_parameters,
+    names_in,
     variants_of,
 )
 from postcrash.harness.commands.completion import complete_applications
@@ -20,7 +21,7 @@ from postcrash.harness.errors import UsageError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("name", required=False, shell_complete=complete_applications),
+    click.argument("name", required=False, metavar="[NAME,…]", shell_complete=complete_applications),
     click.option("--run", metavar="COMMAND", help="What the application does: a shell command; its lines acknowledge."),
     click.option("--set-up", default="", metavar="COMMAND", help="What was there before, and is durable."),
     click.option(
@@ -36,7 +37,7 @@ _CHECK = click.option(
 
 
 def program_options(command: _Command) -> _Command:
-    """Add NAME, --run, --set-up, --set and --every: the arguments of `chosen_applications`, but no check."""
+    """Add NAME,…, --run, --set-up, --set and --every: the arguments of `chosen_applications`, but no check."""
     return reduce(lambda made, option: option(made), reversed(_OPTIONS), command)
 
 
@@ -48,15 +49,19 @@ def application_options(command: _Command) -> _Command:
 def chosen_applications(
     name: str | None, run: str | None, check: str | None, set_up: str, chosen: Sequence[str], *, every: bool
 ) -> list[Application]:
-    """What the options ask for: the application with the parameters that were chosen, or all that they leave open.
+    """What the options ask for: the applications with the parameters that were chosen, or all that they leave open.
 
     Raises HarnessError, as `variants_of` does.
     """
     if name is not None and (run or check or set_up):
         raise UsageError(f"either the application {name}, or --run and --check")
     if name is not None:
-        plain, parameters = name_and_parameters(name)
-        return variants_of(application_called(plain), parameters | assignments(chosen), every=every)
+        named = [name_and_parameters(each) for each in names_in(name)]
+        return [
+            variant
+            for plain, parameters in named
+            for variant in variants_of(application_called(plain), parameters | assignments(chosen), every=every)
+        ]
     if not (run and check):
         raise UsageError("which application? Give its name, or --run and --check (postcrash audit --help)")
     return variants_of(application_of_commands(run, check, set_up, Path.cwd()), assignments(chosen), every=every)

@@ -59,9 +59,10 @@ def audit_command(
 ) -> int:
     """Run an application on a file system, crash it everywhere, and ask its check what is left.
 
-    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md). Or give --run and
-    --check. Both commands start in the folder that is crashed. Each line that the first one prints acknowledges
-    something. The second one finds the lines that had been printed before the crash in $POSTCRASH_ACKNOWLEDGED.
+    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md); several have commas
+    between them. Or give --run and --check. Both commands start in the folder that is crashed. Each line that the first
+    one prints acknowledges something. The second one finds the lines that had been printed before the crash in
+    $POSTCRASH_ACKNOWLEDGED.
     An audit is always run anew, with --fresh or without: nobody knows all the files that your commands read.
 
     \b

@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Sequence
-from itertools import chain
 
 import click
 from rich.console import Console
@@ -10,7 +9,6 @@ from rich.console import Console
 from postcrash.apps import Application
 from postcrash.apps.protocol import ASSUMPTIONS, Advice, Extent, Needs, in_order
 from postcrash.harness.auditing.audit import audit
-from postcrash.harness.auditing.choice import names_in
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.applications import application_options, chosen_applications
 from postcrash.harness.commands.audit import require_programs_run
@@ -93,9 +91,7 @@ def needs_command(
         require_programs_run(session)
     quiet = "-" in (json_file, markdown)
     report = _Report(session, Extent(folders, sets), how, guests, given if advise else None, quiet=quiet)
-    names = [None] if name is None else names_in(name)
-    variants = [chosen_applications(each, run, check, set_up, chosen, every=every) for each in names]
-    for application in chain.from_iterable(variants):
+    for application in chosen_applications(name, run, check, set_up, chosen, every=every):
         report.add(application, targets_named(session, targets))
         if markdown is not None:
             write_text(markdown, report.markdown())

@@ -274,6 +274,7 @@ mod tests {
             log_writes: false,
             log_set_up: false,
             held: false,
+            supervisor: vec![],
         };
         let command = Command::Run(run);
         agent.mailbox.send(&command);
