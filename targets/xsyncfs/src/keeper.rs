@@ -195,6 +195,8 @@ fn ensure_unused(place: &Path) -> Result<()> {
             let _ = place.metadata();
             Ok(())
         }
+        // In the namespace of another user it may not be taken away, so that the kernel does not say.
+        Err(Errno::INVAL) => Ok(()),
         Err(Errno::BUSY) => bail!(
             "{} is in use by the kernel or by a process that cannot be seen: perhaps a UNIX socket that is bound in it, \
              a loop device, swap or an exported folder",

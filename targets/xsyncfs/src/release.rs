@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use rustix::event::{poll, PollFd, PollFlags};
@@ -40,6 +40,8 @@ pub struct Release {
     pub network: Option<Arc<OwnedFd>>,
     /// So many bytes of input may be read.
     pub credit: Arc<AtomicUsize>,
+    /// Those of our descriptors that nobody reads any more.
+    pub refused: Arc<[AtomicBool; 3]>,
 }
 
 impl Release {
@@ -48,8 +50,8 @@ impl Release {
         match output {
             Output::Bytes(descriptor, bytes) => {
                 if write_all(ours(descriptor), &bytes).is_err() {
-                    // Nobody reads it any more.
                     close(descriptor);
+                    self.refused[descriptor as usize].store(true, Ordering::Relaxed);
                 }
             }
             Output::Closed(descriptor) => close(descriptor),
@@ -117,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_exit_ends_it_and_credit_is_given_back() {
-        let release = Release { network: None, credit: Arc::new(AtomicUsize::new(1)) };
+        let release = Release { network: None, credit: Arc::new(AtomicUsize::new(1)), refused: Arc::default() };
         assert_eq!(release.release(Output::Taken(4)), None);
         assert_eq!(release.credit.load(Ordering::Relaxed), 5);
         assert_eq!(release.release(Output::Packet(vec![1])), None);

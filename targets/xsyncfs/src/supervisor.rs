@@ -3,7 +3,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
 
@@ -44,7 +44,9 @@ pub fn attend(inside: Inside, streams: Streams, target: Target, network: Option<
         Some(ends) => Some(Arc::new(make_tun(ends.outside, None::<Ipv4Addr>)?)),
         None => None,
     };
-    let release = Release { network: outer_network.clone(), credit: Arc::clone(&input.credit) };
+    let refused: Arc<[AtomicBool; 3]> = Arc::default();
+    let (credit, told) = (Arc::clone(&input.credit), Arc::clone(&refused));
+    let release = Release { network: outer_network.clone(), credit, refused: told };
     let terminal = match (inside.terminal, streams.terminal) {
         (Some(outer), Some(our)) => Some(Terminal::connect(outer, our)?),
         _ => None,
@@ -71,6 +73,7 @@ pub fn attend(inside: Inside, streams: Streams, target: Target, network: Option<
         outer_network,
         signals,
         input,
+        refused,
         waiting,
     };
     supervisor.collect()?;
@@ -90,6 +93,7 @@ struct Supervisor {
     outer_network: Option<Arc<OwnedFd>>,
     signals: OwnedFd,
     input: Input,
+    refused: Arc<[AtomicBool; 3]>,
     waiting: Arc<Waiting>,
 }
 
@@ -184,7 +188,7 @@ impl Supervisor {
     fn attend_to(&mut self, what: Ready) {
         match what {
             Ready::Ended => {}
-            Ready::News => drop(rustix::io::read(&self.waiting.news, &mut [0; 8])),
+            Ready::News => self.hear_news(),
             Ready::Signals => self.pass_signals_on(),
             Ready::OurInput => {
                 self.input.read();
@@ -195,6 +199,16 @@ impl Supervisor {
             Ready::Terminal => drop(self.take_from_terminal()),
             Ready::InnerNetwork => drop(self.take_packet()),
             Ready::OuterNetwork => self.give_packet(),
+        }
+    }
+
+    /// Something was released. If nobody reads a stream any more, whoever writes to it in the box hears of it.
+    fn hear_news(&mut self) {
+        let _ = rustix::io::read(&self.waiting.news, &mut [0; 8]);
+        let is_refused = |descriptor: RawFd| self.refused[descriptor as usize].load(Ordering::Relaxed);
+        self.outputs.retain(|(descriptor, _)| !is_refused(*descriptor));
+        if self.our_terminal.is_some_and(is_refused) {
+            self.terminal = None;
         }
     }
 
