@@ -21,7 +21,7 @@ from postcrash.targets import TARGETS, Target
 AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
-_PROGRAM_MODULES = ("overlay", "tun")
+_PROGRAM_MODULES = ("overlay", "tun", "loop")
 """What programs that run in the guest may use, xsync among them."""
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")

@@ -20,6 +20,7 @@ const DEFAULT_NO_BARRIER: u32 = 0x100;
 /// The mount whose root `path` is, after a check that its file system can be externally synchronous.
 pub fn journalled_mount(path: &Path) -> Result<Mount> {
     let path = path.canonicalize().with_context(|| path.display().to_string())?;
+    ensure!(path != Path::new("/"), "--fs /: the file system of the root is in use by the whole machine");
     let mount = mount_of(&path)?;
     ensure!(
         mount.point == path,

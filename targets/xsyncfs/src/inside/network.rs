@@ -42,6 +42,7 @@ pub fn make_tun(address: Ipv4Addr, gateway: Option<Ipv4Addr>) -> Result<OwnedFd>
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
     // SAFETY: the structure lives through the call, which writes the name into it.
     sys::check(unsafe { libc::ioctl(device.as_raw_fd(), TUN_SET_INTERFACE, &mut request) }).context("TUNSETIFF")?;
+    be_silent(&request);
     let interface = Interface { request, socket: ip_socket()? };
     interface.set_address(libc::SIOCSIFADDR, address).context("address of the TUN")?;
     interface.set_address(libc::SIOCSIFNETMASK, MASK).context("mask of the TUN")?;
@@ -50,6 +51,13 @@ pub fn make_tun(address: Ipv4Addr, gateway: Option<Ipv4Addr>) -> Result<OwnedFd>
         add_route(&interface.socket, gateway).context("route through the TUN")?;
     }
     Ok(device)
+}
+
+/// IPv6 would send packets by itself, and each of them would ask for a commit. A kernel without it has no such file.
+fn be_silent(request: &libc::ifreq) {
+    let name: Vec<u8> = request.ifr_name.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
+    let setting = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", String::from_utf8_lossy(&name));
+    let _ = std::fs::write(setting, "1");
 }
 
 /// What SIOCADDRT takes: `struct rtentry`.

@@ -1,0 +1,288 @@
+"""xsync in a guest: what leaves the box waits for the disk, and nothing else leaves it."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.errors import UsageError
+from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.guests.machine import Machine
+from postcrash.harness.places import cache_folder
+from postcrash.model import Workload
+from postcrash.model.operation import RUN, SAYS, Operation
+from postcrash.targets import base_image, target_named
+
+ATTEMPTS = Path(__file__).with_name("xsync_attempts.py")
+XSYNC = f"{find_binary('xsync')} run --fs /mnt --"
+"""Runs the command that follows in a box with the test disk."""
+SECONDS = 60
+COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+
+InGuest = Callable[..., list[str]]
+
+
+@pytest.fixture
+def in_guest(machine: Machine, tmp_path: Path) -> InGuest:
+    """Runs a shell script outside of any box, as root, and returns the lines that it says on both streams."""
+
+    def run(script: str, target: str = "ext4-journal") -> list[str]:
+        chosen = target_named(target)
+        base = base_image(chosen, cache_folder() / "bases")
+        file = tmp_path / "script"
+        # Nobody may be in the file system when it is given to a box.
+        file.write_text(f"exec 2>&1; cd /; xs='{XSYNC}'; cp {shlex.quote(str(ATTEMPTS))} /mnt/attempts.py\n{script}\n")
+        workload = Workload("xsync", (), (Operation(RUN, value=f"cd /; exec sh {file}", seconds=SECONDS),))
+        ran = machine.record(base.path, chosen.mount_wire(), workload, tmp_path / "recording.pcr", {})
+        return [operation.value for operation in ran.operations if operation.word == SAYS]
+
+    return run
+
+
+def test_a_command_says_what_it_would_say_and_its_files_are_there(in_guest: InGuest) -> None:
+    said = in_guest(
+        "$xs sh -c 'cat; echo kept >a; sync; pwd; exit 3' <<E\nread\nE\necho $?; cat /mnt/a; umount /mnt; echo $?"
+    )
+    assert said == ["read", "/mnt", "3", "kept", "0"]
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("nothing-of-this-name", 127),
+        ("/etc/passwd", 126),
+        ("sh -c 'kill -9 $$'", 137),
+        ("sh -c 'kill -9 1; exit 4'", 4),
+    ],
+)
+def test_a_status_is_that_of_a_shell(in_guest: InGuest, command: str, status: int) -> None:
+    assert in_guest(f"$xs {command}; echo $?")[-1] == str(status)
+
+
+def test_both_streams_are_one_where_they_are_one_outside(in_guest: InGuest) -> None:
+    said = in_guest("$xs sh -c 'for i in 1 2 3; do echo out $i; echo err $i >&2; done'")
+    assert said == [f"{stream} {number}" for number in (1, 2, 3) for stream in ("out", "err")]
+
+
+OUTSIDE = """
+mount -t tmpfs outside /media; mkfifo /media/fifo; echo old >/media/file; exec 7>/tmp/inherited
+python3 -c "
+import socket, time
+for address in ('/media/socket', '\\0outside'):
+    made = socket.socket(socket.AF_UNIX); made.bind(address); made.listen(); globals()[address] = made
+print('ready', flush=True); time.sleep(50)" &
+cat /media/fifo >/tmp/fifo & for i in 1 2 3 4 5 6 7 8 9; do test -S /media/socket || sleep 0.2; done
+"""
+"""What the outside has, of which the box must get nothing."""
+KEY = 'python3 -c "import ctypes; ctypes.CDLL(None).shmget(0xbeef, 4096, 0o1600)"'
+"""Shared memory of the outside."""
+
+
+def attempts(*words: str) -> str:
+    return f"python3 /mnt/attempts.py {' '.join(words)}"
+
+
+def test_every_other_way_out_is_closed(in_guest: InGuest) -> None:
+    """System calls: add_key, bpf, perf_event_open, io_uring_setup, mount, reboot, unshare of a user namespace."""
+    tried = attempts(
+        *("connect", "/media/socket", "fifo", "/media/fifo", "write", "/media/file", "write", "/etc/new"),
+        *("abstract", "outside", "family", "40", "family", "17", "family", "38", "descriptor", "7"),
+        *("call", "248", "call", "321", "call", "298", "call", "425", "call", "169", "device", "/mnt/disk"),
+        *("write", "/proc/sys/kernel/hostname", "write", "/proc/sysrq-trigger", "write", "/tmp/private"),
+    )
+    said = in_guest(
+        f"{OUTSIDE}\n{KEY}\n$xs sh -c '{tried}; ipcs -m | grep -c beef'; cat /media/file; ls /tmp/private; cat /tmp/inherited /tmp/fifo"
+    )
+    assert said[0] == "ready"
+    assert said[1:] == [
+        "connect /media/socket ECONNREFUSED",
+        "fifo /media/fifo ENXIO",
+        "write /media/file EROFS",
+        "write /etc/new EROFS",
+        "abstract outside ECONNREFUSED",
+        "family 40 EAFNOSUPPORT",
+        "family 17 EAFNOSUPPORT",
+        "family 38 EAFNOSUPPORT",
+        "descriptor 7 EBADF",
+        "call 248 EPERM",
+        "call 321 EPERM",
+        "call 298 EPERM",
+        "call 425 ENOSYS",
+        "call 169 EPERM",
+        "device /mnt/disk EPERM",
+        "write /proc/sys/kernel/hostname EROFS",
+        "write /proc/sysrq-trigger EROFS",
+        "write /tmp/private done",
+        "0",
+        "old",
+        "ls: cannot access '/tmp/private': No such file or directory",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("canary", "attempt", "said"),
+    [
+        ("inherited-pipe", attempts("descriptor", "7"), "descriptor 7 done"),
+        ("unix-socket", attempts("connect", "/media/socket"), "connect /media/socket done"),
+        ("bound-folder", attempts("write", "/tmp/inherited"), "write /tmp/inherited done"),
+        ("shared-memory", "ipcs -m", "beef"),
+    ],
+)
+def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, attempt: str, said: str) -> None:
+    broken = f"XSYNC_CANARY={canary} {find_binary('xsync-canary')} run --fs /mnt -- {attempt}"
+    assert any(said in line for line in in_guest(f"{OUTSIDE}\n{KEY}\n{broken}"))
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("cd /mnt", "is in the folder /mnt"),
+        ("exec 8>/mnt/open", "has /mnt/open open"),
+        ("mkdir /mnt/in; mount -t tmpfs t /mnt/in", "/mnt/in is mounted inside"),
+        ("$xs sleep 5 & sleep 2", "is taken by another xsync"),
+        (
+            "python3 -c \"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('/mnt/s'); time.sleep(9)\" &"
+            " for i in 1 2 3 4 5 6 7 8 9; do test -S /mnt/s || sleep 0.2; done",
+            "a UNIX socket that is bound in it",
+        ),
+    ],
+)
+def test_a_file_system_that_others_use_is_refused(in_guest: InGuest, before: str, reason: str) -> None:
+    said = in_guest(f"{before}\n$xs echo started; echo $?; kill $! 2>/dev/null; wait; umount /mnt/in 2>/dev/null; cd /")
+    assert "125" in said and "started" not in said
+    assert any(line.startswith("xsync: ") and reason in line for line in said), said
+
+
+@pytest.mark.parametrize(("target", "reason"), [("ext4-current", "data=ordered"), ("btrfs", "ext4 or ext3 is needed")])
+def test_a_file_system_without_order_is_refused(in_guest: InGuest, target: str, reason: str) -> None:
+    said = in_guest("$xs echo started; echo $?", target)
+    assert said[-1] == "125" and reason in said[0]
+
+
+def test_nobody_outside_sees_the_files_while_the_box_runs(in_guest: InGuest) -> None:
+    said = in_guest("echo old >/mnt/f\n$xs sh -c 'echo new >f; sleep 3' & sleep 1.5; ls -d /mnt/f; wait; cat /mnt/f")
+    assert said == ["ls: cannot access '/mnt/f': No such file or directory", "new"]
+
+
+def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
+    said = in_guest(
+        "$xs sh -c 'while :; do echo x >>f; done; echo never' & sleep 1; kill -9 $!; wait 2>/dev/null\n"
+        "for i in 1 2 3 4 5 6 7 8 9; do test -e /mnt/f || sleep 0.2; done\n"
+        "a=$(wc -c </mnt/f); sleep 0.5; b=$(wc -c </mnt/f)\n"
+        "test $a = $b && test $a -gt 0 && echo stands; ls /mnt/attempts.py"
+    )
+    assert said[-2:] == ["stands", "/mnt/attempts.py"]
+    assert "never" not in said
+
+
+LOOP = """
+mkdir -p /tmp/small; mount -t tmpfs -o size={size} small /tmp/small; truncate -s 64M /tmp/small/disk
+mkfs.ext4 -q -J size=8 /tmp/small/disk && mount -o loop,data=journal /tmp/small/disk /media
+xm="{xsync} run --fs /media --"
+"""
+
+
+def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest) -> None:
+    loop = LOOP.format(size="24M", xsync=find_binary("xsync"))
+    fill = "head -c 20000000 /dev/urandom >/tmp/small/fill 2>/dev/null"
+    said = in_guest(
+        f"{loop}\n{fill}\n$xm sh -c 'head -c 15000000 /dev/urandom >a; echo lost; sleep 20; echo late'; echo $?"
+    )
+    assert said[-1] == "123"
+    assert "lost" not in said and "late" not in said
+    assert re.search(r"a commit failed: .* \d+ bytes of output", said[-2])
+
+
+def test_a_full_disk_is_an_error_of_the_call(in_guest: InGuest) -> None:
+    loop = LOOP.format(size="100M", xsync=find_binary("xsync"))
+    said = in_guest(
+        f"{loop}\n$xm sh -c 'head -c 90000000 /dev/zero >a; echo $?; rm a; echo kept >b'; cat /media/b; umount /media"
+    )
+    assert "No space left on device" in said[0]
+    assert said[1:] == ["1", "kept"]
+
+
+def test_packets_come_in_and_go_out(in_guest: InGuest) -> None:
+    outside = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 5000)); s.settimeout(20);"
+        "print('ready', flush=True); data, who = s.recvfrom(99); s.sendto(data.upper(), who)"
+    )
+    inside = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(20);"
+        "s.sendto(b'asked', ('10.111.0.1', 5000)); print(s.recv(99).decode())"
+    )
+    network = XSYNC.replace("--fs", "--network tun --fs")
+    said = in_guest(f'python3 -c "{outside}" & sleep 1.5; {network} python3 -c "{inside}"')
+    assert said == ["ready", "ASKED"]
+
+
+def test_a_terminal_is_a_terminal(in_guest: InGuest, tmp_path: Path) -> None:
+    """A shell on a terminal in the box: its size, Ctrl-C, and the status."""
+    typist = tmp_path / "typist.py"
+    typist.write_text(f"""
+import os, pty, select, sys, time
+child, terminal = pty.fork()
+if child == 0:
+    os.execvp("sh", ["sh", "-c", {XSYNC!r} + " sh -c 'trap \\"echo got it; exit 9\\" INT; tty; echo up; sleep 30'"])
+seen = b""
+while True:
+    try:
+        read = os.read(terminal, 4096)
+    except OSError:
+        break
+    if b"up" in read:
+        os.write(terminal, b"\\x03")
+    seen += read
+print(seen.decode().split(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+""")
+    assert in_guest(f"python3 {typist}") == ["['/dev/pts/0', 'up', '^Cgot', 'it'] 9"]
+
+
+MAPPED = """
+import mmap, os, threading
+file = os.open('mapped', os.O_RDWR | os.O_CREAT)
+os.ftruncate(file, 8192)
+memory = mmap.mmap(file, 8192)
+memory[:5] = b'first'; memory.flush(); os.fsync(file)
+threads = [threading.Thread(target=memory.__setitem__, args=(4096 + n, n)) for n in range(9)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+reader, writer = os.pipe()
+if os.fork() == 0:
+    memory[5:6] = b'!'; os.write(writer, b'x'); os._exit(0)
+os.read(reader, 1); os.fdatasync(file)
+print(memory[:6], sum(memory[4096:4105]), os.read(os.open('mapped', os.O_RDONLY), 6))
+"""
+
+
+def test_threads_processes_pipes_and_mappings_work_inside(in_guest: InGuest, tmp_path: Path) -> None:
+    (tmp_path / "mapped.py").write_text(MAPPED)
+    said = in_guest(f"cp {tmp_path}/mapped.py /mnt\n$xs python3 mapped.py; head -c 6 /mnt/mapped; echo")
+    assert said == ["b'first!' 36 b'first!'", "first!"]
+
+
+CHECK = 'while read n; do grep -qx "$n" log || { echo "$n is lost"; exit 1; }; done <"$POSTCRASH_ACKNOWLEDGED"'
+LOGGER = "for n in 1 2 3; do echo $n >>log; sync; echo $n; done"
+
+
+@pytest.mark.parametrize(
+    ("xsync", "eager", "verdict"),
+    [
+        (str(find_binary("xsync")), "", "HOLDS"),
+        (str(find_binary("xsync")), "--eager", "HOLDS"),
+        (f"env XSYNC_CANARY=early-output {find_binary('xsync-canary')}", "", "VIOLATED"),
+    ],
+)
+def test_what_is_said_is_on_disk_in_every_crash_state(tmp_path: Path, xsync: str, eager: str, verdict: str) -> None:
+    run = f"cd /; exec {xsync} run --fs /mnt {eager} -- sh -c {shlex.quote(LOGGER)}"
+    asked = ["audit", "--set-up", "touch log", "--run", run, "--check", CHECK, "--target", "ext4-journal"]
+    audited = subprocess.run([*COMMAND, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert re.search(rf"^{verdict}: ", audited.stdout, re.MULTILINE), audited.stdout + audited.stderr
+
+
+def test_an_unknown_canary_is_refused(in_guest: InGuest) -> None:
+    with pytest.raises(UsageError, match="101"):
+        in_guest(f"XSYNC_CANARY=none {find_binary('xsync-canary')} run --fs /mnt -- true")
