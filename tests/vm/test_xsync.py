@@ -94,9 +94,8 @@ def test_every_other_way_out_is_closed(in_guest: InGuest) -> None:
         *("call", "248", "call", "321", "call", "298", "call", "425", "call", "169", "device", "/mnt/disk"),
         *("write", "/proc/sys/kernel/hostname", "write", "/proc/sysrq-trigger", "write", "/tmp/private"),
     )
-    said = in_guest(
-        f"{OUTSIDE}\n{KEY}\n$xs sh -c '{tried}; ipcs -m | grep -c beef'; cat /media/file; ls /tmp/private; cat /tmp/inherited /tmp/fifo"
-    )
+    inside = f"$xs sh -c '{tried}; ipcs -m | grep -c beef'"
+    said = in_guest(f"{OUTSIDE}\n{KEY}\n{inside}; cat /media/file; ls /tmp/private; cat /tmp/inherited /tmp/fifo")
     assert said[0] == "ready"
     assert said[1:] == [
         "connect /media/socket ECONNREFUSED",

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -12,6 +13,7 @@ use rustix::fs::{openat, Mode, OFlags, CWD};
 use rustix::mount::{open_tree, OpenTreeFlags};
 
 use crate::canary::{self, Canary};
+use crate::commit::Commit;
 use crate::committer::Failure;
 use crate::eager::Modifications;
 use crate::inside::{self, Ends, Plan, User};
@@ -160,8 +162,10 @@ fn run_in_box(
         network,
     };
     let eager = options.eager.then(|| Modifications::of(&root)).transpose()?;
+    let is_mapped = Arc::default();
+    let commit = Commit::of(root, Arc::clone(&is_mapped)).context("the first sync")?;
     let inside = inside::start(plan, keeper)?;
-    supervisor::attend(inside, streams, Target { device: mount.device, root, eager }, network)
+    supervisor::attend(inside, streams, Target { device: mount.device, commit, is_mapped, eager }, network)
 }
 
 fn check_kernel(release: &str) -> Result<()> {

@@ -64,7 +64,7 @@ impl Keeper {
 fn keep(link: &Link, target: &Mount, root: &OwnedFd) -> Result<()> {
     let _ = setsid();
     sys::block_signals(true)?;
-    let mut covers = Covers::default();
+    let mut covers = Covers::new()?;
     if let Err(error) = covers.cover(target) {
         covers.uncover()?;
         link.failed(&format!("{error:#}"));
@@ -99,15 +99,22 @@ fn wait_for_end(process: &OwnedFd) -> Result<()> {
 }
 
 /// What covers the file system, in the order in which it was done.
-#[derive(Default)]
 struct Covers {
+    /// /proc, which other mount namespaces may not have.
+    proc: OwnedFd,
+    /// What the covers are called.
+    name: PathBuf,
     namespaces: Vec<(OwnedFd, Vec<PathBuf>)>,
 }
 
 impl Covers {
+    fn new() -> Result<Covers> {
+        let proc = open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).context("/proc")?;
+        Ok(Covers { proc, name: format!("xsync-{}", parent()).into(), namespaces: Vec::new() })
+    }
+
     /// Cover every place of the target. Fails if somebody uses it.
     fn cover(&mut self, target: &Mount) -> Result<()> {
-        let proc = open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).context("/proc")?;
         let ours = [std::process::id(), parent()];
         if let Some(user) = usage::first_user(target.device, &ours) {
             bail!("{} is in use: {user}", target.point.display());
@@ -116,7 +123,7 @@ impl Covers {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
             self.namespaces.push((namespace, Vec::new()));
             let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
-            cover_in_namespace(&proc, target, covered)?;
+            cover_in_namespace(&self.proc, &self.name, target, covered)?;
         }
         // Whoever came while this was done has a file of it now.
         if let Some(user) = usage::first_user(target.device, &ours) {
@@ -125,18 +132,23 @@ impl Covers {
         Ok(())
     }
 
-    /// Take all covers away, the last one first.
+    /// Take all covers away, the last one first. Fails if one is still there.
     fn uncover(&mut self) -> Result<()> {
+        let mut result = Ok(());
         while let Some((namespace, places)) = self.namespaces.pop() {
             if places.is_empty() {
                 continue;
             }
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
             for place in places.iter().rev() {
-                unmount(place, UnmountFlags::DETACH).with_context(|| place.display().to_string())?;
+                // Whoever made the namespace may have taken the cover away, with what it was on.
+                let removed = unmount(place, UnmountFlags::DETACH);
+                if removed.is_err() && is_covered(&read_mounts(&self.proc)?, place, &self.name) {
+                    result = removed.with_context(|| format!("{} stays covered", place.display()));
+                }
             }
         }
-        Ok(())
+        result
     }
 }
 
@@ -144,24 +156,23 @@ fn parent() -> u32 {
     rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
 }
 
-fn cover_in_namespace(proc: &OwnedFd, target: &Mount, covered: &mut Vec<PathBuf>) -> Result<()> {
+fn cover_in_namespace(proc: &OwnedFd, name: &Path, target: &Mount, covered: &mut Vec<PathBuf>) -> Result<()> {
     for place in places(&read_mounts(proc)?, target)? {
         // A cover that was made in another namespace may have come here by itself.
-        let mounts = read_mounts(proc)?;
-        if topmost(&mounts, &place).is_some_and(|mount| mount.source == Path::new(&cover_name())) {
+        if is_covered(&read_mounts(proc)?, &place, name) {
             continue;
         }
         ensure_unused(&place)?;
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mount(cover_name(), &place, "tmpfs", flags, c"size=4k,mode=0")
+        mount(name, &place, "tmpfs", flags, c"size=4k,mode=0")
             .with_context(|| format!("cannot cover {}", place.display()))?;
         covered.push(place);
     }
     Ok(())
 }
 
-fn cover_name() -> String {
-    format!("xsync-{}", parent())
+fn is_covered(mounts: &[Mount], place: &Path, name: &Path) -> bool {
+    topmost(mounts, place).is_some_and(|mount| mount.source == name)
 }
 
 /// Where the file system of `target` is mounted. Fails if something is mounted inside it.

@@ -5,6 +5,7 @@
 
 pub mod canary;
 pub mod cli;
+mod commit;
 mod committer;
 mod eager;
 mod filter;

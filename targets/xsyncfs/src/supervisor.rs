@@ -1,6 +1,5 @@
 //! The process outside the box: it takes what the box says, holds it, and lets it out when it is true.
 
-use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +8,10 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
-use rustix::fs::syncfs;
 use rustix::io::Errno;
 use rustix::process::{pidfd_send_signal, waitid, Signal, WaitId, WaitIdOptions};
 
+use crate::commit::Commit;
 use crate::committer::{self, Failure, Waiting};
 use crate::eager::Modifications;
 use crate::filter;
@@ -28,14 +27,31 @@ const PASSED_ON: [i32; 6] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SI
 /// The file system that the box changes.
 pub struct Target {
     pub device: (u32, u32),
-    /// A folder of it, to sync it by.
-    pub root: OwnedFd,
+    pub commit: Commit,
+    /// Whether the box has mapped a file of it.
+    pub is_mapped: Arc<AtomicBool>,
     /// Whether each modification asks for a commit.
     pub eager: Option<Modifications>,
 }
 
 /// Attend to a box until its command has ended and everything is out. Returns the command's status, or why a commit failed.
 pub fn attend(inside: Inside, streams: Streams, target: Target, network: Option<Ends>) -> Result<Result<u8, Failure>> {
+    let init = inside.init.try_clone().context("dup")?;
+    let result = attend_to_box(inside, streams, target, network);
+    if result.is_err() {
+        // Before others see its files, it must be gone.
+        pidfd_send_signal(&init, Signal::KILL).context("the box cannot be ended")?;
+        waitid(WaitId::PidFd(init.as_fd()), WaitIdOptions::EXITED).context("waitid")?;
+    }
+    result
+}
+
+fn attend_to_box(
+    inside: Inside,
+    streams: Streams,
+    target: Target,
+    network: Option<Ends>,
+) -> Result<Result<u8, Failure>> {
     sys::block_signals(true)?;
     let signals = sys::signals(&[&PASSED_ON[..], &[libc::SIGWINCH]].concat())?;
     let waiting = Arc::new(Waiting::new().context("eventfd")?);
@@ -52,16 +68,15 @@ pub fn attend(inside: Inside, streams: Streams, target: Target, network: Option<
         _ => None,
     };
     let listener = inside.listener;
-    thread::spawn(move || filter::serve(&listener, target.device, &AtomicBool::new(false)));
+    thread::spawn(move || filter::serve(&listener, target.device, &target.is_mapped));
     if let Some(modifications) = target.eager {
         let waiting = Arc::clone(&waiting);
         thread::spawn(move || modifications.each(|| waiting.want_commit()));
     }
     let committing = {
         let waiting = Arc::clone(&waiting);
-        thread::spawn(move || {
-            committer::run(&waiting, || syncfs(&target.root).map_err(io::Error::from), |output| release.release(output))
-        })
+        let mut commit = target.commit;
+        thread::spawn(move || committer::run(&waiting, || commit.commit(), |output| release.release(output)))
     };
     let mut supervisor = Supervisor {
         init: inside.init,

@@ -10,8 +10,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{statx, AtFlags, FileType, StatxFlags, CWD};
+
 use crate::sys;
-use crate::usage::device_of;
 
 const RECEIVE: libc::c_ulong = 0xC050_2100;
 const SEND: libc::c_ulong = 0xC018_2101;
@@ -90,8 +91,10 @@ impl Asked<'_> {
 
     /// Whether it is a file or folder of the file system. Others have no data there, and the kernel knows what they do.
     fn has(&self, file: &Path) -> bool {
-        device_of(file).is_ok_and(|device| device == self.device)
-            && file.metadata().is_ok_and(|meta| meta.is_file() || meta.is_dir())
+        let Ok(found) = statx(CWD, file, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else { return false };
+        let kind = FileType::from_raw_mode(found.stx_mode.into());
+        (found.stx_dev_major, found.stx_dev_minor) == self.device
+            && matches!(kind, FileType::RegularFile | FileType::Directory)
     }
 
     fn write_mapped(&self, thread: u32, address: u64, length: u64) -> Answer {
