@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{eventfd, EventfdFlags};
 
+use crate::buffer::Buffer;
 use crate::canary::{self, Canary};
-use crate::held::Held;
 use crate::release::Output;
 
 /// Without output a commit comes after this time, as in ext3 and in the paper.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// While more bytes than this wait, nothing more is taken from the box, so that its writes block.
-const HELD_BYTES_MAX: usize = 4 << 20;
+const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// What has left the box and waits. Shared by the thread that collects and the one that commits.
 pub struct Waiting {
@@ -28,7 +28,7 @@ pub struct Waiting {
 
 #[derive(Default)]
 struct State {
-    held: Held<Output>,
+    buffer: Buffer<Output>,
     /// A commit is wanted without an output.
     is_wanted: bool,
     has_failed: bool,
@@ -47,7 +47,7 @@ impl Waiting {
     /// An output has left the box.
     pub fn arrive(&self, output: Output) {
         self.bytes.fetch_add(output.bytes(), Ordering::Relaxed);
-        self.state().held.arrive(output);
+        self.state().buffer.arrive(output);
         self.changed.notify_one();
     }
 
@@ -59,7 +59,7 @@ impl Waiting {
 
     /// Whether more may be taken from the box.
     pub fn has_room(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) < HELD_BYTES_MAX
+        self.bytes.load(Ordering::Relaxed) < WAITING_BYTES_MAX
     }
 
     pub fn has_failed(&self) -> bool {
@@ -73,7 +73,7 @@ impl Waiting {
     /// Wait until a commit is due, and begin it. Whether an output waits for it.
     fn begin(&self, due: Instant) -> bool {
         let mut state = self.state();
-        while !state.held.wants_commit() && !state.is_wanted {
+        while !state.buffer.wants_commit() && !state.is_wanted {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -81,7 +81,7 @@ impl Waiting {
             state = self.changed.wait_timeout(state, left).expect("no thread panics while it has the lock").0;
         }
         state.is_wanted = false;
-        state.held.begin()
+        state.buffer.begin()
     }
 
     /// The output is outside, or is lost.
@@ -94,7 +94,7 @@ impl Waiting {
     fn fail(&self) -> usize {
         let mut state = self.state();
         state.has_failed = true;
-        let dropped = state.held.fail().iter().map(Output::bytes).sum();
+        let dropped = state.buffer.fail().iter().map(Output::bytes).sum();
         drop(state);
         self.is_gone(0);
         dropped
@@ -124,7 +124,7 @@ pub fn run(
         if let Err(error) = result {
             return Err(Failure { error, dropped: waiting.fail() });
         }
-        let released = waiting.state().held.succeed();
+        let released = waiting.state().buffer.succeed();
         for output in released {
             let bytes = output.bytes();
             if let Some(status) = release(output) {
@@ -191,9 +191,9 @@ mod tests {
     fn what_is_held_has_a_limit() {
         let waiting = Waiting::new().unwrap();
         assert!(waiting.has_room());
-        waiting.arrive(Output::Bytes(1, vec![0; HELD_BYTES_MAX]));
+        waiting.arrive(Output::Bytes(1, vec![0; WAITING_BYTES_MAX]));
         assert!(!waiting.has_room());
-        waiting.is_gone(HELD_BYTES_MAX);
+        waiting.is_gone(WAITING_BYTES_MAX);
         assert!(waiting.has_room());
     }
 }

@@ -1,4 +1,4 @@
-//! The supervisor's answers to calls that make something durable, and to those that map files.
+//! The supervisor's answers to calls that make something durable, and to those that map or open files.
 //!
 //! A sync returns at once. There is one thing that it must do first. A store to a mapped file is in no transaction of the
 //! journal yet. If the journal committed a later write before it, the order would be lost. So once a file of the file
@@ -12,11 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{statx, AtFlags, FileType, StatxFlags, CWD};
 
+use super::open::{self, Open};
 use crate::sys;
 
 const RECEIVE: libc::c_ulong = 0xC050_2100;
 const SEND: libc::c_ulong = 0xC018_2101;
+const IS_VALID: libc::c_ulong = 0x4008_2102;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
+const REAL: u32 = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 /// Puts dirty pages into the transaction, also those that are being written. In data=journal this waits for no commit.
 const WRITE_PAGES: libc::c_uint =
@@ -28,7 +31,7 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
     // Older kernels have no such flag. Then an answer takes a little longer.
     // SAFETY: plain numbers.
     unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
-    let box_ = Asked { device, is_mapped };
+    let box_ = Asked { listener, device, is_mapped };
     loop {
         // SAFETY: all zero is what the kernel asks for.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -40,7 +43,14 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
         }
         let flags = match box_.answer(&call) {
             Answer::Done => 0,
-            Answer::Real => libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+            Answer::Real => REAL,
+            Answer::File(file, closes_at_exec) => {
+                if open::give(listener, call.id, &file, closes_at_exec).is_ok() {
+                    continue;
+                }
+                // The caller has no room for it, or is gone.
+                REAL
+            }
         };
         let answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };
         // If the thread is gone, nobody waits for the answer.
@@ -49,14 +59,23 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
     }
 }
 
+/// Whether the thread that called still waits for the answer, so that what was read of it is its own.
+fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
+    // SAFETY: the number lives through the call.
+    unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID, &id) == 0 }
+}
+
 enum Answer {
     /// It has succeeded.
     Done,
     /// The kernel carries it out.
     Real,
+    /// It returns a descriptor of this file, which may be closed when another program is run.
+    File(OwnedFd, bool),
 }
 
 struct Asked<'a> {
+    listener: &'a OwnedFd,
     device: (u32, u32),
     is_mapped: &'a AtomicBool,
 }
@@ -72,6 +91,8 @@ impl Asked<'_> {
                 }
                 Answer::Real
             }
+            libc::SYS_open => self.open(call, [libc::AT_FDCWD as u64, arguments[0], arguments[1], arguments[2]]),
+            libc::SYS_openat => self.open(call, [arguments[0], arguments[1], arguments[2], arguments[3]]),
             libc::SYS_sync if is_mapped => Answer::Real,
             libc::SYS_sync => Answer::Done,
             libc::SYS_msync if is_mapped => self.write_mapped(call.pid, arguments[0], arguments[1]),
@@ -95,6 +116,13 @@ impl Asked<'_> {
         let kind = FileType::from_raw_mode(found.stx_mode.into());
         (found.stx_dev_major, found.stx_dev_minor) == self.device
             && matches!(kind, FileType::RegularFile | FileType::Directory)
+    }
+
+    fn open(&self, call: &libc::seccomp_notif, arguments: [u64; 4]) -> Answer {
+        let asked = Open::of(call.pid, arguments).filter(|_| is_waiting(self.listener, call.id));
+        let Some(asked) = asked else { return Answer::Real };
+        let closes_at_exec = asked.closes_at_exec();
+        asked.without_sync(self.device).map_or(Answer::Real, |file| Answer::File(file, closes_at_exec))
     }
 
     fn write_mapped(&self, thread: u32, address: u64, length: u64) -> Answer {
@@ -165,7 +193,8 @@ mod tests {
     #[test]
     fn a_file_of_another_file_system_is_for_the_kernel() {
         let is_mapped = AtomicBool::new(false);
-        let asked = Asked { device: (0xfff, 0xfff), is_mapped: &is_mapped };
+        let listener = File::open("/dev/null").unwrap().into();
+        let asked = Asked { listener: &listener, device: (0xfff, 0xfff), is_mapped: &is_mapped };
         assert!(!asked.has(Path::new("/proc/self/exe")));
     }
 }

@@ -11,6 +11,8 @@ const NEW_USER: u32 = libc::CLONE_NEWUSER as u32;
 const SHARED: u32 = libc::MAP_SHARED as u32;
 const NO_DESCRIPTOR: u32 = u32::MAX;
 const SYNC_FLAG: u32 = libc::MS_SYNC as u32;
+/// O_SYNC has this bit, too.
+const DATA_SYNC: u32 = libc::O_DSYNC as u32;
 const CORE: u32 = libc::RLIMIT_CORE;
 
 /// Calls that make something durable. The supervisor answers them, without a commit.
@@ -39,6 +41,8 @@ fn rules() -> Vec<Rule> {
     rules.extend(SYNCS.map(|call| rule(call, &[], Action::Ask)));
     rules.push(rule(libc::SYS_msync, &[(2, Test::HasAny(SYNC_FLAG))], Action::Ask));
     rules.push(rule(libc::SYS_mmap, &[(3, Test::HasAny(SHARED)), (4, Test::IsNot(NO_DESCRIPTOR))], Action::Ask));
+    rules.push(rule(libc::SYS_open, &[(1, Test::HasAny(DATA_SYNC))], Action::Ask));
+    rules.push(rule(libc::SYS_openat, &[(2, Test::HasAny(DATA_SYNC))], Action::Ask));
     let is_other =
         [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| (0, Test::IsNot(family as u32)));
     rules.push(rule(libc::SYS_socket, &is_other, Action::Return(libc::EAFNOSUPPORT)));

@@ -6,20 +6,20 @@ use crate::canary::{self, Canary};
 
 /// Outputs that have left the box and not been released.
 #[derive(Debug)]
-pub struct Held<T> {
+pub struct Buffer<T> {
     /// Those that arrived since the last commit began.
     waiting: Vec<T>,
     /// Those that a running commit is for.
     committing: Option<Vec<T>>,
 }
 
-impl<T> Default for Held<T> {
+impl<T> Default for Buffer<T> {
     fn default() -> Self {
-        Held { waiting: Vec::new(), committing: None }
+        Buffer { waiting: Vec::new(), committing: None }
     }
 }
 
-impl<T> Held<T> {
+impl<T> Buffer<T> {
     /// An output has left the box.
     pub fn arrive(&mut self, output: T) {
         match &mut self.committing {
@@ -48,7 +48,7 @@ impl<T> Held<T> {
         self.committing.take().expect("a commit is running")
     }
 
-    /// The running commit has failed: nothing that is held can become true any more. Returns what is dropped.
+    /// The running commit has failed: nothing that waits can become true any more. Returns what is dropped.
     pub fn fail(&mut self) -> Vec<T> {
         let mut dropped = self.committing.take().expect("a commit is running");
         dropped.append(&mut self.waiting);
@@ -64,27 +64,27 @@ mod tests {
 
     #[test]
     fn an_output_waits_for_a_commit_that_began_after_it() {
-        let mut held = Held::default();
-        held.arrive("before");
-        held.begin();
-        held.arrive("during");
-        assert!(!held.wants_commit());
-        assert_eq!(held.succeed(), ["before"]);
-        assert!(held.wants_commit());
-        held.begin();
-        assert_eq!(held.succeed(), ["during"]);
-        assert!(!held.wants_commit());
+        let mut buffer = Buffer::default();
+        buffer.arrive("before");
+        buffer.begin();
+        buffer.arrive("during");
+        assert!(!buffer.wants_commit());
+        assert_eq!(buffer.succeed(), ["before"]);
+        assert!(buffer.wants_commit());
+        buffer.begin();
+        assert_eq!(buffer.succeed(), ["during"]);
+        assert!(!buffer.wants_commit());
     }
 
     #[test]
     fn after_a_commit_that_failed_nothing_is_released() {
-        let mut held = Held::default();
-        held.arrive(1);
-        held.begin();
-        held.arrive(2);
-        assert_eq!(held.fail(), [1, 2]);
-        held.begin();
-        assert!(held.succeed().is_empty());
+        let mut buffer = Buffer::default();
+        buffer.arrive(1);
+        buffer.begin();
+        buffer.arrive(2);
+        assert_eq!(buffer.fail(), [1, 2]);
+        buffer.begin();
+        assert!(buffer.succeed().is_empty());
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -102,18 +102,18 @@ mod tests {
                 prop_oneof![Just(Event::Arrive), Just(Event::Begin), Just(Event::Succeed)], 0..60
             )
         ) {
-            let (mut held, mut began, mut durable, mut released) = (Held::default(), None, 0, Vec::new());
+            let (mut buffer, mut began, mut durable, mut released) = (Buffer::default(), None, 0, Vec::new());
             for (now, event) in events.iter().enumerate() {
                 match (event, began) {
-                    (Event::Arrive, _) => held.arrive(now),
+                    (Event::Arrive, _) => buffer.arrive(now),
                     (Event::Begin, None) => {
-                        held.begin();
+                        buffer.begin();
                         began = Some(now);
                     }
                     (Event::Succeed, Some(start)) => {
                         durable = start;
                         began = None;
-                        let outputs = held.succeed();
+                        let outputs = buffer.succeed();
                         prop_assert!(outputs.iter().all(|&output| output < durable));
                         released.extend(outputs);
                     }
