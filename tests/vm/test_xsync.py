@@ -257,6 +257,37 @@ print(memory[:6], sum(memory[4096:4105]), os.read(os.open('mapped', os.O_RDONLY)
 """
 
 
+OPENED = """
+import errno, os
+os.umask(0o027)
+def opened(path, flags=0):
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_SYNC | flags, 0o666)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    import fcntl
+    is_synchronous = bool(fcntl.fcntl(file, fcntl.F_GETFL) & os.O_SYNC)
+    return is_synchronous, oct(os.fstat(file).st_mode)[-3:], os.fstat(file).st_uid, os.write(file, b"written")
+print(opened("here/new"), opened("here/new", os.O_EXCL), opened("/dev/null")[0], opened("/etc/new"), opened("no/where"))
+os.chroot("here")
+print(opened("/inner")[0], opened("/dev/null"))
+"""
+
+
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_an_open_with_o_sync_is_the_same_open_without_it(in_guest: InGuest, tmp_path: Path, user: str) -> None:
+    (tmp_path / "opened.py").write_text(OPENED)
+    as_user = XSYNC.replace("--fs", f"--user {user} --fs")
+    prepared = f"cp {tmp_path}/opened.py /mnt; mkdir /mnt/here; chmod 777 /mnt/here"
+    said = in_guest(f"{prepared}\n{as_user} python3 opened.py; cat /mnt/here/new; echo; ls /mnt/here")
+    uid = {"root": 0, "nobody": 65534}[user]
+    assert said[0] == f"(False, '640', {uid}, 7) EEXIST True EROFS ENOENT"
+    if user == "root":
+        assert said[1:] == ["False ENOENT", "written", "inner", "new"]
+    else:
+        assert "PermissionError" in " ".join(said) and said[-2:] == ["written", "new"]
+
+
 def test_threads_processes_pipes_and_mappings_work_inside(in_guest: InGuest, tmp_path: Path) -> None:
     (tmp_path / "mapped.py").write_text(MAPPED)
     said = in_guest(f"cp {tmp_path}/mapped.py /mnt\n$xs python3 mapped.py; head -c 6 /mnt/mapped; echo")

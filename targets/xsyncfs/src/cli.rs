@@ -42,8 +42,12 @@ Example:
 
 Inside, fsync and its relatives return at once. Outside, \"done\" is seen when the greeting is on disk.
 
-Exit status: that of the command (128 + N if signal N ended it), 123 if a commit failed, 125 if the command could not be
-started, 126 if it is no program, 127 if there is none of this name.";
+Exit status:
+  that of the command, or 128 + N if signal N ended it
+  123  a commit failed, and what waited for it was dropped
+  125  the command was not started
+  126  it is no program
+  127  there is none of this name";
 
 #[derive(Parser)]
 #[command(name = "xsync", version, about = "Runs programs whose file I/O is externally synchronous", after_help = EXAMPLES)]
