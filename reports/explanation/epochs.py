@@ -162,7 +162,8 @@ def unsent(recording: Recording, interval: Interval, workload: Workload, started
     for index in range(events.index(("durable",)), interval.before_event):
         if events[index][0] == "write":
             sent |= written_by(recording.data(index), workload)
-    recorded = range(len(workload.setup), started)
+    # What a program that never ended has said is not known as operations.
+    recorded = range(len(workload.setup), min(started, len(workload.operations)))
     writing = [number for number in recorded if workload.operations[number].tag is not None]
     return tuple(f"{workload.operations[n]} (operation {n + 1})" for n in writing if n not in sent)
 

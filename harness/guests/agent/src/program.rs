@@ -112,12 +112,13 @@ pub fn run(
     program.env("LC_ALL", "C.UTF-8");
     // SAFETY: what runs between fork and exec allocates a few strings; the agent has one thread.
     unsafe { program.pre_exec(enter) };
+    let others = processes()?;
     let started =
         program.spawn().map_err(|e| io::Error::new(e.kind(), format!("the program cannot be started: {e}")))?;
     drop(program);
     let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
-    let status = traced(started.id() as libc::pid_t, stopped.options(), limit, &mut || output.drain(said))?;
+    let status = traced(started.id() as libc::pid_t, &others, stopped.options(), limit, &mut || output.drain(said))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
@@ -199,10 +200,12 @@ fn mount_tmp(place: &str) -> io::Result<()> {
 }
 
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
-/// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed.
+/// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed, but the
+/// processes of `before`.
 /// None if `main` did not end in `limit`, or was not to go on.
 fn traced(
     main: libc::pid_t,
+    before: &HashSet<libc::pid_t>,
     options: libc::c_int,
     limit: Duration,
     stopped: &mut dyn FnMut() -> io::Result<bool>,
@@ -215,7 +218,7 @@ fn traced(
         let told = next(end)?;
         let must_end = !stopped()? || (matches!(told, Next::Late) && ended.is_none());
         if must_end && !is_over {
-            kill(&known);
+            kill_all_but(before)?;
             is_over = true;
             end = Instant::now() + GRACE;
         }
@@ -230,7 +233,7 @@ fn traced(
             known.remove(&thread);
             if thread == main {
                 ended = Some(ExitStatus::from_raw(status));
-                kill(&known);
+                kill_all_but(before)?;
                 end = Instant::now() + GRACE;
             }
             continue;
@@ -238,7 +241,7 @@ fn traced(
         let signal = libc::WSTOPSIG(status);
         let is_new = known.insert(thread);
         if is_new && (is_over || ended.is_some()) {
-            kill(&known);
+            kill_all_but(before)?;
         }
         let delivered = match signal {
             signal if signal == libc::SIGTRAP | 0x80 => 0,
@@ -256,11 +259,18 @@ fn traced(
     }
 }
 
-fn kill(threads: &HashSet<libc::pid_t>) {
-    for &thread in threads {
-        // SAFETY: plain numbers; these threads are ours, and not waited for yet.
-        unsafe { libc::kill(thread, libc::SIGKILL) };
+/// Kill all processes but those of `before`: what the program has started, whether it is traced or not.
+fn kill_all_but(before: &HashSet<libc::pid_t>) -> io::Result<()> {
+    for process in processes()?.difference(before) {
+        // SAFETY: plain numbers. Threads of the kernel do not mind.
+        unsafe { libc::kill(*process, libc::SIGKILL) };
     }
+    Ok(())
+}
+
+fn processes() -> io::Result<HashSet<libc::pid_t>> {
+    let entries = std::fs::read_dir("/proc")?.filter_map(Result::ok);
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 enum Next {

@@ -1,0 +1,101 @@
+"""An xsync that breaks one of its promises is found by the judges of external synchrony, and the real one is not."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness.auditing.audit import folder_plan
+from postcrash.harness.auditing.synchrony import DURABILITY, MOUNT_POINT, judges_of_synchrony
+from postcrash.harness.examination.campaign import run_campaign
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.result import Examination
+from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import Verdict, Workload
+from postcrash.model.operation import WATCH, Operation
+from postcrash.targets import target_named
+
+LATER = "import os, time; time.sleep(1); os.write(1, b'end' + bytes([10]))"
+"""What comes last is said only when the leak, if there is one, has long been seen."""
+SHARED = """
+import ctypes, time
+c = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p
+place = c.shmat(c.shmget(0xbeef, 4096, 0o1666), None, 0)
+"""
+OUTSIDE = {
+    "inherited-pipe": "exec 7>&1",
+    "unix-socket": """python3 -Sc "
+import socket
+s = socket.socket(socket.AF_UNIX); s.bind('/media/s'); s.listen()
+print(s.accept()[0].recv(9).decode(), flush=True)" & while ! test -S /media/s; do sleep 0.1; done""",
+    "bound-folder": "(while ! test -s /tmp/leak; do sleep 0.1; done; cat /tmp/leak) &",
+    "shared-memory": f"""python3 -Sc "{SHARED}
+while not ctypes.string_at(place): time.sleep(0.1)
+print(ctypes.string_at(place).decode(), flush=True)" &""",
+}
+"""What listens outside, and says what it hears."""
+LEAK = {
+    "inherited-pipe": "echo leaked >&7",
+    "unix-socket": """python3 -Sc "
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect('/media/s'); s.send(b'leaked')" """,
+    "bound-folder": "echo leaked >/tmp/leak",
+    "shared-memory": f"""python3 -Sc "{SHARED}
+ctypes.memmove(place, b'leaked', 7)" """,
+}
+"""How what the box has is told to what listens outside."""
+
+
+def judged(store: Path, xsync: str, program: str, outside: str = ":") -> Examination:
+    """A program under that xsync, with something outside that listens."""
+    session, target = Session(store), target_named("ext4-journal")
+    box = shlex.join([*shlex.split(xsync), "run", "--fs", MOUNT_POINT, "--"])
+    traced = shlex.join([str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", program])
+    # Nobody may be in the file system when it is given to the box.
+    command = f"cd /; mount -t tmpfs t /media; {outside}\nexec {box} {traced}"
+    script = store.parent / "script.sh"
+    script.write_text(command)
+    workload = Workload("leak", (), (Operation(WATCH, value=f"cd /; . {script}", seconds=60),)).with_tail()
+    plan = folder_plan(session, workload, target, Exploration(), judges_of_synchrony(), {})
+    with TerminalProgress(None) as progress:
+        (result,) = run_campaign([plan], session.crew(1), session.store, progress, fresh=True)
+    return result
+
+
+def canary(name: str) -> str:
+    return f"env XSYNC_CANARY={name} {find_binary('xsync-canary')}"
+
+
+@pytest.mark.parametrize("name", LEAK)
+def test_a_way_out_that_was_left_open_is_found(tmp_path: Path, name: str) -> None:
+    program = f"echo kept >f; {LEAK[name]}; {shlex.join([sys.executable, '-Sc', LATER])}"
+    result = judged(tmp_path / "store", canary(name), program, OUTSIDE[name])
+    messages = [each.message for each in result.findings if each.checker == DURABILITY]
+    assert any(
+        message.startswith("'leaked' had left the machine, but openat f before it is lost") for message in messages
+    )
+
+
+@pytest.mark.parametrize("name", LEAK)
+def test_a_way_out_that_is_closed_leaks_nothing(tmp_path: Path, name: str) -> None:
+    program = f"echo kept >f; {LEAK[name]} 2>/dev/null; echo end"
+    # What listens outside is ended with the box.
+    result = judged(tmp_path / "store", str(find_binary("xsync")), program, OUTSIDE[name])
+    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}
+
+
+TOLD = "for n in 1 2 3; do head -c 100000 /dev/zero | tr '\\0' $n >$n; echo $n; done"
+
+
+@pytest.mark.parametrize("name", ["early-output", "running-commit"])
+def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, name: str) -> None:
+    result = judged(tmp_path / "store", canary(name), TOLD)
+    assert result.rulings[DURABILITY].verdict is Verdict.VIOLATED
+
+
+def test_outputs_that_wait_for_their_commits_are_true(tmp_path: Path) -> None:
+    result = judged(tmp_path / "store", str(find_binary("xsync")), TOLD)
+    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}
