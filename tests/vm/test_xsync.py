@@ -185,12 +185,14 @@ xm="{xsync} run --fs /media --"
 """
 
 
-def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest) -> None:
+@pytest.mark.parametrize("journal", ["0", "1"], ids=["places", "journal"])
+def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest, journal: str) -> None:
+    """The disk has no room for blocks of files, or for those of the journal, which mkfs has not written then."""
     loop = LOOP.format(size="24M", xsync=find_binary("xsync"))
-    fill = "head -c 20000000 /dev/urandom >/tmp/small/fill 2>/dev/null"
-    said = in_guest(
-        f"{loop}\n{fill}\n$xm sh -c 'head -c 15000000 /dev/urandom >a; echo lost; sleep 20; echo late'; echo $?"
-    )
+    loop = loop.replace("-J size=8", f"-J size=8 -E lazy_journal_init={journal}")
+    fill = "(sleep 2; head -c 25000000 /dev/urandom >/tmp/small/fill 2>/dev/null) &"
+    box = "$xm sh -c 'sleep 4; head -c 12000000 /dev/urandom >a; sleep 7; echo lost; sleep 20; echo late'"
+    said = in_guest(f"{loop}\n{fill}\n{box}; echo $?")
     assert said[-1] == "123"
     assert "lost" not in said and "late" not in said
     assert re.search(r"a commit failed: .* \d+ bytes of output", said[-2])

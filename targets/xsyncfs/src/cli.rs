@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -124,8 +123,9 @@ fn run(options: &RunOptions) -> Result<u8> {
     ensure_not_redirected(&mount)?;
     rustix::process::chdir("/").context("/")?;
     let (tree, root) = take(&mount.point)?;
-    let keeper = Keeper::start(&mount, &root)?;
-    let result = run_in_box(options, &mount, &tree, root, user.as_ref(), network, &keeper);
+    let mut commit = Commit::of(root).with_context(|| format!("a first commit of {}", mount.point.display()))?;
+    let keeper = Keeper::start(&mount, &mut commit)?;
+    let result = run_in_box(options, &mount, &tree, commit, user.as_ref(), network, &keeper);
     match result {
         Ok(Ok(status)) => {
             keeper.uncover()?;
@@ -151,7 +151,7 @@ fn run_in_box(
     options: &RunOptions,
     mount: &Mount,
     tree: &OwnedFd,
-    root: OwnedFd,
+    commit: Commit,
     user: Option<&User>,
     network: Option<Ends>,
     keeper: &Keeper,
@@ -165,11 +165,9 @@ fn run_in_box(
         streams: std::mem::take(&mut streams.inside),
         network,
     };
-    let eager = options.eager.then(|| Modifications::of(&root)).transpose()?;
-    let is_mapped = Arc::default();
-    let commit = Commit::of(root, Arc::clone(&is_mapped)).context("the first sync")?;
+    let eager = options.eager.then(|| Modifications::of(commit.root())).transpose()?;
     let inside = inside::start(plan, keeper)?;
-    supervisor::attend(inside, streams, Target { device: mount.device, commit, is_mapped, eager }, network)
+    supervisor::attend(inside, streams, Target { device: mount.device, commit, eager }, network)
 }
 
 fn check_kernel(release: &str) -> Result<()> {

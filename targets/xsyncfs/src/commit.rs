@@ -1,74 +1,101 @@
-//! What makes everything durable that the box has changed so far.
+//! What makes everything durable that the box has changed so far, or says that this failed.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use rustix::fs::{fsync, futimens, openat, syncfs, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{fsetxattr, fstatvfs, fsync, openat, syncfs, Mode, OFlags, StatVfsMountFlags, XattrFlags};
+use rustix::io::Errno;
+
+const ATTRIBUTE: &str = "trusted.xsync";
 
 /// Commits of one file system.
 pub struct Commit {
     root: OwnedFd,
-    /// A file without a name.
-    scratch: Option<OwnedFd>,
-    count: i64,
-    /// Whether the box has mapped a file, so that it has stored what is in no transaction yet.
-    is_mapped: Arc<AtomicBool>,
+    /// A file without a name. Its attribute counts the commits.
+    scratch: OwnedFd,
+    count: u64,
+    /// Whether the box has mapped a file, so that it may have stored what is in no transaction yet.
+    pub is_mapped: Arc<AtomicBool>,
 }
 
 impl Commit {
     /// Commits of the file system that has the folder `root`. What was changed before is durable then.
-    pub fn of(root: OwnedFd, is_mapped: Arc<AtomicBool>) -> io::Result<Commit> {
-        syncfs(&root)?;
-        // A full disk has no room for it. Then each commit is a syncfs.
+    pub fn of(root: OwnedFd) -> io::Result<Commit> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let scratch = openat(&root, ".", flags, Mode::RUSR | Mode::WUSR).ok();
-        Ok(Commit { root, scratch, count: 0, is_mapped })
+        let scratch = openat(&root, ".", flags, Mode::RUSR | Mode::WUSR)?;
+        let mut commit = Commit { root, scratch, count: 0, is_mapped: Arc::default() };
+        commit.sync_and_commit()?;
+        Ok(commit)
+    }
+
+    /// A folder of the file system.
+    pub fn root(&self) -> &OwnedFd {
+        &self.root
     }
 
     /// Make everything durable that was changed before this call.
-    ///
-    /// In data=journal every change is in the running transaction or in one before it. A file that is touched now comes into
-    /// the same transaction or into a later one, and an fsync of it commits that. This takes about half the time of syncfs,
-    /// which also writes to their places the blocks that earlier commits have made durable.
     pub fn commit(&mut self) -> io::Result<()> {
-        match &self.scratch {
-            Some(scratch) if !self.is_mapped.load(Ordering::Acquire) => {
-                self.count += 1;
-                let time = Timespec { tv_sec: self.count, tv_nsec: 0 };
-                futimens(scratch, &Timestamps { last_access: time, last_modification: time })?;
-                Ok(fsync(scratch)?)
-            }
-            _ => Ok(syncfs(&self.root)?),
+        if self.is_mapped.load(Ordering::Acquire) {
+            self.sync_and_commit()
+        } else {
+            self.commit_transactions()
         }
+    }
+
+    /// The same, also for what was stored to mapped files and is in no transaction yet.
+    pub fn sync_and_commit(&mut self) -> io::Result<()> {
+        syncfs(&self.root)?;
+        self.commit_transactions()
+    }
+
+    /// In data=journal every change is in the running transaction or in one before it. A change of the scratch file that is
+    /// made now comes into the same transaction or into a later one, and an fsync of it commits that. This takes about half
+    /// the time of syncfs, which also writes to their places the blocks that earlier commits have made durable.
+    ///
+    /// It also sees what syncfs alone does not. If the kernel's own commit has failed, a syncfs has nothing to do and
+    /// succeeds; but no change can be made any more. On a file system that became read-only even fsync succeeds.
+    fn commit_transactions(&mut self) -> io::Result<()> {
+        self.count += 1;
+        fsetxattr(&self.scratch, ATTRIBUTE, &self.count.to_le_bytes(), XattrFlags::empty())?;
+        fsync(&self.scratch)?;
+        if fstatvfs(&self.root)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Err(Errno::ROFS.into());
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::open;
+
     use super::*;
 
-    #[test]
-    fn a_folder_without_room_for_the_file_is_synced_as_a_whole() {
-        let root = rustix::fs::open("/proc", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        let mut commit = Commit::of(root, Arc::default()).unwrap();
-        assert!(commit.scratch.is_none());
-        commit.commit().unwrap();
+    fn folder(path: &std::path::Path) -> OwnedFd {
+        open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
     #[test]
-    fn the_file_is_touched_by_each_commit_until_a_file_is_mapped() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = rustix::fs::open(folder.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        let mut commit = Commit::of(root, Arc::default()).unwrap();
-        let touched = |commit: &Commit| rustix::fs::fstat(commit.scratch.as_ref().unwrap()).unwrap().st_mtime;
-        commit.commit().unwrap();
-        commit.commit().unwrap();
-        assert_eq!(touched(&commit), 2);
-        commit.is_mapped.store(true, Ordering::Release);
-        commit.commit().unwrap();
-        assert_eq!(touched(&commit), 2);
-        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    fn a_file_system_without_such_a_file_is_refused() {
+        assert!(Commit::of(folder("/proc".as_ref())).is_err());
+    }
+
+    #[test]
+    fn each_commit_changes_a_file_that_nobody_sees() {
+        let place = tempfile::tempdir().unwrap();
+        let Ok(mut commit) = Commit::of(folder(place.path())) else {
+            // Only root may set the attribute.
+            assert!(!rustix::process::geteuid().is_root());
+            return;
+        };
+        for is_mapped in [false, true] {
+            commit.is_mapped.store(is_mapped, Ordering::Release);
+            let before = commit.count;
+            commit.commit().unwrap();
+            assert_eq!(commit.count, before + 1);
+        }
+        assert_eq!(place.path().read_dir().unwrap().count(), 0);
     }
 }

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
-use rustix::fs::{open, openat, syncfs, Mode, OFlags};
+use rustix::fs::{open, openat, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
 use rustix::process::{setsid, waitpid, Pid, WaitOptions};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 
+use crate::commit::Commit;
 use crate::link::Link;
 use crate::mounts::{self, Mount};
 use crate::sys;
@@ -26,14 +27,14 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Have the file system of `target` covered everywhere. `root` is a folder of it that can be synced.
+    /// Have the file system of `target` covered everywhere. `commit` commits it.
     ///
     /// The process must have one thread.
-    pub fn start(target: &Mount, root: &OwnedFd) -> Result<Keeper> {
+    pub fn start(target: &Mount, commit: &mut Commit) -> Result<Keeper> {
         let (ours, its) = Link::pair()?;
         let Some(pid) = sys::fork(0).context("fork")? else {
             drop(ours);
-            sys::leave(i32::from(keep(&its, target, root).is_err()));
+            sys::leave(i32::from(keep(&its, target, commit).is_err()));
         };
         drop(its);
         ours.wait()?.context("the process that covers the file system has ended")?;
@@ -61,7 +62,7 @@ impl Keeper {
 }
 
 /// The life of the keeper.
-fn keep(link: &Link, target: &Mount, root: &OwnedFd) -> Result<()> {
+fn keep(link: &Link, target: &Mount, commit: &mut Commit) -> Result<()> {
     let _ = setsid();
     sys::block_signals(true)?;
     let mut covers = Covers::new()?;
@@ -76,7 +77,7 @@ fn keep(link: &Link, target: &Mount, root: &OwnedFd) -> Result<()> {
             Ok(Some(_)) => true,
             Ok(None) => {
                 wait_for_end(&init[0])?;
-                syncfs(root).is_ok()
+                commit.sync_and_commit().is_ok()
             }
             Err(_) => false,
         },

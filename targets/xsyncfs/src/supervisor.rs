@@ -28,8 +28,6 @@ const PASSED_ON: [i32; 6] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SI
 pub struct Target {
     pub device: (u32, u32),
     pub commit: Commit,
-    /// Whether the box has mapped a file of it.
-    pub is_mapped: Arc<AtomicBool>,
     /// Whether each modification asks for a commit.
     pub eager: Option<Modifications>,
 }
@@ -68,7 +66,8 @@ fn attend_to_box(
         _ => None,
     };
     let listener = inside.listener;
-    thread::spawn(move || filter::serve(&listener, target.device, &target.is_mapped));
+    let is_mapped = Arc::clone(&target.commit.is_mapped);
+    thread::spawn(move || filter::serve(&listener, target.device, &is_mapped));
     if let Some(modifications) = target.eager {
         let waiting = Arc::clone(&waiting);
         thread::spawn(move || modifications.each(|| waiting.want_commit()));
