@@ -1,0 +1,36 @@
+"""What is sent to a guest of which the target has a supervisor."""
+
+import shlex
+
+from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.guests.supervisor import run_to_wire
+from postcrash.model import parse_workload
+from postcrash.targets import target_named
+
+OPERATIONS = parse_workload("creat a\n---\nappend a 1\nfsync a\ncommit\n", "w")
+PROGRAM = parse_workload("run \"echo set-up\"\n---\nrun \"echo 'it is'\" 9\nsync\n", "w")
+
+
+def test_without_a_supervisor_nothing_changes() -> None:
+    mount = target_named("ext4-journal").mount_wire()
+    assert run_to_wire(mount, PROGRAM) == {"mount": mount, **PROGRAM.to_wire()}
+
+
+def test_operations_are_performed_under_it() -> None:
+    mount = target_named("xsyncfs").mount_wire()
+    wire = run_to_wire(mount, OPERATIONS)
+    assert wire["mount"] == target_named("ext4-journal").mount_wire()
+    assert {name: wire[name] for name in ("setup", "ops")} == OPERATIONS.to_wire()
+    assert wire["supervisor"][:4] == [str(find_binary("xsync")), "run", "--fs", "/mnt"]
+    assert wire["supervisor"][-3:] == [str(find_binary("postcrash-agent")), "--perform", "ext4"]
+
+
+def test_a_program_is_run_by_it_and_set_up_without_it() -> None:
+    wire = run_to_wire(target_named("xsyncfs").mount_wire(), PROGRAM)
+    assert "supervisor" not in wire
+    assert wire["setup"] == PROGRAM.to_wire()["setup"]
+    program, sync = wire["ops"]
+    words = shlex.split(program["value"])
+    assert (program["op"], program["seconds"], sync) == ("watch", 9, {"op": "sync"})
+    assert words[:5] == ["exec", str(find_binary("xsync")), "run", "--fs", "/mnt"]
+    assert words[-3:] == ["/bin/sh", "-c", "echo 'it is'"]
