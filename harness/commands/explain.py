@@ -5,12 +5,16 @@ from rich.console import Console
 
 from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option
+from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.naming import named
+from postcrash.harness.findings.told import told
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.consoles import console_file
 from postcrash.reports.explanation.explanation_text import render_text
+from postcrash.reports.explanation.perfetto import trace_events
+from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 
 NO_CRASH = "Two guests were lost while they ran the workload: there is no crash state. The recording ends there."
@@ -18,19 +22,28 @@ NO_CRASH = "Two guests were lost while they ran the workload: there is no crash 
 
 @click.command()
 @click.argument("id", metavar="ID|BUNDLE")
+@click.option(
+    "--perfetto",
+    metavar="FILE",
+    help="Write when everything happened as a trace that Perfetto opens.",
+)
 @json_option
 @click.pass_obj
-def explain(session: Session, id: str, json_file: str | None) -> int:
+def explain(session: Session, id: str, perfetto: str | None, json_file: str | None) -> int:
     """Tell what happened in finding ID.
 
     \b
+    Example: postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
+
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,
     and the tree that was found beside the tree that the operations make.
     """
     (finding,) = named([finding_named(session, id)], session.store)
     write_json(json_file, finding.to_json())
-    if json_file != "-":
+    if perfetto is not None:
+        write_json(perfetto, _trace_events(session, finding))
+    if "-" not in (json_file, perfetto):
         if finding.is_of_run:
             Console(soft_wrap=True).print(f"{finding.checker}: {finding.message}", markup=False, highlight=False)
             Console(soft_wrap=True).print(NO_CRASH, markup=False, highlight=False)
@@ -40,6 +53,15 @@ def explain(session: Session, id: str, json_file: str | None) -> int:
             Console(soft_wrap=True).print(f"console: {console_file(finding.casualty)} in the store", highlight=False)
         print_link(finding)
     return ExitCode.HOLDS
+
+
+def _trace_events(session: Session, finding: Finding) -> Json:
+    """The finding's timeline. Raises UsageError where it has none."""
+    (story,) = told([finding], session)
+    if story.timeline is None or story.finding.explanation is None:
+        raise UsageError(f"{finding.id} has no timeline: its recording is gone, or it has no crash state")
+    title = f"{finding.id}: {finding.checker} on {finding.target}"
+    return trace_events(title, story.finding.explanation, story.timeline)
 
 
 def print_link(finding: Finding) -> None:

@@ -8,7 +8,7 @@ from postcrash.model import parse_workload
 from postcrash.targets import target_named
 
 OPERATIONS = parse_workload("creat a\n---\nappend a 1\nfsync a\ncommit\n", "w")
-PROGRAM = parse_workload("run \"echo set-up\"\n---\nrun \"echo 'it is'\" 9\nsync\n", "w")
+PROGRAM = parse_workload('run "echo set-up"\n---\nrun "echo \'it is\'" 9\nsync\n', "w")
 
 
 def test_without_a_supervisor_nothing_changes() -> None:
