@@ -21,6 +21,9 @@ UNORDERED_MAX = 8
 _WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
 """Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
 
+_SPECIAL, _TOLD_APART = "other", ("file", "dir", "symlink", "fifo")
+"""What the tracer says of sockets and devices, and what it tells apart."""
+
 
 class UnorderedError(ValueError):
     """More blocks of one step have no known order than can be tried."""
@@ -132,6 +135,8 @@ class Survival:
         if not inode:
             return name
         what = self._slots.protocol.inodes[inode]
+        if what.type == _SPECIAL:
+            return name if entry.type in _TOLD_APART else None
         if what.type != entry.type or what.target != entry.target:
             return name
         if entry.type == "dir":

@@ -111,7 +111,8 @@ class DurabilityJudge(SynchronyJudge):
             return Opinion(Verdict.HOLDS, bool(end), "")
         maker = run.survival.maker(lost, end)
         what = f"{_shown(maker)} before it is lost" if maker else "a change before it is undone"
-        return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}")
+        told = f"{outputs[-1]!r} had left the machine" if outputs else "nothing had left the machine yet"
+        return Opinion(Verdict.VIOLATED, True, f"{told}, but {what}")
 
 
 class OrderJudge(SynchronyJudge):

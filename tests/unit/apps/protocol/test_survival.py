@@ -9,7 +9,7 @@ from postcrash.apps.folder import Folder
 from postcrash.apps.protocol import Prefixes, Protocol, Survival, UnorderedError
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import NameSlot
-from postcrash.model import Tree
+from postcrash.model import Entry, Tree
 
 from .conftest import Traced
 
@@ -23,6 +23,7 @@ PROGRAMS = (
     "put('a', 'one')\nos.link('a', 'b')\nos.unlink('a')\nput('a', 'two')",
     "put('a', 'x' * 6000)\nos.truncate('a', 100)\nput('a', 'z', 4096)",
     "put('a', 'one')\nput('a', 'two')\nput('a', 'six')",
+    "os.mkfifo('p'); os.rename('p', 'q')",
     "os.symlink('x', 'l')\nos.rename('l', 'm')\nput('a', '')",
 )
 
@@ -95,6 +96,17 @@ def test_too_many_stores_are_not_tried(traced: Traced) -> None:
     protocol = traced(STORES.replace("COUNT", "20") + "m[:] = b'x' * 81920\nprint(flush=True)")
     with pytest.raises(UnorderedError, match="store changes 20 blocks"):
         Prefixes(protocol).longest(Tree([]))
+
+
+def test_a_socket_has_a_name_and_nothing_else(traced: Traced) -> None:
+    protocol = traced("import socket; s = socket.socket(socket.AF_UNIX); s.bind('s')")
+    (change,) = protocol.changes
+    with_it, without = Tree([Entry(".", "dir"), Entry("s", "socket")]), Tree([Entry(".", "dir")])
+    survival = Survival(protocol)
+    assert survival.lost(with_it, 1) is None
+    assert survival.lost(without, 0) is None
+    assert survival.lost(without, 1) == change.slot
+    assert survival.lost(Tree([Entry(".", "dir"), Entry("s", "file")]), 1) == change.slot
 
 
 def test_the_step_that_made_what_is_lost(traced: Traced) -> None:
