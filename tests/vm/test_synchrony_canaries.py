@@ -49,13 +49,18 @@ ctypes.memmove(place, b'leaked', 7)" """,
 """How what the box has is told to what listens outside."""
 
 
-def judged(store: Path, xsync: str, program: str, outside: str = ":") -> Examination:
-    """A program under that xsync, with something outside that listens."""
+def judged(store: Path, xsync: str, program: str, outside: str = ":", *, terminal: bool = False) -> Examination:
+    """A program under that xsync, with something outside that listens. With `terminal`, xsync runs on one."""
     session, target = Session(store), target_named("ext4-journal")
     box = shlex.join([*shlex.split(xsync), "run", "--fs", MOUNT_POINT, "--"])
     traced = shlex.join([str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", program])
+    boxed, terminals = f"{box} {traced}", ""
+    if terminal:
+        terminals = "mkdir -p /dev/pts; mount -t devpts d /dev/pts; "
+        inside = shlex.quote(f"stty -onlcr; exec {traced}")
+        boxed = f"script -qec {shlex.quote(f'{box} sh -c {inside}')} /dev/null"
     # Nobody may be in the file system when it is given to the box.
-    command = f"cd /; mount -t tmpfs t /media; {outside}\nexec {box} {traced}"
+    command = f"cd /; mount -t tmpfs t /media; {terminals}{outside}\nexec {boxed}"
     script = store.parent / "script.sh"
     script.write_text(command)
     workload = Workload("leak", (), (Operation(WATCH, value=f"cd /; . {script}", seconds=60),)).with_tail()
@@ -90,12 +95,15 @@ def test_a_way_out_that_is_closed_leaks_nothing(tmp_path: Path, name: str) -> No
 TOLD = "for n in 1 2 3; do head -c 100000 /dev/zero | tr '\\0' $n >$n; echo $n; done"
 
 
-@pytest.mark.parametrize("name", ["early-output", "running-commit"])
-def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, name: str) -> None:
-    result = judged(tmp_path / "store", canary(name), TOLD)
+@pytest.mark.parametrize(
+    ("name", "terminal"), [("early-output", False), ("running-commit", False), ("early-output", True)]
+)
+def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, name: str, terminal: bool) -> None:
+    result = judged(tmp_path / "store", canary(name), TOLD, terminal=terminal)
     assert result.rulings[DURABILITY].verdict is Verdict.VIOLATED
 
 
-def test_outputs_that_wait_for_their_commits_are_true(tmp_path: Path) -> None:
-    result = judged(tmp_path / "store", str(find_binary("xsync")), TOLD)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_outputs_that_wait_for_their_commits_are_true(tmp_path: Path, terminal: bool) -> None:
+    result = judged(tmp_path / "store", str(find_binary("xsync")), TOLD, terminal=terminal)
     assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}
