@@ -167,6 +167,13 @@ def test_nobody_outside_sees_the_files_while_the_box_runs(in_guest: InGuest) -> 
     assert said == ["ls: cannot access '/mnt/f': No such file or directory", "new"]
 
 
+def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> None:
+    as_user = XSYNC.replace("--fs", "--user nobody --fs")
+    look = "ls /proc/[0-9]*/root/mnt/secret 2>/dev/null | wc -l"
+    as_nobody = f"setpriv --reuid nobody --clear-groups sh -c '{look}'"
+    assert in_guest(f"echo x >/mnt/secret; {as_user} sleep 4 & sleep 2; {as_nobody}; {look}; wait") == ["0", "2"]
+
+
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
     said = in_guest(
         "$xs sh -c 'while :; do echo x >>f; done; echo never' & sleep 1; kill -9 $!; wait 2>/dev/null\n"

@@ -18,7 +18,7 @@ use rustix::pty::{ioctl_tiocgptpeer, unlockpt, OpenptFlags};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::network::{self, Ends};
-use super::privileges::{drop_privileges, User};
+use super::privileges::{self, drop_privileges, User};
 use super::root;
 use crate::canary::{self, Canary};
 use crate::filter;
@@ -70,6 +70,9 @@ pub fn start(plan: Plan<'_>, keeper: &Keeper) -> Result<Inside> {
     let init = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
     keeper.watch(&init)?;
     ours.done(&[])?;
+    ours.wait()?.context("the first process of the box has ended")?;
+    privileges::map_users(pid).context("users of the box")?;
+    ours.done(&[])?;
     let mut given = ours.wait()?.context("the first process of the box has ended")?.into_iter();
     let listener = given.next().context("the box has no filter")?;
     let has_terminal = plan.streams.iter().any(Option::is_none);
@@ -110,6 +113,11 @@ fn make(link: &Link, plan: Plan<'_>) -> Result<Option<Pid>> {
     let tun = plan.network.map(|ends| network::make_tun(ends.inside, Some(ends.outside))).transpose()?;
     root::build(plan.place, plan.tree)?;
     let terminal = plan.streams.iter().any(Option::is_none).then(open_terminal).transpose()?;
+    privileges::enter_user_namespace()?;
+    link.done(&[])?;
+    if link.wait()?.is_none() {
+        return Ok(None);
+    }
     drop_privileges()?;
     let listener = filter::install()?;
     let given = [Some(&listener), terminal.as_ref().map(|(outer, _)| outer), tun.as_ref()];

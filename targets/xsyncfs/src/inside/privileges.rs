@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use anyhow::{bail, Context, Result};
-use rustix::process::{setrlimit, Gid, Resource, Rlimit, Uid};
+use rustix::process::{setrlimit, Gid, Pid, Resource, Rlimit, Uid};
 use rustix::thread::{
     capability_is_in_bounding_set, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
-    set_thread_groups, set_thread_res_gid, set_thread_res_uid, CapabilitySet, CapabilitySets,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid, unshare_unsafe, CapabilitySet, CapabilitySets,
+    UnshareFlags,
 };
 
 /// What root keeps in the box: everything that concerns files, users and processes of the box.
@@ -71,6 +72,21 @@ fn find_user(name: &str, passwd: &str, group: &str) -> Option<User> {
     });
     let groups = std::iter::once(gid).chain(of_groups).collect();
     Some(User { name: name.to_owned(), home: found[5].into(), uid, gid, groups })
+}
+
+/// Enter a user namespace of the box. Its users are those of the outside, yet nobody outside but root may look into its
+/// processes, and root in it has no power over what belongs to the outside.
+pub fn enter_user_namespace() -> Result<()> {
+    // SAFETY: descriptors stay shared.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.context("user namespaces are needed (user.max_user_namespaces)")
+}
+
+/// The users and groups in the user namespace of the process are those of the outside.
+pub fn map_users(pid: Pid) -> Result<()> {
+    for map in ["uid_map", "gid_map"] {
+        std::fs::write(format!("/proc/{}/{map}", pid.as_raw_nonzero()), "0 0 4294967295\n").context(map)?;
+    }
+    Ok(())
 }
 
 /// Give up everything that would reach beyond the box. What is run later cannot get it back.

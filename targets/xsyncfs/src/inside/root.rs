@@ -5,18 +5,19 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rustix::fs::CWD;
+use rustix::fs::{open, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::mount::{
     mount, mount_bind, mount_change, mount_remount, move_mount, unmount, MountFlags, MountPropagationFlags,
     MoveMountFlags, UnmountFlags,
 };
-use rustix::process::{chdir, pivot_root};
+use rustix::process::{chdir, fchdir, pivot_root};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 
 use super::devices;
 use crate::canary::{self, Canary};
@@ -58,7 +59,7 @@ const COPIED_BYTES_MAX: u64 = 1 << 20;
 
 /// Make the root of this mount namespace that of the box, with `tree` at `place` as what it can change.
 pub fn build(place: &Path, tree: &OwnedFd) -> Result<()> {
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("private mounts")?;
+    leave_chroot().context("private mounts")?;
     let outside = mounts::parse(&fs::read("/proc/self/mountinfo").context("mountinfo")?);
     enter_scaffold()?;
     show("/".as_ref()).context("overlayfs, through which the box sees the files of the outside")?;
@@ -74,6 +75,23 @@ pub fn build(place: &Path, tree: &OwnedFd) -> Result<()> {
     pivot_root(".", ".").context("pivot_root")?;
     unmount(".", UnmountFlags::DETACH).context("the outside cannot be left")?;
     chdir(place).with_context(|| place.display().to_string())
+}
+
+/// Make our root that of the mount namespace, which a user namespace asks for, and keep later mounts in here.
+fn leave_chroot() -> Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open("/", flags, Mode::empty())?;
+    let namespace = open("/proc/self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    fchdir(&root)?;
+    match pivot_root(".", ".") {
+        // It is that root already.
+        Err(Errno::BUSY) => return Ok(()),
+        other => other?,
+    }
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(chdir("/")?)
 }
 
 fn enter_scaffold() -> Result<()> {
