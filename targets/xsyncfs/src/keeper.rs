@@ -187,11 +187,24 @@ fn places(mounts: &[Mount], target: &Mount) -> Result<Vec<PathBuf>> {
                 mount.point.display()
             );
         }
+        if let Some(user) = mounts.iter().find(|other| has_layer_in(other, &mount.point)) {
+            bail!("{} shows files of {}: it is a mount of overlayfs", user.point.display(), mount.point.display());
+        }
         if !places.contains(&mount.point) {
             places.push(mount.point.clone());
         }
     }
     Ok(places)
+}
+
+/// Whether a mount of overlayfs has a layer in this folder. Such a layer counts as no use of the folder's mount.
+fn has_layer_in(mount: &Mount, folder: &Path) -> bool {
+    let layers = mount.options.iter().filter_map(|option| {
+        let (name, paths) = option.split_once('=')?;
+        ["lowerdir", "upperdir", "workdir"].contains(&name).then_some(paths)
+    });
+    mount.kind == "overlay"
+        && layers.flat_map(|paths| paths.split(':')).any(|path| mounts::is_within(path.as_ref(), folder))
 }
 
 fn topmost<'a>(mounts: &'a [Mount], place: &Path) -> Option<&'a Mount> {
@@ -241,6 +254,17 @@ mod tests {
         let all =
             mounts(&format!("{BASE}3 1 8:2 /a /srv rw - ext4 /dev/sdb rw\n4 3 8:2 / /srv rw - ext4 /dev/sdb rw\n"));
         assert_eq!(places(&all, &all[1]).unwrap(), [Path::new("/mnt"), Path::new("/srv")]);
+    }
+
+    #[test]
+    fn a_layer_of_overlayfs_is_a_use() {
+        let overlay = |options: &str| mounts(&format!("{BASE}3 1 0:5 / /merged rw - overlay overlay {options}\n"));
+        for options in ["ro,lowerdir=/a:/mnt/low", "rw,lowerdir=/a,upperdir=/mnt/up,workdir=/mnt/work"] {
+            let all = overlay(options);
+            assert!(places(&all, &all[1]).unwrap_err().to_string().contains("/merged shows files of /mnt"));
+        }
+        let all = overlay("rw,lowerdir=/a,upperdir=/mnt2/up");
+        assert!(places(&all, &all[1]).is_ok());
     }
 
     #[test]
