@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import postcrash
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.model import Workload
@@ -25,10 +26,16 @@ def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
     if "supervisor" not in mount:
         return wire
     network = "tun" if workload.runs_programs else "none"
-    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, "--network", network, "--"]
+    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, *_shown(), "--network", network, "--"]
     if workload.runs_programs:
         return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
     return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount["fstype"]]}
+
+
+def _shown() -> list[str]:
+    """Supervisors have a /tmp of their own, where a checkout in /tmp would not be."""
+    checkout = Path(postcrash.__file__).resolve().parent.parent
+    return ["--show", str(checkout)] if checkout.is_relative_to("/tmp") else []
 
 
 def _supervised(operation: Operation, supervisor: Sequence[str]) -> Operation:

@@ -167,6 +167,13 @@ def test_nobody_outside_sees_the_files_while_the_box_runs(in_guest: InGuest) -> 
     assert said == ["ls: cannot access '/mnt/f': No such file or directory", "new"]
 
 
+def test_a_folder_of_the_outside_s_tmp_is_shown_if_asked_for(in_guest: InGuest) -> None:
+    shown = XSYNC.replace("--fs", "--show /tmp/a/b --fs")
+    made = "mkdir -p /tmp/a/b; echo text >/tmp/a/b/file"
+    said = in_guest(f"{made}; {shown} sh -c 'cat /tmp/a/b/file; echo x >/tmp/a/b/file; echo x >/tmp/a/new'; ls /tmp/a")
+    assert said[0] == "text" and "Read-only file system" in said[1] and said[2:] == ["b"]
+
+
 def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> None:
     as_user = XSYNC.replace("--fs", "--user nobody --fs")
     look = "ls /proc/[0-9]*/root/mnt/secret 2>/dev/null | wc -l"

@@ -76,6 +76,9 @@ struct RunOptions {
     /// Run the command as this user
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Let the box see this folder, read-only, although it is in /tmp, of which the box has its own
+    #[arg(long, value_name = "FOLDER", value_parser = existing_folder)]
+    show: Vec<PathBuf>,
     /// tun: the command can be reached at --address, and reaches others through it
     #[arg(long, value_enum, default_value_t = Network::None)]
     network: Network,
@@ -160,6 +163,7 @@ fn run_in_box(
     let plan = Plan {
         place: &mount.point,
         tree,
+        shown: &options.show,
         command: &options.command,
         user,
         streams: std::mem::take(&mut streams.inside),
@@ -168,6 +172,12 @@ fn run_in_box(
     let eager = options.eager.then(|| Modifications::of(commit.root())).transpose()?;
     let inside = inside::start(plan, keeper)?;
     supervisor::attend(inside, streams, Target { device: mount.device, commit, eager }, network)
+}
+
+fn existing_folder(text: &str) -> Result<PathBuf> {
+    let folder = Path::new(text).canonicalize()?;
+    ensure!(folder.is_dir(), "not a folder");
+    Ok(folder)
 }
 
 fn check_kernel(release: &str) -> Result<()> {

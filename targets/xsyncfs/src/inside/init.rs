@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -39,6 +39,8 @@ pub struct Plan<'a> {
     pub place: &'a Path,
     /// The file system, as a mount that is nowhere.
     pub tree: &'a OwnedFd,
+    /// Folders of the outside that the box sees although it has its own in their place.
+    pub shown: &'a [PathBuf],
     pub command: &'a [OsString],
     pub user: Option<&'a User>,
     /// Standard input, output and error. None is a terminal of the box.
@@ -111,7 +113,7 @@ fn make(link: &Link, plan: Plan<'_>) -> Result<Option<Pid>> {
     rustix::process::umask(Mode::from_raw_mode(0o022));
     network::raise_loopback()?;
     let tun = plan.network.map(|ends| network::make_tun(ends.inside, Some(ends.outside))).transpose()?;
-    root::build(plan.place, plan.tree)?;
+    root::build(plan.place, plan.tree, plan.shown)?;
     let terminal = plan.streams.iter().any(Option::is_none).then(open_terminal).transpose()?;
     privileges::enter_user_namespace()?;
     link.done(&[])?;

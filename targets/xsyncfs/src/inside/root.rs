@@ -57,8 +57,9 @@ const LEFT_OUT: [&str; 20] = [
 /// A single file that is mounted, such as a container's resolv.conf, is copied up to this size.
 const COPIED_BYTES_MAX: u64 = 1 << 20;
 
-/// Make the root of this mount namespace that of the box, with `tree` at `place` as what it can change.
-pub fn build(place: &Path, tree: &OwnedFd) -> Result<()> {
+/// Make the root of this mount namespace that of the box, with `tree` at `place` as what it can change, and with the
+/// folders `shown` of the outside even where the box has its own.
+pub fn build(place: &Path, tree: &OwnedFd, shown: &[PathBuf]) -> Result<()> {
     leave_chroot().context("private mounts")?;
     let outside = mounts::parse(&fs::read("/proc/self/mountinfo").context("mountinfo")?);
     enter_scaffold()?;
@@ -68,6 +69,10 @@ pub fn build(place: &Path, tree: &OwnedFd) -> Result<()> {
         let _ = show(&mount.point);
     }
     make_own()?;
+    for folder in shown {
+        fs::create_dir_all(inside(folder)).with_context(|| folder.display().to_string())?;
+        show(folder).with_context(|| folder.display().to_string())?;
+    }
     let here = inside(place);
     fs::create_dir_all(&here).with_context(|| format!("{} in the box", place.display()))?;
     move_mount(tree, "", CWD, &here, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).context("move_mount")?;
