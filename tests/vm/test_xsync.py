@@ -69,7 +69,7 @@ def test_both_streams_are_one_where_they_are_one_outside(in_guest: InGuest) -> N
 
 
 OUTSIDE = """
-mount -t tmpfs outside /media; mkfifo /media/fifo; echo old >/media/file; exec 7>/tmp/inherited
+mount -n -t tmpfs outside /media; mkfifo /media/fifo; echo old >/media/file; exec 7>/tmp/inherited
 python3 -c "
 import socket, time
 for address in ('/media/socket', '\\0outside'):
@@ -141,7 +141,7 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
     [
         ("cd /mnt", "is in the folder /mnt"),
         ("exec 8>/mnt/open", "has /mnt/open open"),
-        ("mkdir /mnt/in; mount -t tmpfs t /mnt/in", "/mnt/in is mounted inside"),
+        ("mkdir /mnt/in; mount -n -t tmpfs t /mnt/in", "/mnt/in is mounted inside"),
         ("$xs sleep 5 & sleep 2", "is taken by another xsync"),
         (
             "python3 -c \"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('/mnt/s'); time.sleep(9)\" &"
@@ -176,7 +176,7 @@ def test_a_folder_of_the_outside_s_tmp_is_shown_if_asked_for(in_guest: InGuest) 
 
 def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> None:
     as_user = XSYNC.replace("--fs", "--user nobody --fs")
-    look = "ls /proc/[0-9]*/root/mnt/secret 2>/dev/null | wc -l"
+    look = "ls /proc/[0-9]*/cwd/secret 2>/dev/null | wc -l"
     as_nobody = f"setpriv --reuid nobody --clear-groups sh -c '{look}'"
     assert in_guest(f"echo x >/mnt/secret; {as_user} sleep 4 & sleep 2; {as_nobody}; {look}; wait") == ["0", "2"]
 
@@ -193,8 +193,8 @@ def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGu
 
 
 LOOP = """
-mkdir -p /tmp/small; mount -t tmpfs -o size={size} small /tmp/small; truncate -s 64M /tmp/small/disk
-mkfs.ext4 -q -J size=8 /tmp/small/disk && mount -o loop,data=journal /tmp/small/disk /media
+mkdir -p /tmp/small; mount -n -t tmpfs -o size={size} small /tmp/small; truncate -s 64M /tmp/small/disk
+mkfs.ext4 -q -J size=8 /tmp/small/disk && mount -n -o loop,data=journal /tmp/small/disk /media
 xm="{xsync} run --fs /media --"
 """
 
