@@ -1,7 +1,12 @@
 """What is sent to a guest of which the target has a supervisor."""
 
 import shlex
+from pathlib import Path
 
+import pytest
+
+import postcrash
+from postcrash.harness.guests import supervisor
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.supervisor import run_to_wire
 from postcrash.model import parse_workload
@@ -34,3 +39,11 @@ def test_a_program_is_run_by_it_and_set_up_without_it() -> None:
     assert (program["op"], program["seconds"], sync) == ("watch", 9, {"op": "sync"})
     assert words[:5] == ["exec", str(find_binary("xsync")), "run", "--fs", "/mnt"]
     assert words[-3:] == ["/bin/sh", "-c", "echo 'it is'"]
+
+
+@pytest.mark.parametrize(("checkout", "is_shown"), [("/tmp/a/checkout", True), ("/srv/checkout", False)])
+def test_a_checkout_in_tmp_is_shown(monkeypatch: pytest.MonkeyPatch, checkout: str, is_shown: bool) -> None:
+    monkeypatch.setattr(postcrash, "__file__", f"{checkout}/postcrash/__init__.py")
+    monkeypatch.setattr(supervisor, "_binary", Path)
+    words = run_to_wire(target_named("xsyncfs").mount_wire(), OPERATIONS)["supervisor"]
+    assert (f"--show {checkout}" in shlex.join(words)) == is_shown
