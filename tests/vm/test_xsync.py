@@ -75,7 +75,7 @@ import socket, time
 for address in ('/media/socket', '\\0outside'):
     made = socket.socket(socket.AF_UNIX); made.bind(address); made.listen(); globals()[address] = made
 print('ready', flush=True); time.sleep(50)" &
-cat /media/fifo >/tmp/fifo & for i in 1 2 3 4 5 6 7 8 9; do test -S /media/socket || sleep 0.2; done
+cat /media/fifo >/tmp/fifo & for i in $(seq 100); do test -S /media/socket || sleep 0.2; done
 """
 """What the outside has, of which the box must get nothing."""
 KEY = 'python3 -c "import ctypes; ctypes.CDLL(None).shmget(0xbeef, 4096, 0o1600)"'
@@ -145,7 +145,7 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
         ("$xs sleep 5 & sleep 2", "is taken by another xsync"),
         (
             "python3 -c \"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('/mnt/s'); time.sleep(9)\" &"
-            " for i in 1 2 3 4 5 6 7 8 9; do test -S /mnt/s || sleep 0.2; done",
+            " for i in $(seq 40); do test -S /mnt/s || sleep 0.2; done",
             "a UNIX socket that is bound in it",
         ),
     ],
@@ -184,7 +184,7 @@ def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> No
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
     said = in_guest(
         "$xs sh -c 'while :; do echo x >>f; done; echo never' & sleep 1; kill -9 $!; wait 2>/dev/null\n"
-        "for i in 1 2 3 4 5 6 7 8 9; do test -e /mnt/f || sleep 0.2; done\n"
+        "for i in $(seq 100); do test -e /mnt/f || sleep 0.2; done\n"
         "a=$(wc -c </mnt/f); sleep 0.5; b=$(wc -c </mnt/f)\n"
         "test $a = $b && test $a -gt 0 && echo stands; ls /mnt/attempts.py"
     )
