@@ -8,21 +8,20 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernel import Kernel
-from postcrash.harness.guests.modules import Modules, module_name, uncompressed
+from postcrash.harness.guests.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
 AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
-_PROGRAM_MODULES = ("overlay", "tun", "loop")
-"""What programs that run in the guest may use, xsync among them."""
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
 """Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
@@ -72,7 +71,7 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]
     if kernel.modules is None:
         return {}
     modules = Modules(kernel.modules)
-    needs = {"boot": _BOOT_MODULES, "programs": _PROGRAM_MODULES}
+    needs = {"boot": _BOOT_MODULES, "programs": tuple(_program_modules(kernel, modules))}
     needs |= {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
@@ -82,6 +81,14 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]
         files |= {place: uncompressed(file) for place, file in places.items()}
         files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
     return files
+
+
+def _program_modules(kernel: Kernel, modules: Modules) -> Iterator[str]:
+    """Those that are there. Only user-mode Linux runs programs."""
+    if isinstance(kernel.engine, Uml):
+        for name in PROGRAM_MODULES:
+            if all(file.is_file() for file in modules.needed_by(name)):
+                yield name
 
 
 def with_libraries(program: str) -> dict[Path, bytes]:

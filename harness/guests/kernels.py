@@ -19,7 +19,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.kernel import UML_MODULES, Kernel, find_kernel, image_version, kernel_at, uml_version
 from postcrash.harness.guests.kernel_config import config_of, missing_options
-from postcrash.harness.guests.modules import Modules
+from postcrash.harness.guests.modules import PROGRAM_MODULES, Modules
 
 ENGINES = ("auto", "uml", "qemu")
 KEPT_MODULES = (
@@ -137,7 +137,7 @@ def _copy(parts: Parts, folder: Path) -> None:
         shutil.copy(parts.config, folder / "config")
     if parts.modules is not None:
         lists = [path for path in parts.modules.glob("modules.*") if path.is_file()]
-        for file in [*lists, *Modules(parts.modules).within(*KEPT_MODULES)]:
+        for file in [*lists, *_kept(Modules(parts.modules))]:
             place = folder / "modules" / file.relative_to(parts.modules)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, place)
@@ -145,6 +145,11 @@ def _copy(parts: Parts, folder: Path) -> None:
         (folder / "lib").mkdir()
         for library in LIBRARIES:
             shutil.copy(parts.libraries / library, folder / "lib")
+
+
+def _kept(modules: Modules) -> list[Path]:
+    files = [*modules.within(*KEPT_MODULES), *modules.needed_by(*PROGRAM_MODULES)]
+    return list(dict.fromkeys(files))
 
 
 def run_with(program: Path, libraries: Path) -> None:

@@ -17,6 +17,9 @@ from postcrash.harness.errors import InfrastructureError
 _GZIP = 31
 """`wbits` of zlib for the format of gzip."""
 
+PROGRAM_MODULES = ("overlay", "tun", "loop")
+"""What programs that run in the guest may use, xsync among them."""
+
 
 class Modules:
     """The modules in `folder`, which is `lib/modules/VERSION` after depmod. Raises InfrastructureError."""
