@@ -101,12 +101,12 @@ def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: P
 def test_what_there_was_no_time_for_is_undecided_and_goes_on(tmp_path: Path) -> None:
     text = 'targets = ["ext4-current"]\ndisks = "one"\n[parts.big]\nhunt = 1\ngrammar = "full"\n'
     text += '[parts.table]\nproperties = ["P4"]\n'
-    code, told = gate(tmp_path, text, "--time", "14s")
+    code, told = gate(tmp_path, text, "--time", "22s")
     big, table = told["parts"]
     assert (code, table["verdict"], table["not_run"]) == (ExitCode.UNDECIDED, "holds", 0)
     assert (big["verdict"], big["not_run"] > 0) == ("undecided", True)
     assert big["workloads"] > 0
-    more = gate(tmp_path, text, "--time", "14s")[1]["parts"][0]
+    more = gate(tmp_path, text, "--time", "22s")[1]["parts"][0]
     assert more["workloads"] > big["workloads"]
 
 
