@@ -136,6 +136,11 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
     assert any(said in line for line in in_guest(f"{OUTSIDE}\n{KEY}\n{broken}"))
 
 
+WATCH = (
+    "import ctypes, time; c = ctypes.CDLL(None); c.inotify_add_watch(c.inotify_init(), b'/mnt', 4095); time.sleep(9)"
+)
+
+
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
@@ -148,6 +153,7 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
             " for i in $(seq 40); do test -S /mnt/s || sleep 0.2; done",
             "a UNIX socket that is bound in it",
         ),
+        (f'python3 -c "{WATCH}" & sleep 2', "is told of changes in it"),
     ],
 )
 def test_a_file_system_that_others_use_is_refused(in_guest: InGuest, before: str, reason: str) -> None:
@@ -179,6 +185,22 @@ def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> No
     look = "ls /proc/[0-9]*/cwd/secret 2>/dev/null | wc -l"
     as_nobody = f"setpriv --reuid nobody --clear-groups sh -c '{look}'"
     assert in_guest(f"echo x >/mnt/secret; {as_user} sleep 4 & sleep 2; {as_nobody}; {look}; wait") == ["0", "2"]
+
+
+THREAD = """
+import ctypes, os, threading, time
+def live():
+    ctypes.CDLL(None).unshare(0x20200)  # CLONE_NEWNS | CLONE_FS
+    time.sleep(4)
+    print("a thread sees", os.path.exists("/mnt/f"), flush=True)
+threading.Thread(target=live).start()
+"""
+
+
+def test_a_thread_with_mounts_of_its_own_sees_no_files_either(in_guest: InGuest, tmp_path: Path) -> None:
+    (tmp_path / "thread.py").write_text(THREAD)
+    said = in_guest(f"mount --make-rprivate /; python3 {tmp_path}/thread.py & sleep 2; $xs sh -c '>f; sleep 5'; wait")
+    assert said == ["a thread sees False"]
 
 
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:

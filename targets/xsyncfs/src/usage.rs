@@ -11,6 +11,9 @@ use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
 
 type Device = (u32, u32);
 
+/// The kernel's own device numbers have so many bits for the minor number.
+const KERNEL_MINOR_BITS: u32 = 20;
+
 /// The first process, other than `ours`, that has something of `device`: in words, with what it has.
 pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
     processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
@@ -20,11 +23,11 @@ pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
     })
 }
 
-/// Every mount namespace in which a process is.
+/// Every mount namespace in which a thread is.
 pub fn mount_namespaces() -> Vec<OwnedFd> {
     let mut found = BTreeMap::new();
-    for pid in processes() {
-        let path = format!("/proc/{pid}/ns/mnt");
+    for thread in processes().flat_map(threads) {
+        let path = format!("{thread}/ns/mnt");
         let Ok(inode) = fs::metadata(&path).map(|meta| meta.ino()) else { continue };
         if let (false, Ok(file)) = (found.contains_key(&inode), fs::File::open(&path)) {
             found.insert(inode, OwnedFd::from(file));
@@ -42,9 +45,14 @@ fn names(folder: impl AsRef<Path>) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
+/// The folders in /proc of a process's threads. Each may have descriptors and a mount namespace of its own.
+fn threads(pid: u32) -> Vec<String> {
+    let folder = format!("/proc/{pid}/task");
+    names(&folder).into_iter().map(|thread| format!("{folder}/{thread}")).collect()
+}
+
 fn what_it_has(pid: u32, device: Device) -> Option<String> {
-    let threads = names(format!("/proc/{pid}/task"));
-    let of_threads = threads.iter().find_map(|thread| what_a_thread_has(&format!("/proc/{pid}/task/{thread}"), device));
+    let of_threads = threads(pid).iter().find_map(|thread| what_a_thread_has(thread, device));
     of_threads.or_else(|| {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         maps.lines().find_map(|line| mapped_file(line, device)).map(|path| format!("has {path} mapped"))
@@ -61,7 +69,24 @@ fn what_a_thread_has(thread: &str, device: Device) -> Option<String> {
     let descriptors =
         names(format!("{thread}/fd")).into_iter().map(|name| PathBuf::from(format!("{thread}/fd/{name}")));
     let mut used = descriptors.filter(|descriptor| is_on(descriptor, device));
-    used.next().map(|descriptor| format!("has {} open", target_of(&descriptor)))
+    let open = used.next().map(|descriptor| format!("has {} open", target_of(&descriptor)));
+    open.or_else(|| watches(thread, device).then(|| "is told of changes in it (inotify or fanotify)".to_owned()))
+}
+
+/// Whether a thread has asked to be told what happens to files of `device`. For this no file has to be open.
+fn watches(thread: &str, device: Device) -> bool {
+    let folder = format!("{thread}/fdinfo");
+    names(&folder).into_iter().any(|name| {
+        let told = fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
+        told.lines().any(|line| is_watch(line, device))
+    })
+}
+
+/// Whether a line of a descriptor's fdinfo is a watch on `device`, such as `inotify wd:1 ino:2 sdev:800011 mask:fff …`.
+fn is_watch(line: &str, (major, minor): Device) -> bool {
+    let Some(("inotify" | "fanotify", rest)) = line.split_once(' ') else { return false };
+    let found = rest.split(' ').find_map(|word| u32::from_str_radix(word.strip_prefix("sdev:")?, 16).ok());
+    found == Some(major << KERNEL_MINOR_BITS | minor)
 }
 
 fn target_of(link: &Path) -> String {
@@ -88,6 +113,8 @@ fn mapped_file(line: &str, device: Device) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::inotify;
+
     use super::*;
 
     #[test]
@@ -108,5 +135,23 @@ mod tests {
         let device = device_of(&path).unwrap();
         assert!(what_a_thread_has(&thread, device).is_some());
         assert_eq!(what_a_thread_has(&thread, (0xfff, 0xfff)), None);
+    }
+
+    #[test]
+    fn a_process_that_watches_a_folder_is_named() {
+        let queue = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&queue, "/proc", inotify::WatchFlags::ALL_EVENTS).unwrap();
+        let thread = format!("/proc/self/task/{}", rustix::thread::gettid().as_raw_nonzero());
+        let device = device_of("/proc".as_ref()).unwrap();
+        assert!(watches(&thread, device) && !watches(&thread, (0xfff, 0xfff)));
+    }
+
+    #[test]
+    fn watches_are_recognised_by_their_device() {
+        let device = (8, 0x11);
+        assert!(is_watch("inotify wd:1 ino:2 sdev:800011 mask:fff ignored_mask:0 fhandle-bytes:8", device));
+        assert!(is_watch("fanotify sdev:800011 mflags:0 mask:3b ignored_mask:0", device));
+        assert!(!is_watch("inotify wd:1 ino:2 sdev:800012 mask:fff", device));
+        assert!(!is_watch("fanotify mnt_id:12 mflags:0 mask:3b", device) && !is_watch("pos:\t0", device));
     }
 }
