@@ -61,3 +61,21 @@ def test_what_is_sent_over_the_network_is_an_output(target: str, durability: str
     assert ("'udp block 1' had left the machine, but write blocks before it is lost" in messages) == (
         durability != "holds"
     )
+
+
+LOST = """
+import os, socket
+send = lambda port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"done", ("192.0.2.1", port))
+send(9); os.close(os.open("f", os.O_CREAT)); send(7000); os.sync()
+"""
+
+
+def test_what_was_sent_to_a_port_where_nobody_listens_is_not_what_arrived(tmp_path: Path) -> None:
+    (tmp_path / "lost.py").write_text(LOST)
+    found = told(tmp_path, "--run", f"{sys.executable} -S {tmp_path}/lost.py", "--target", "ext4-current")
+    assert found["external-durability"]["verdict"] == "violated"
+
+
+def test_a_line_without_an_end_is_an_output(tmp_path: Path) -> None:
+    found = told(tmp_path, "--run", "echo new >f; printf done; sync; echo", "--target", "ext4-current")
+    assert found["external-durability"]["verdict"] == "violated"

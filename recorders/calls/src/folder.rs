@@ -192,6 +192,9 @@ fn type_of(file_type: FileType) -> &'static str {
         kind if kind.is_dir() => "dir",
         kind if kind.is_symlink() => "symlink",
         kind if kind.is_fifo() => "fifo",
+        kind if kind.is_socket() => "socket",
+        kind if kind.is_char_device() => "char",
+        kind if kind.is_block_device() => "block",
         _ => "other",
     }
 }

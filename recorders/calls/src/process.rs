@@ -1,9 +1,11 @@
 //! Looking at a stopped thread: its system call, its descriptors and its mappings.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// What a thread stands at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +18,8 @@ pub enum At {
     Other,
 }
 
+/// The most that is looked at of one message.
+pub const BYTES_MAX: usize = 1 << 16;
 const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 /// AUDIT_ARCH_X86_64. Calls of 32-bit programs have other numbers.
@@ -114,6 +118,39 @@ pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<Descriptor> {
 /// Where what stands behind a descriptor can be opened.
 pub fn path_of(thread: libc::pid_t, number: u64) -> String {
     format!("/proc/{thread}/fd/{}", number as i32)
+}
+
+/// Bytes of a thread's memory, fewer than `length` if it has no more, and at most so many as are looked at of one message.
+pub fn read(thread: libc::pid_t, address: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; (length as usize).min(BYTES_MAX)];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+    // SAFETY: the kernel writes at most the vector's length into it.
+    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
+        count if count < 0 => Err(io::Error::last_os_error()),
+        count => {
+            bytes.truncate(count as usize);
+            Ok(bytes)
+        }
+    }
+}
+
+/// Whether a call opens a FIFO: this lasts until somebody opens its other end.
+pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> bool {
+    let (folder, address) = match number {
+        libc::SYS_open | libc::SYS_creat => (libc::AT_FDCWD, arguments[0]),
+        libc::SYS_openat | libc::SYS_openat2 => (arguments[0] as i32, arguments[1]),
+        _ => return false,
+    };
+    let bytes = read(thread, address, libc::PATH_MAX as u64).unwrap_or_default();
+    let path = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    let start = match path.strip_prefix(b"/") {
+        Some(_) => "root".to_owned(),
+        None if folder == libc::AT_FDCWD => "cwd".to_owned(),
+        None => format!("fd/{folder}"),
+    };
+    let place = [format!("/proc/{thread}/{start}/").as_bytes(), path].concat();
+    fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// The parts of files that a thread has mapped, shared, between two addresses: inode, first byte and end.

@@ -6,12 +6,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-use postcrash_wire::output::{Lines, Way, REMOTE};
+use postcrash_wire::output::{Lines, Way, PORT, REMOTE};
 
-use crate::process::path_of;
-
-/// The most that is looked at of one message.
-const BYTES_MAX: usize = 1 << 16;
+use crate::process::{path_of, read, BYTES_MAX};
 
 /// A call that sends something: the socket by its inode, and how it sends.
 #[derive(Clone, Copy)]
@@ -62,9 +59,13 @@ pub fn sending(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> Option
         }
         _ => peer(&socket)?,
     };
-    let is_remote =
-        address.get(..2) == Some(&(libc::AF_INET as u16).to_ne_bytes()) && address.get(4..8) == Some(&REMOTE);
-    is_remote.then_some(Sending { inode: metadata.ino(), way })
+    is_remote(&address).then_some(Sending { inode: metadata.ino(), way })
+}
+
+/// Whether an address, as a `sockaddr`, is where the remote machine listens. It hears nothing at its other ports.
+fn is_remote(address: &[u8]) -> bool {
+    let family = (libc::AF_INET as u16).to_ne_bytes();
+    address.get(..8) == Some(&[&family[..], &PORT.to_be_bytes(), &REMOTE].concat())
 }
 
 /// The first bytes of a message, which lies in one buffer or in several.
@@ -88,20 +89,6 @@ fn message(thread: libc::pid_t, (number, arguments): (i64, [u64; 6]), length: us
 fn words(thread: libc::pid_t, address: u64, count: u64) -> io::Result<Vec<u64>> {
     let bytes = read(thread, address, count.saturating_mul(8))?;
     Ok(bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))).collect())
-}
-
-fn read(thread: libc::pid_t, address: u64, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; (length as usize).min(BYTES_MAX)];
-    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: the kernel writes at most the vector's length into it.
-    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
-        count if count < 0 => Err(io::Error::last_os_error()),
-        count => {
-            bytes.truncate(count as usize);
-            Ok(bytes)
-        }
-    }
 }
 
 /// The program's socket, as a descriptor of our own.
@@ -139,4 +126,20 @@ fn peer(socket: &OwnedFd) -> Option<Vec<u8>> {
     // SAFETY: the kernel writes at most `length` bytes.
     let result = unsafe { libc::getpeername(socket.as_raw_fd(), address.as_mut_ptr().cast(), &mut length) };
     (result == 0).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remote_machine_hears_at_one_port_only() {
+        let [low, high] = (libc::AF_INET as u16).to_ne_bytes();
+        let at = |port: u16| {
+            let [first, second] = port.to_be_bytes();
+            [low, high, first, second, 192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+        };
+        assert!(is_remote(&at(PORT)));
+        assert!(!is_remote(&at(PORT + 1)) && !is_remote(&at(PORT)[..6]));
+    }
 }

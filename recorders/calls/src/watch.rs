@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, opens, Kind};
 use crate::names::name_of;
-use crate::process::{descriptor, mapped, path_of, At, Stops};
+use crate::process::{descriptor, mapped, opens_fifo, path_of, At, Stops};
 use crate::sockets::{sending, Sending, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
@@ -83,9 +83,6 @@ impl Watch {
             step.said.push(String::from_utf8_lossy(&self.pending).into_owned());
         }
         self.write(&step, &rest)?;
-        if !self.pending.is_empty() {
-            self.pass_on(b"\n")?;
-        }
         self.output.flush()
     }
 
@@ -114,7 +111,8 @@ impl Watch {
         self.write_down(&step)
     }
 
-    /// The bytes that were said since the last look. Whole lines go into the step.
+    /// The bytes that were said since the last look. Whole lines go into the step. Where they are passed on, the part of a
+    /// line that is there becomes a line, since it is an output by itself.
     fn drain(&mut self, step: &mut Step) -> io::Result<Vec<u8>> {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
@@ -123,6 +121,10 @@ impl Watch {
         }
         let mut bytes = vec![0; waiting as usize];
         self.said.read_exact(&mut bytes)?;
+        if self.forward.is_some() && bytes.last().is_some_and(|&last| last != b'\n') {
+            // Whoever looks at the output sees this part already.
+            bytes.push(b'\n');
+        }
         self.pending.extend_from_slice(&bytes);
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
@@ -156,7 +158,7 @@ impl Watch {
         }
         // What is sent is out at once, so nobody may change anything between that and the note of it.
         let waits = sending.is_none() && matches!(kind, Kind::Unknown | Kind::Says);
-        if waits || may_last(number) {
+        if waits || may_last(number) || opens_fifo(thread, number, &arguments) {
             self.stores(thread)?;
             return Ok(true);
         }

@@ -143,3 +143,18 @@ def test_directories_within_themselves_have_names_of_bounded_length(tmp_path: Pa
     (tmp_path / "trace").write_text("".join(f"{json.dumps(step)}\n" for step in steps))
     (step,) = read_trace(tmp_path / "trace").steps
     assert len(step.about) < 3000
+
+
+def test_an_open_that_waits_for_another_program_holds_up_nobody(traced: Traced) -> None:
+    """Who opens a FIFO waits for its other end. A shell gives O_CREAT when it does so."""
+    program = """
+import time
+os.mkfifo('p')
+if os.fork() == 0:
+    os.open('p', os.O_WRONLY | os.O_CREAT)
+    os._exit(0)
+time.sleep(1)
+put('a', 'one')
+os.open(os.path.abspath('p'), os.O_RDONLY)
+"""
+    assert "pwrite64" in [step.call for step in traced(program).steps]
