@@ -12,14 +12,12 @@ from itertools import chain, combinations
 
 from postcrash.apps.folder import Folder, content_of
 from postcrash.apps.protocol.states import Slots, State
-from postcrash.apps.protocol.trace import BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot, Step
+from postcrash.apps.protocol.trace import WRITES, BlockSlot, Change, NameSlot, Protocol, SizeSlot, Slot, Step
 from postcrash.model import Entry, Tree
 from postcrash.model.units import BLOCK_BYTES
 
 UNORDERED_MAX = 8
 """The most blocks of one step whose order is not known."""
-_WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
-"""Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
 
 _SPECIAL, _TOLD_APART = "other", ("file", "dir", "symlink", "fifo")
 """What the tracer says of sockets and devices, and what it tells apart."""
@@ -30,7 +28,10 @@ class UnorderedError(ValueError):
 
 
 class Prefixes:
-    """The folders that the first steps of a program make, the next one perhaps in part. Modes are not compared."""
+    """The folders that the first steps of a program make, the next one perhaps in part.
+
+    Modes and extended attributes are not compared.
+    """
 
     def __init__(self, protocol: Protocol) -> None:
         self._slots = Slots(protocol)
@@ -51,6 +52,15 @@ class Prefixes:
         """
         return self._last.get(_digest(tree))
 
+    def missing(self, tree: Tree, end: int) -> Step | None:
+        """The first step with a change before `end` that is missing where the steps before it make all of `tree`.
+
+        None if no such step is missing, or `tree` is no prefix. Raises UnorderedError, and UnreadFolderError.
+        """
+        whole = self.longest(tree)
+        left = self._steps[whole:] if whole is not None else ()
+        return next((step for step in left if step.first < min(step.end, end)), None)
+
     def _states(self) -> Iterator[tuple[int, State]]:
         """How many steps are whole, and what the folder is then."""
         yield 0, self._state(0, ())
@@ -67,10 +77,9 @@ class Prefixes:
 def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
     """What of a step a crash may leave if it leaves neither all of it nor nothing."""
     blocks = [change for change in changes if isinstance(change.slot, BlockSlot)]
-    if step.call in _WRITES:
-        blocks.sort(key=lambda change: change.slot)
-        for count in range(1, len(blocks)):
-            yield _grown(tuple(blocks[:count]), changes)
+    if step.call in WRITES:
+        for place in sorted({_place(change) for change in changes})[:-1]:
+            yield tuple(change for change in changes if _place(change) <= place)
     elif blocks:
         if len(blocks) > UNORDERED_MAX:
             raise UnorderedError(f"{step.call} changes {len(blocks)} blocks in an order that is not known")
@@ -81,22 +90,16 @@ def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ..
                 yield (*others, *some)
 
 
-def _grown(blocks: tuple[Change, ...], changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Blocks that were written, with the sizes that a file had grown to by then."""
-    ends = {change.slot.inode: change.slot for change in blocks if isinstance(change.slot, BlockSlot)}
-    sizes = (
-        change
-        for change in changes
-        if isinstance(change.slot, SizeSlot)
-        and isinstance(change.value, int)
-        and change.slot.inode in ends
-        and change.value <= (ends[change.slot.inode].block + 1) * BLOCK_BYTES
-    )
-    return (*sizes, *blocks)
+def _place(change: Change) -> int:
+    """The block of a file that a write reaches with this change."""
+    if isinstance(change.slot, BlockSlot):
+        return change.slot.block
+    assert isinstance(change.value, int)
+    return (change.value - 1) // BLOCK_BYTES
 
 
 def _digest(tree: Tree) -> str:
-    return Folder.of(Tree([replace(entry, mode=0) for entry in tree.values()])).digest
+    return Folder.of(Tree([replace(entry, mode=0, xattrs=()) for entry in tree.values()])).digest
 
 
 class Survival:
@@ -137,7 +140,7 @@ class Survival:
         what = self._slots.protocol.inodes[inode]
         if what.type == _SPECIAL:
             return name if entry.type in _TOLD_APART else None
-        if what.type != entry.type or what.target != entry.target:
+        if what.type != entry.type or (entry.type == "symlink" and what.target != entry.target):
             return name
         if entry.type == "dir":
             return self._lost_below(tree, inode, f"{entry.path}/", end)

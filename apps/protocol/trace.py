@@ -23,6 +23,8 @@ from postcrash.model.units import BLOCK_BYTES
 
 STORE = "store"
 """The name of steps that are no calls: what was stored through a mapping before the next call."""
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
+"""Calls that write blocks from the first to the last, so that a crash may leave only the first ones."""
 LINES_MAX = 200_000
 FILE_BYTES_MAX = 128 << 20
 CHANGES_MAX = 4000
@@ -295,7 +297,7 @@ class _Reader:
             self._name(values)
             return
         number, first = len(self.steps), len(self.changes)
-        self._change(number, values)
+        self._change(number, values, is_write=line.call in WRITES)
         names = self._named(values)
         self._name(values)
         concerned = dict.fromkeys([*names, *self._named(values), *self._flushed(line)])
@@ -323,12 +325,15 @@ class _Reader:
             elif isinstance(effect, _Block):
                 yield BlockSlot(effect.inode, effect.block), bytes.fromhex(effect.bytes)
 
-    def _change(self, step: int, values: list[tuple[Slot, int | bytes]]) -> None:
-        """A size that grows with data grows block by block, because a file system may write an append in parts."""
+    def _change(self, step: int, values: list[tuple[Slot, int | bytes]], *, is_write: bool) -> None:
+        """A size that grows with data grows block by block, because a file system may write an append in parts.
+
+        Blocks of zeros are data, too, but no slot changes with them.
+        """
         written = {slot.inode for slot, _ in values if isinstance(slot, BlockSlot)}
         for slot, value in values:
             before = self._now.get(slot, b"" if isinstance(slot, BlockSlot) else 0)
-            if isinstance(slot, SizeSlot) and slot.inode in written:
+            if isinstance(slot, SizeSlot) and (is_write or slot.inode in written):
                 edges = range((before // BLOCK_BYTES + 1) * BLOCK_BYTES, int(value), BLOCK_BYTES)
                 for edge in edges:
                     self._add(step, slot, edge, before)

@@ -17,7 +17,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.supervisor import MOUNT_POINT
-from postcrash.model import History, Observation, Verdict, Workload
+from postcrash.model import History, Observation, Tree, Verdict, Workload
 from postcrash.model.operation import ENDS, SAYS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.targets import RecoveryKind
@@ -45,6 +45,16 @@ class Run:
                 waiting.remove(line)
                 end = max(end, step.first)
         return len(self.protocol.changes) if waiting else end
+
+    def missing(self, tree: Tree, end: int) -> Step | None:
+        """A step before the change `end` without which the folder was what `tree` is, and never was so again.
+
+        Slot by slot such a folder may look like what later changes make. None if it is not known what prefixes are.
+        """
+        try:
+            return self.prefixes.missing(tree, end)
+        except UnorderedError:
+            return None
 
     @cached_property
     def prefixes(self) -> Prefixes:
@@ -107,12 +117,13 @@ class DurabilityJudge(SynchronyJudge):
         outputs = outputs_of(history, run)
         end = run.needed(outputs) if outputs else 0
         lost = run.survival.lost(observation.tree, end)
-        if lost is None:
+        if lost is None and (missing := run.missing(observation.tree, end)) is None:
             return Opinion(Verdict.HOLDS, bool(end), "")
-        maker = run.survival.maker(lost, end)
+        maker = run.survival.maker(lost, end) if lost else missing
         what = f"{_shown(maker)} before it is lost" if maker else "a change before it is undone"
-        told = f"{outputs[-1]!r} had left the machine" if outputs else "nothing had left the machine yet"
-        return Opinion(Verdict.VIOLATED, True, f"{told}, but {what}")
+        if not outputs:
+            return Opinion(Verdict.VIOLATED, True, "nothing had left the machine, but what was there before is lost")
+        return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}")
 
 
 class OrderJudge(SynchronyJudge):

@@ -116,3 +116,38 @@ def test_the_step_that_made_what_is_lost(traced: Traced) -> None:
     lost = survival.lost(State(Slots(protocol), first.end, frozenset()).tree, len(protocol.changes))
     assert isinstance(lost, NameSlot)
     assert survival.maker(lost, len(protocol.changes)) == first
+
+
+def test_a_folder_of_before_that_later_values_could_mix_to_misses_a_step(traced: Traced) -> None:
+    """Byte by byte the first content is one of the second and the third."""
+    protocol = traced("put('a', 'AB')\nput('a', 'AA')\nput('a', 'BB')")
+    second = next(step for step in protocol.steps if step.number and step.call == "pwrite64" and step.first == 3)
+    tree = State(Slots(protocol), second.first, frozenset(range(second.first))).tree
+    assert Survival(protocol).lost(tree, second.end) is None
+    assert Prefixes(protocol).missing(tree, second.end) == second
+    assert Prefixes(protocol).missing(tree, second.first) is None
+
+
+def test_a_socket_that_is_there_is_not_lost(traced: Traced) -> None:
+    protocol = traced("import socket\nsocket.socket(socket.AF_UNIX).bind('s')")
+    end = len(protocol.changes)
+    assert end
+    assert Survival(protocol).lost(Tree([Entry(".", "dir"), Entry("s", "socket")]), end) is None
+    assert Survival(protocol).lost(Tree([Entry(".", "dir"), Entry("s", "fifo")]), end) is not None
+
+
+def test_extended_attributes_are_not_compared(traced: Traced) -> None:
+    protocol = traced("put('a', 'one')")
+    tree = State(Slots(protocol), len(protocol.changes), frozenset(range(len(protocol.changes)))).tree
+    marked = Tree([replace(entry, xattrs=(("user.a", "31"),)) for entry in tree.values()])
+    assert Prefixes(protocol).longest(marked) == len(protocol.steps)
+
+
+def test_a_write_of_zeros_may_be_there_in_part(traced: Traced) -> None:
+    protocol = traced("put('a', chr(0) * 12288)")
+    sizes = [change.index for change in protocol.changes if change.value in (4096, 8192)]
+    assert len(sizes) == 2
+    tree = State(Slots(protocol), len(protocol.changes), frozenset(range(sizes[0] + 1))).tree
+    assert tree["a"].size == 4096
+    assert Prefixes(protocol).longest(tree) is not None
+    assert Survival(protocol).lost(tree, protocol.changes[sizes[0]].index) is None
