@@ -38,19 +38,42 @@ class Prefixes:
         self._steps = protocol.steps
 
     @cached_property
-    def _last(self) -> Mapping[str, int]:
-        last: dict[str, int] = {}
+    def _whole(self) -> Mapping[str, set[int]]:
+        """By digest of the folder, how many steps may be whole."""
+        known: dict[str, set[int]] = {}
         for whole, state in self._states():
-            digest = _digest(state.tree)
-            last[digest] = max(whole, last.get(digest, whole))
-        return last
+            known.setdefault(_digest(state.tree), set()).add(whole)
+        return known
 
     def longest(self, tree: Tree) -> int | None:
         """The most steps that can have been made whole where the folder is `tree`. None if it is no prefix at all.
 
         Raises UnorderedError, and UnreadFolderError.
         """
-        return self._last.get(_digest(tree))
+        return max(self._whole.get(_digest(tree), ()), default=None)
+
+    def doubtful(self, tree: Tree, end: int) -> tuple[Step, Step] | None:
+        """A step with a change before `end`, and a later one that undoes it, where `tree` may be without both.
+
+        So `tree` is what it was before the first, and what it is after the second, but not what it was at `end`. Nobody
+        knows whether the second had been made. None if there is no such doubt. Errors as `longest`.
+        """
+        known = self._whole.get(_digest(tree), set())
+        at_end = {count for count in range(len(self._steps) + 1) if self._is_at(count, end)}
+        earlier, later = known - at_end, {count for count in known if count > max(at_end)}
+        lacking = [step for count in sorted(earlier - later) for step in self._steps[count:] if step.first < step.end]
+        first = next((step for step in lacking if step.first < end), None)
+        if first is None or not later or known & at_end:
+            return None
+        return first, self._steps[min(later) - 1]
+
+    def _is_at(self, count: int, end: int) -> bool:
+        """Whether the first `count` steps make all changes before `end`, and no other."""
+        return all((step.end <= end) if step.number < count else (step.first >= end) for step in self._changing)
+
+    @cached_property
+    def _changing(self) -> list[Step]:
+        return [step for step in self._steps if step.first < step.end]
 
     def missing(self, tree: Tree, end: int) -> Step | None:
         """The first step with a change before `end` that is missing where the steps before it make all of `tree`.

@@ -118,12 +118,22 @@ class DurabilityJudge(SynchronyJudge):
         end = run.needed(outputs) if outputs else 0
         lost = run.survival.lost(observation.tree, end)
         if lost is None and (missing := run.missing(observation.tree, end)) is None:
-            return Opinion(Verdict.HOLDS, bool(end), "")
+            return _kept(run, observation, outputs, end)
         maker = run.survival.maker(lost, end) if lost else missing
         what = f"{_shown(maker)} before it is lost" if maker else "a change before it is undone"
         if not outputs:
             return Opinion(Verdict.VIOLATED, True, "nothing had left the machine, but what was there before is lost")
         return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}")
+
+
+def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) -> Opinion:
+    """It holds, unless only a change that may not have been made yet excuses what is missing."""
+    doubt = run.prefixes.doubtful(observation.tree, end) if end else None
+    if doubt is None:
+        return Opinion(Verdict.HOLDS, bool(end), "")
+    made, undone = map(_shown, doubt)
+    why = f"{outputs[-1]!r} had left the machine, and the folder is as before {made!r}, or as after {undone!r}"
+    return Opinion(Verdict.UNDECIDED, True, why)
 
 
 class OrderJudge(SynchronyJudge):

@@ -30,6 +30,7 @@ def told(folder: Path, *arguments: str) -> dict[str, Any]:
         ("echo new >f; echo done", "ext4-journal", "violated", "holds"),
         (SYNCED, "ext4-journal", "holds", "holds"),
         (SYNCED, "btrfs", "holds", "holds"),
+        ("echo new >f; sync; echo created; rm f; sync", "ext4-journal", "undecided", "holds"),
         (IN_PLACE, "ext4-current", "violated", "violated"),
         (IN_PLACE, "ext4-journal", "violated", "holds"),
     ],

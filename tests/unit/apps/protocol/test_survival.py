@@ -151,3 +151,20 @@ def test_a_write_of_zeros_may_be_there_in_part(traced: Traced) -> None:
     assert tree["a"].size == 4096
     assert Prefixes(protocol).longest(tree) is not None
     assert Survival(protocol).lost(tree, protocol.changes[sizes[0]].index) is None
+
+
+def test_what_only_a_change_that_may_not_have_been_made_excuses_is_in_doubt(traced: Traced) -> None:
+    protocol = traced("put('f', 'new')\nprint('created', flush=True)\nos.unlink('f')\nput('g', 'x')")
+    prefixes, slots = Prefixes(protocol), Slots(protocol)
+    created = next(step.first for step in protocol.steps if step.said)
+    removed = next(step for step in protocol.steps if step.call == "unlink")
+    states = {count: State(slots, count, frozenset(range(count))).tree for count in range(len(protocol.changes) + 1)}
+    doubt = prefixes.doubtful(states[0], created)
+    assert doubt is not None
+    assert (doubt[0].number, doubt[1].number) == (0, removed.number)
+    # Before the output nothing is asked, what it rests on is there, or something later is there as well.
+    assert prefixes.doubtful(states[0], 0) is None
+    assert prefixes.doubtful(states[created], created) is None
+    assert prefixes.doubtful(states[len(protocol.changes)], created) is None
+    # An output behind the removal rests on it.
+    assert prefixes.doubtful(states[0], removed.end) is None
