@@ -118,7 +118,9 @@ pub fn run(
     drop(program);
     let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
-    let status = traced(started.id() as libc::pid_t, &others, stopped.options(), limit, &mut || output.drain(said))?;
+    let main = started.id() as libc::pid_t;
+    let status = traced(main, &others, stopped.options(), limit, &mut || output.drain(said))
+        .inspect_err(|_| drop(kill_all_but(&others)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });

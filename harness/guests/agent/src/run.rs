@@ -108,10 +108,15 @@ fn operations(marks: &mut ProgressMarks, held: &mut HeldFiles, run: &Run) -> io:
     if run.supervisor.is_empty() {
         return sequence(marks, held, &run.ops, &run.mount.fstype, recorded).map(|_| ());
     }
-    let end = run.ops.iter().rposition(|operation| !operation.op.is_environment()).map_or(0, |last| last + 1);
-    let (inside, after) = run.ops.split_at(end);
-    if supervised(marks, &run.supervisor, inside)? {
-        sequence(marks, held, after, &run.mount.fstype, recorded)?;
+    // A checkpoint freezes the file system, which only the agent can do, and only while no box has it.
+    for part in run.ops.split_inclusive(|operation| operation.op == Word::Checkpoint) {
+        let end = part.iter().rposition(|operation| !operation.op.is_environment()).map_or(0, |last| last + 1);
+        let (inside, after) = part.split_at(end);
+        let goes_on = (inside.is_empty() || supervised(marks, &run.supervisor, inside)?)
+            && sequence(marks, held, after, &run.mount.fstype, recorded)?;
+        if !goes_on {
+            break;
+        }
     }
     Ok(())
 }
