@@ -1,0 +1,2 @@
+wrk.method = "POST"
+wrk.body = string.rep("p", 200)
