@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from rich.console import Console
 
 from postcrash.harness.places import quick_folder
 from side_by_side.delay import Delay
-from side_by_side.disks import flush_ms, loop_device, make_ext4, mounted, synced_s
+from side_by_side.disks import flush_ms, loop_device, make_ext4, mounted, run, synced_s
 from side_by_side.goals import GOALS
 from side_by_side.postgresql import PostgreSQL
 from side_by_side.postmark import PostMark
@@ -61,6 +62,7 @@ class Bench:
         with mounted(device, self.point, ASYNCHRONOUS.mount_options):
             self.point.chmod(0o755)
             workload.set_up(self.point)
+        run("sync", device)
         with mounted(device, self.point, setting.mount_options):
             figures = workload.measure(Site(self.point, setting))
             return figures | {f"{workload.name}: sync at the end, s": synced_s(self.point)}
@@ -118,7 +120,7 @@ def measured(options: argparse.Namespace, console: Console) -> Results:
         chosen = workloads(options, scratch)
         for number, workload in itertools.product(range(options.rounds), chosen):
             for setting in SETTINGS[:: -1 if number % 2 else 1]:
-                if isinstance(workload, Delay) and setting not in (XSYNC, EAGER):
+                if isinstance(workload, Delay) and setting not in (ASYNCHRONOUS, XSYNC, EAGER):
                     continue
                 figures = bench.measure(workload, setting)
                 results.add(setting.name, figures)
@@ -135,7 +137,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=10, help="how long each load of a database or server takes")
     parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=WORKLOADS, help="workloads")
     parser.add_argument("--folder", type=Path, help="where the disk's file is; by default where temporary files are")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="show what --json has written, and measure nothing")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="FILE", help="show what --json has written, and measure nothing"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
     return parser.parse_args(arguments)
@@ -144,6 +148,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def main() -> None:
     """Measure, print a table and whether the goals are met, and draw."""
     options, console = parsed(sys.argv[1:]), Console()
+    # What was mounted is unmounted when this is ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = Results.read(options.read) if options.read else measured(options, console)
     if options.json:
         results.write(options.json)

@@ -1,4 +1,7 @@
-"""How long an output waits: from the time that a program says until it is seen."""
+"""How long an output waits: from the time that a program says until it is seen.
+
+Without xsync the program makes its write durable before it speaks, and what it says is the time before that.
+"""
 
 import shutil
 import statistics
@@ -10,6 +13,7 @@ from side_by_side.site import PYTHON, Site
 from side_by_side.workload import Figures
 
 OUTPUTS = 300
+_LOAD = "(cd postmark; while [ ! -e ../stop ]; do postmark commands >/dev/null; done) &"
 _SPEAKER = Path(__file__).with_name("speaker.py")
 
 
@@ -34,9 +38,9 @@ class Delay:
 
     def measure(self, site: Site) -> Figures:
         """Both delays in milliseconds."""
-        speak = f"{PYTHON} {_SPEAKER.name} {OUTPUTS}"
-        load = "(cd postmark; while :; do postmark commands >/dev/null; done) &"
-        return self._delays(site, "alone", speak) | self._delays(site, "beside PostMark", f"{load} {speak}; kill $!")
+        speak = f"{PYTHON} {_SPEAKER.name} {OUTPUTS}{' fsync' if site.setting.supervisor is None else ''}"
+        busy = f"{_LOAD} {speak}; touch stop; wait"
+        return self._delays(site, "alone", speak) | self._delays(site, "beside PostMark", busy)
 
     def _delays(self, site: Site, beside: str, script: str) -> Figures:
         delays = []
@@ -46,7 +50,5 @@ class Delay:
                 seen = time.monotonic_ns()
                 said = line.removeprefix("said ")
                 delays.append((seen - int(said)) / 1e6)
-                if len(delays) == OUTPUTS:
-                    break
         percentiles = statistics.quantiles(delays, n=100)
         return dict(zip(names(beside), (percentiles[49], percentiles[98]), strict=True))

@@ -69,5 +69,4 @@ class PostgreSQL:
         load = f'pgbench -h "$PWD" -n -M prepared -f new-order.sql -T {self._seconds} -c $clients shop'
         numbers = " ".join(map(str, CLIENTS))
         script = f"{_FUNCTIONS}\nstart\nfor clients in {numbers}; do echo clients $clients; {load}; done\nstop"
-        _, output = site.run("sh", "-c", script, user=_USER)
-        return figures_of(output)
+        return figures_of(site.run("sh", "-c", script, user=_USER).output)

@@ -65,6 +65,11 @@ class Results:
         file.write_text(json.dumps({"machine": self.machine, "values": self.values}, indent=1) + "\n")
 
     @staticmethod
-    def read(file: Path) -> "Results":
-        """What `write` has written."""
-        return Results(**json.loads(file.read_text()))
+    def read(files: Iterable[Path]) -> "Results":
+        """What `write` has written. Of a figure in several files the last one counts."""
+        read = Results()
+        for file in files:
+            found = json.loads(file.read_text())
+            read.machine |= found["machine"]
+            read.values |= found["values"]
+        return read

@@ -38,5 +38,5 @@ class SQLite:
 
     def measure(self, site: Site) -> Figures:
         """Run the client."""
-        _, output = site.run(PYTHON, _CLIENT.name, "shop.db", str(self._seconds))
-        return {PER_MINUTE: float(output)}
+        run = site.run(PYTHON, _CLIENT.name, "shop.db", str(self._seconds))
+        return {PER_MINUTE: float(run.output)}

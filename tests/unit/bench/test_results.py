@@ -40,7 +40,9 @@ def test_the_table_has_medians_ratios_and_their_spread(results: Results) -> None
 
 def test_results_are_read_as_they_were_written(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path / "figures.json")
-    assert Results.read(tmp_path / "figures.json") == results
+    Results({"CPU": "2 of some"}, {"work, s": {}, "rest, s": {}}).write(tmp_path / "older.json")
+    read = Results.read([tmp_path / "older.json", tmp_path / "figures.json"])
+    assert read == Results(results.machine, {**results.values, "rest, s": {}})
 
 
 @pytest.mark.parametrize(

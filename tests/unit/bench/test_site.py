@@ -41,6 +41,14 @@ def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
 
 
 def test_a_command_runs_in_the_folder(tmp_path: Path) -> None:
-    seconds, output = Site(tmp_path, SYNCHRONOUS).run("pwd")
-    assert Path(output.strip()) == tmp_path.resolve()
-    assert seconds > 0
+    run = Site(tmp_path, SYNCHRONOUS).run("pwd")
+    assert Path(run.output.strip()) == tmp_path.resolve()
+
+
+def test_waiting_takes_time_and_computing_takes_the_processors(tmp_path: Path) -> None:
+    waited = Site(tmp_path, SYNCHRONOUS).run("sleep", "0.3")
+    assert waited.seconds >= 0.3 > waited.cpu_s
+    computed = Site(tmp_path, SYNCHRONOUS).run(
+        "timeout", "--preserve-status", "0.5", "sh", "-c", "trap 'exit 0' TERM; while :; do :; done"
+    )
+    assert computed.cpu_s > waited.cpu_s

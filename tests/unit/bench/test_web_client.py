@@ -33,11 +33,18 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
 
+class QuietServer(ThreadingHTTPServer):
+    """Does not mind clients that go away."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Nothing."""
+
+
 @pytest.fixture
 def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Handler]]:
     """The handler of a server that clients find."""
     made = type("Made", (Handler,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), made) as server:
+    with QuietServer(("127.0.0.1", 0), made) as server:
         monkeypatch.setattr(web, "ADDRESS", "127.0.0.1")
         monkeypatch.setattr(web, "_PORT", server.server_port)
         threading.Thread(target=server.serve_forever, daemon=True).start()
