@@ -120,10 +120,14 @@ def measured(options: argparse.Namespace, console: Console) -> Results:
         chosen = workloads(options, scratch)
         for number, workload in itertools.product(range(options.rounds), chosen):
             for setting in SETTINGS[:: -1 if number % 2 else 1]:
+                if setting.name not in options.settings:
+                    continue
                 if isinstance(workload, Delay) and setting not in (ASYNCHRONOUS, XSYNC, EAGER):
                     continue
                 figures = bench.measure(workload, setting)
                 results.add(setting.name, figures)
+                if options.json:
+                    results.write(options.json)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
                 console.print(f"round {number + 1}, {setting.name}: {shown}", soft_wrap=True, highlight=False)
     return results
@@ -136,6 +140,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=10_000, help="files and transactions of PostMark")
     parser.add_argument("--seconds", type=int, default=10, help="how long each load of a database or server takes")
     parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=WORKLOADS, help="workloads")
+    names = [setting.name for setting in SETTINGS]
+    parser.add_argument("--settings", nargs="+", choices=names, default=names, help="file systems")
     parser.add_argument("--folder", type=Path, help="where the disk's file is; by default where temporary files are")
     parser.add_argument(
         "--read", type=Path, nargs="+", metavar="FILE", help="show what --json has written, and measure nothing"
@@ -151,8 +157,6 @@ def main() -> None:
     # What was mounted is unmounted when this is ended, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = Results.read(options.read) if options.read else measured(options, console)
-    if options.json:
-        results.write(options.json)
     for name, value in results.machine.items():
         print(f"{name}: {value}")
     print(results.table([setting.name for setting in SETTINGS]))

@@ -1,5 +1,6 @@
 """Disks: loop devices on files, one on the disk at hand and one in memory, with a new ext4 for each measurement."""
 
+import contextlib
 import os
 import statistics
 import subprocess
@@ -13,6 +14,7 @@ JOURNAL_MIB = 400
 DISK_MIB = 1200
 _CHUNK = bytes(1 << 20)
 _FLUSHES = 100
+_FREE_S = 60
 
 
 def run(*command: str | Path) -> str:
@@ -38,8 +40,19 @@ def loop_device(folder: Path) -> Iterator[Path]:
         image.unlink(missing_ok=True)
 
 
+def wait_until_free(device: Path) -> None:
+    """Return when nobody has mounted it: a mount namespace that was made meanwhile may keep it for a moment."""
+    deadline = time.monotonic() + _FREE_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            os.close(os.open(device, os.O_RDWR | os.O_EXCL))
+            return
+        time.sleep(0.1)
+
+
 def make_ext4(device: Path) -> None:
     """A new file system, with everything written that the kernel would otherwise write in the background."""
+    wait_until_free(device)
     run("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0", "-J", f"size={JOURNAL_MIB}", device)
 
 
