@@ -206,7 +206,7 @@ def test_a_thread_with_mounts_of_its_own_sees_no_files_either(in_guest: InGuest,
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
     said = in_guest(
         "$xs sh -c 'while :; do echo x >>f; done; echo never' & sleep 1; kill -9 $!; wait 2>/dev/null\n"
-        "for i in $(seq 100); do test -e /mnt/f || sleep 0.2; done\n"
+        "for i in $(seq 200); do test -e /mnt/f || sleep 0.2; done\n"
         "a=$(wc -c </mnt/f); sleep 0.5; b=$(wc -c </mnt/f)\n"
         "test $a = $b && test $a -gt 0 && echo stands; ls /mnt/attempts.py"
     )
