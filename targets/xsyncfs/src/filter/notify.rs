@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{statx, AtFlags, FileType, StatxFlags, CWD};
 
 use super::open::{self, Open};
@@ -36,10 +37,13 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
         // SAFETY: all zero is what the kernel asks for.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the kernel fills the structure.
-        match sys::check(unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &mut call) }) {
-            Err(error) if [Some(libc::EINTR), Some(libc::ENOENT)].contains(&error.raw_os_error()) => continue,
-            Err(_) => return,
-            Ok(_) => {}
+        if let Err(error) = sys::check(unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &mut call) }) {
+            match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                // A caller is gone. Of a box that has ended the kernel says the same, for ever.
+                Some(libc::ENOENT) if !has_ended(listener) => continue,
+                _ => return,
+            }
         }
         let flags = match box_.answer(&call) {
             Answer::Done => 0,
@@ -63,6 +67,12 @@ pub fn serve(listener: &OwnedFd, device: (u32, u32), is_mapped: &AtomicBool) {
 fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
     // SAFETY: the number lives through the call.
     unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID, &id) == 0 }
+}
+
+/// Whether no process has the filter any more.
+fn has_ended(listener: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(listener, PollFlags::empty())];
+    poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().contains(PollFlags::HUP)
 }
 
 enum Answer {
