@@ -11,6 +11,8 @@ use flate2::{write::ZlibEncoder, Compression};
 const MARK: &str = "postcrash-trace";
 /// Lines of recordings have at most 2,000 bytes.
 const LINE_BYTES: usize = 1900;
+/// The agent takes a mebibyte of lines, of which the program itself may need some.
+const PACKED_BYTES_MAX: usize = 1_000_000;
 
 /// Keeps what is written to it, and writes it packed when it is flushed: nothing leaves the program before its end.
 pub struct Pack<W: Write> {
@@ -29,10 +31,17 @@ impl<W: Write> Write for Pack<W> {
         self.kept.write(bytes)
     }
 
-    /// The end of the trace.
+    /// The end of the trace. Fails if it is too long for a recording.
     fn flush(&mut self) -> io::Result<()> {
         self.kept.try_finish()?;
         let text = BASE64_STANDARD.encode(self.kept.get_ref());
+        if text.len() > PACKED_BYTES_MAX {
+            let message = format!(
+                "the program does too much: packed, its calls and what they change have {} bytes, at most {PACKED_BYTES_MAX} fit",
+                text.len()
+            );
+            return Err(io::Error::other(message));
+        }
         let mut lines = vec![format!("{MARK} {}", text.len().div_ceil(LINE_BYTES))];
         lines.extend(text.as_bytes().chunks(LINE_BYTES).map(|line| String::from_utf8_lossy(line).into_owned()));
         self.out.write_all((lines.join("\n") + "\n").as_bytes())?;
@@ -47,6 +56,20 @@ mod tests {
     use flate2::read::ZlibDecoder;
 
     use super::*;
+
+    #[test]
+    fn a_trace_that_is_too_long_is_refused() {
+        let mut seed = 1u64;
+        let mut noise = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 56) as u8
+        };
+        let mut out = Vec::new();
+        let mut pack = Pack::new(&mut out);
+        pack.write_all(&(0..PACKED_BYTES_MAX).map(|_| noise()).collect::<Vec<_>>()).unwrap();
+        assert!(pack.flush().unwrap_err().to_string().starts_with("the program does too much"));
+        assert!(out.is_empty());
+    }
 
     #[test]
     fn nothing_is_written_before_the_end_and_then_all() {
