@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -27,7 +27,7 @@ from postcrash.harness.hunting.hunt import Selection, hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.model import History, Observation
+from postcrash.model import History, Observation, Workload
 from postcrash.targets import RecoveryKind
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
@@ -60,9 +60,9 @@ class TimedMachine(Machine):
 
     clock = Clock()
 
-    def record(self, *arguments: object, **options: object) -> None:  # type: ignore[override]
+    def record(self, *arguments: Any, **options: Any) -> Workload:
         """See `Machine.record`."""
-        self.clock.timing(super().record)(*arguments, **options)
+        return self.clock.timing(super().record)(*arguments, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,11 @@ class TimedJudge:
     def wants(self, recover: RecoveryKind) -> bool:
         """See `Judge`."""
         return self.judge.wants(recover)
+
+    @property
+    def version(self) -> str:
+        """See `Judge`."""
+        return self.judge.version
 
     @property
     def depends_on(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from postcrash._core import Recording, intervals, state_bytes
 from postcrash.harness.budget import Budget
+from postcrash.harness.guests.events import Explored
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -64,7 +65,8 @@ def explore(machine: Machine, target: Target, source: Source, states: int) -> tu
     events = machine.explore(
         source, recover, Budget(states, 3600), recheck_share=0, brute_force=True, intervals=[busiest(source)]
     )
-    last = list(events)[-1]
+    *_, last = events
+    assert isinstance(last, Explored)
     return last.recoveries / last.seconds, last.memory_kib
 
 

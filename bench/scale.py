@@ -16,15 +16,17 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from postcrash._core import Recording, write_recording
-from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.budget import Budget
+from postcrash.harness.guests.events import Explored, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
-from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import SECTOR_BYTES
@@ -41,9 +43,9 @@ class Shape:
 
     name: str
     commits: int
+    spread: bool
     writes: int
     write_bytes: int
-    spread: bool
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
                 intervals += 1
                 in_flight_max = max(in_flight_max, event.pieces)
                 complete &= event.left_out is None and event.covered == event.states
-    requests = sum(event[0] in ("write", "zero", "flush") for event in recording.events()) + shape.writes
+    assert isinstance(event, Explored)
+    requests = sum(request[0] in ("write", "zero", "flush") for request in recording.events()) + shape.writes
     return Figures(
         *(requests, path.stat().st_size, intervals, in_flight_max, event.recoveries, complete),
         *(event.seconds, event.disk_memory_kib, event.memory_kib),
@@ -130,7 +133,7 @@ def main() -> None:
     """Explore both shapes and print one table."""
     sys.set_int_max_str_digits(0)
     parser = argparse.ArgumentParser(description=__doc__)
-    pair = {"type": int, "nargs": 2, "metavar": ("WRITES", "BYTES")}
+    pair: dict[str, Any] = {"type": int, "nargs": 2, "metavar": ("WRITES", "BYTES")}
     parser.add_argument("--commits", type=int, default=500, help="journal commits of the recording that is spread")
     parser.add_argument("--spread", **pair, default=(1 << 20, 2048), help="writes spread over its flushes")
     parser.add_argument("--epoch", **pair, default=(200_000, 4096), help="writes in one epoch")
@@ -138,8 +141,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     shapes = (
-        Shape("flushes", options.commits, *options.spread, spread=True),
-        Shape("one epoch", EPOCH_COMMITS, *options.epoch, spread=False),
+        Shape("flushes", options.commits, True, *options.spread),
+        Shape("one epoch", EPOCH_COMMITS, False, *options.epoch),
     )
     kernel = find_kernel()
     settings = MachineSettings(kernel.path, guest_root(kernel, cache_folder()))

@@ -6,7 +6,9 @@ from side_by_side.site import Site
 from side_by_side.workload import Figures
 
 SECONDS = "PostMark, s"
+OWN_SECONDS = "PostMark, s by its own clock"
 CPU_SECONDS = "PostMark, CPU s"
+_CLOCK = "date +%s%N"
 
 
 class PostMark:
@@ -23,6 +25,7 @@ class PostMark:
         (folder / "commands").write_text("\n".join([*lines, "set location .", "run", "quit", ""]))
 
     def measure(self, site: Site) -> Figures:
-        """Seconds until its end is seen, and those of its processes."""
-        run = site.run("postmark", "commands")
-        return {SECONDS: run.seconds, CPU_SECONDS: run.cpu_s}
+        """Seconds until its end is seen, those of its own clock, as in the paper, and those of its processes."""
+        run = site.run("sh", "-ec", f"{_CLOCK}; postmark commands; {_CLOCK}")
+        begin, *_, end = run.output.split()
+        return {SECONDS: run.seconds, OWN_SECONDS: (int(end) - int(begin)) / 1e9, CPU_SECONDS: run.cpu_s}

@@ -54,7 +54,7 @@ def _set_number(content: bytes, choice: random.Random, _seeds: Sequence[bytes]) 
     at = choice.randrange(max(len(content) - size, 1))
     if choice.random() < 0.8:
         at -= at % size
-    number = choice.choice(_NUMBERS) % 256**size
+    number: int = choice.choice(_NUMBERS) % 256**size
     return content[:at] + number.to_bytes(size, choice.choice(("little", "big"))) + content[at + size :]
 
 

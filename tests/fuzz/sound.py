@@ -37,13 +37,13 @@ EVENTS: list[tuple[Any, ...]] = [
 """Every sort of event: requests that are completed, under way and never completed."""
 _STATEMENTS = Statements(Clause("rule", "It is so.", "fs(5)"), None)
 _LOST = Casualty("the guest hangs", "last words", "schedule")
-_LISTING = [
+_LISTING: list[dict[str, Any]] = [
     {"path": ".", "type": "dir", "mode": 0o755, "nlink": 3, "inode": 0},
     {"path": "A", "type": "file", "mode": 0o644, "nlink": 1, "inode": 1, "size": 9, "hash": "0" * 16}
     | {"segments": [[0, 4, "write:0+1"], {"start": 4, "end": 6, "component": 1, "versions": [[[4, 6, "zero"]]]}]},
     {"path": "L", "type": "symlink", "mode": 0o777, "nlink": 1, "inode": 2, "target": "A", "xattrs": {"user.x": "00"}},
 ]
-_LISTING[1]["segments"].append([6, 9, "bytes:000102"])  # type: ignore[attr-defined]
+_LISTING[1]["segments"].append([6, 9, "bytes:000102"])
 OBSERVATION: dict[str, Any] = {
     **{"mount_errno": 0, "tree": _LISTING, "klog": ["<4>EXT4-fs warning"], "klog_whole": True},
     **{"fsck": {"status": 1, "output": "clean"}, "repair": None, "used": {"failed": "rmdir A", "errno": 39}},
@@ -159,7 +159,7 @@ def stores(folder: Path) -> list[bytes]:
 
 def observations(_folder: Path) -> list[bytes]:
     """A report of the agent on a recovery, and one on a mount that failed."""
-    failed = {"mount_errno": 117, "tree": None, "klog": []}
+    failed: dict[str, Any] = {"mount_errno": 117, "tree": None, "klog": []}
     return [json.dumps(report).encode() for report in (OBSERVATION, failed)]
 
 

@@ -64,7 +64,7 @@ def _qemu_log(file: Path) -> None:
 
 def _blktrace(file: Path) -> None:
     for level in ("queued", "issued"):
-        blktrace.read_blktrace(file.read_bytes(), level)  # type: ignore[arg-type]
+        blktrace.read_blktrace(file.read_bytes(), level)
 
 
 def _strace(file: Path) -> None:

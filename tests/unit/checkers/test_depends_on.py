@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from postcrash.checkers import CHECKERS, PRACTICE, CannotTellError, Checker
+from postcrash.checkers.checker import NotInShell, Stage
 from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.observation import FsckResult, Usage
 
@@ -53,7 +54,10 @@ def test_what_it_does_not_depend_on_makes_no_difference(checker: Checker, worklo
 @pytest.mark.parametrize("field", ["started", "returned"])
 def test_this_test_would_notice(field: str) -> None:
     class Forgetful:
-        name, statement, depends_on = "forgetful", "", ()
+        name, statement, in_shell = "forgetful", "", NotInShell("nobody asks")
+        depends_on: tuple[str, ...] = ()
+        looks_at: tuple[str, ...] = ()
+        needs: Stage = "boot"
 
         def check(self, history: History, observation: Observation) -> None:
             return None

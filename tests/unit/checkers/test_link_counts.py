@@ -5,6 +5,7 @@ import pytest
 from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model.tree import EntryType
 
 HISTORY = History(parse_workload("creat a", "litmus"), 1, 1)
 
@@ -29,8 +30,8 @@ def test_litmus(entries: str, message: str) -> None:
     tree = []
     for text in entries.split():
         path, inode, links = text.split(":")
-        kind = "dir" if path.endswith("/") else "file"
-        tree.append(Entry(path.rstrip("/"), kind, inode=int(inode), nlink=int(links)))  # type: ignore[arg-type]
+        kind: EntryType = "dir" if path.endswith("/") else "file"
+        tree.append(Entry(path.rstrip("/"), kind, inode=int(inode), nlink=int(links)))
     finding = LinkCounts().check(HISTORY, Observation(0, Tree(tree)))
     assert (finding.message if finding else "") == message
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -234,12 +235,13 @@ def may_be_lost(data: st.DataObject, workload: Workload) -> None:
 @pytest.mark.parametrize("returned", range(3, 6))
 def test_the_lossy_file_system_loses_what_it_may(returned: int) -> None:
     """If it did not, the test above would accept everything."""
+    written: dict[str, Any] = {"offset": 0, "length": 10, "tag": 0}
     names = ("creat a", "write a", "fsync a", "creat b", "fsync .")
     workload = Workload(
         "lossy",
         (),
         tuple(
-            Operation(word, path, **({"offset": 0, "length": 10, "tag": 0} if word == "write" else {}))  # type: ignore[arg-type]
+            Operation(word, path, **(written if word == "write" else {}))
             for word, path in (name.split() for name in names)
         ),
     )

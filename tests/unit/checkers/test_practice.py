@@ -6,6 +6,7 @@ from postcrash.checkers import Checker
 from postcrash.checkers.fsync_names import FsyncNames
 from postcrash.checkers.one_name import OneName
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model.tree import EntryType
 
 ROOT = Entry(".", "dir", inode=1)
 
@@ -15,7 +16,7 @@ def tree(names: str) -> Tree:
     entries = []
     for word in names.split():
         path, _, number = word.partition("=")
-        kind = "dir" if number.endswith("/") else "symlink" if number.endswith("@") else "file"
+        kind: EntryType = "dir" if number.endswith("/") else "symlink" if number.endswith("@") else "file"
         entries.append(Entry(path, kind, inode=int(number.rstrip("/@"))))
     return Tree([ROOT, *entries])
 

@@ -80,10 +80,10 @@ class Log:
         return self.events[self.submitted[ident]]
 
     def is_fua(self, ident: int) -> bool:
-        return self.request(ident)[0] == "write" and self.request(ident)[4]
+        return self.request(ident)[0] == "write" and bool(self.request(ident)[4])
 
     def is_preflush(self, ident: int) -> bool:
-        return self.request(ident)[0] == "write" and self.request(ident)[5]
+        return self.request(ident)[0] == "write" and bool(self.request(ident)[5])
 
     def is_flush(self, ident: int) -> bool:
         """Whether the request has a flush."""

@@ -82,8 +82,9 @@ def content(recording: Recording, base: Path, model: str, interval: Interval, ch
 def letters_of(event: Event) -> str:
     """What each sector of a write or zero shows."""
     if event[0] == "zero":
-        return "0" * event[3]
-    return event[3][::SECTOR_BYTES].decode()
+        return "0" * int(event[3])
+    data: bytes = event[3]
+    return data[::SECTOR_BYTES].decode()
 
 
 def is_stable(events: list[Event], at: int, model: str) -> bool:

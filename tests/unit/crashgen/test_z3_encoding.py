@@ -5,13 +5,15 @@ instant. A drive in plain Python carries the rules out: it persists pieces one a
 share no code.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import eq
 
 import pytest
 import z3
 from hypothesis import HealthCheck, given, settings
 
-from .conftest import DISK_SECTORS, LETTERS, MODELS, Log, Model, Recorder, random_logs
+from .conftest import DISK_SECTORS, LETTERS, MODELS, Event, Log, Model, Recorder, random_logs
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +44,10 @@ class Encoding:
         """What had completed when the set-up ended is stable."""
         end = min(self._log.set_up_end, self._now)
         if end < self._now:
-            yield from self._kept_if(lambda request: self._log.completed.get(request, end) < end)
+            yield from self._kept_if(self._completed_before(end))
+
+    def _completed_before(self, end: int) -> Callable[[int], bool]:
+        return lambda request: self._log.completed.get(request, end) < end
 
     def _fua(self) -> Iterator[z3.BoolRef]:
         """A FUA write is stable when it completes."""
@@ -54,11 +59,11 @@ class Encoding:
             if at >= self._now or not self._log.is_flush(flush):
                 continue
             done = z3.Bool(f"done_{flush}")
-            covered = list(self._kept_if(lambda request, at=at: self._log.completed.get(request, at) < at))
+            covered = list(self._kept_if(self._completed_before(at)))
             yield z3.Implies(done, z3.And(covered))
             if self._completed(flush):
                 yield done
-            yield from (z3.Implies(kept, done) for kept in self._kept_if(lambda request, f=flush: request == f))
+            yield from (z3.Implies(kept, done) for kept in self._kept_if(partial(eq, flush)))
 
     def _order(self) -> Iterator[z3.BoolRef]:
         """If pieces persist in order, the first `count` pieces are kept."""
@@ -76,7 +81,7 @@ class Encoding:
 
     def _contents(self) -> dict[z3.ArithRef, list[int]]:
         """What sectors show. Sectors that every piece treats alike have one variable."""
-        order = range(len(self._pieces))
+        order: Sequence[int] = range(len(self._pieces))
         if self._log.model.order == "completion":
             order = self._in_completion_order()
         alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
@@ -84,9 +89,9 @@ class Encoding:
             written = [(i, self._pieces[i].shows[sector]) for i in order if sector in self._pieces[i].shows]
             alike.setdefault(tuple(written), []).append(sector)
         shown = {}
-        for written, sectors in alike.items():
+        for layers, sectors in alike.items():
             content = z3.IntVal(LETTERS.index("."))
-            for i, letter in written:
+            for i, letter in layers:
                 content = z3.If(self._kept[i], z3.IntVal(LETTERS.index(letter)), content)
             variable = z3.Int(f"shown_{sectors[0]}")
             self._solver.add(variable == content)
@@ -132,7 +137,7 @@ class Drive:
             instants.append(self._shown())
         return instants
 
-    def _play(self, event: tuple) -> None:
+    def _play(self, event: Event) -> None:
         if event[0] in ("write", "zero", "flush"):
             self._submitted.add(event[1])
             if self._log.is_flush(event[1]):

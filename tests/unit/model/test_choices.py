@@ -1,5 +1,6 @@
 """A question about contents that are not settled gets every possible answer, and is asked only a few times more."""
 
+from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -97,7 +98,7 @@ def ask(file: Entry, number: int) -> bool | tuple[str, ...]:
         (lambda file: (source_at(file, 0), source_at(file, 7 * BLOCK_BYTES)), 4),
     ],
 )
-def test_two_hundred_blocks_are_no_product(question, answers_max: int) -> None:
+def test_two_hundred_blocks_are_no_product(question: Callable[[Entry], object], answers_max: int) -> None:
     file = entry(*[("write:1", "stale")] * 200)
     assert 1 <= len(list(every_answer(lambda: question(file)))) <= answers_max
 

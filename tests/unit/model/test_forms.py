@@ -133,7 +133,8 @@ def test_a_false_declaration_is_told(form: Form) -> None:
     }
     for name, values in others.items():
         for value in values:
-            false = replace(form, **{name: value})  # type: ignore[arg-type]
+            declared: dict[str, Any] = {name: value}
+            false = replace(form, **declared)
             is_so = getattr(form, name) == value or (name == "data" and value and form.data)
             assert (as_simulated(false) == false) == bool(is_so), f"{name}={value}"
 

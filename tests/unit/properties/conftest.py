@@ -36,7 +36,8 @@ def tree_of(text: str) -> Tree:
             begin = segments[-1].end if segments else 0
             segments.append(Segment(begin, begin + int(length), source_of(source)))
         size = segments[-1].end if segments else 0
-        xattrs = (tuple(attribute.split(":")),) if attribute else ()
+        name, _, value = attribute.partition(":")
+        xattrs = ((name, value),) if attribute else ()
         entries.append(Entry(path, "file", nlink=int(links or 1), size=size, segments=tuple(segments), xattrs=xattrs))
     return Tree(entries)
 

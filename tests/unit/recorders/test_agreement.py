@@ -13,6 +13,7 @@ from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import Trace, behind_set_up
 
 Event = tuple[Any, ...]
+Steps = list[list[Event]]
 DISK_SECTORS = 64
 
 
@@ -131,7 +132,9 @@ def changed(events: list[Event], place: int, event: Event) -> list[Event]:
         (without(BELOW, 4, 5), ABOVE, "write of 8 sectors from 32 FUA"),
     ],
 )
-def test_what_no_rule_explains_is_a_disagreement(tmp_path: Path, below, above, reason) -> None:
+def test_what_no_rule_explains_is_a_disagreement(
+    tmp_path: Path, below: list[Event], above: list[Event], reason: str
+) -> None:
     found = compared(tmp_path, below, above).disagreements
     assert any(reason in text for text in found), found
 
@@ -164,7 +167,9 @@ def test_three_writes_to_one_sector_in_another_order(tmp_path: Path) -> None:
         *[("Xb", "ab", 0), ("Yb", "ab", 1), ("X", "a", 1)],
     ],
 )
-def test_a_buffer_that_changed_on_the_way_is_written_once_more(tmp_path: Path, below, above, disagreements) -> None:
+def test_a_buffer_that_changed_on_the_way_is_written_once_more(
+    tmp_path: Path, below: str, above: str, disagreements: int
+) -> None:
     """The recording with FUA has what the disk saw."""
     ours = crash_disk.trace(recording(tmp_path, "below.pcr", overwriting(below)))
     theirs = log_of(tmp_path, overwriting(above))
@@ -200,13 +205,13 @@ def flush(id: int) -> list[Event]:
     return [("flush", id), ("complete", id)]
 
 
-def with_qemu(folder: Path, below: list[list[Event]], above: list[list[Event]]) -> Agreement:
+def with_qemu(folder: Path, below: Steps, above: Steps) -> Agreement:
     """The agreement of QEMU's log, which has no marks, with that of dm-log-writes."""
     export_dm_log_writes(recording(folder, "below.pcr", numbered(below)), folder / "qemu", [])
     return compare(blklogwrites.trace(folder / "qemu", DISK_SECTORS), log_of(folder, numbered(above)))
 
 
-def numbered(steps: list[list[Event]]) -> list[Event]:
+def numbered(steps: Steps) -> list[Event]:
     """One list of events, with the ids of requests from 0 in their order."""
     return [("durable",), *((event[0], id, *event[2:]) for id, events in enumerate(steps) for event in events)]
 
@@ -228,7 +233,9 @@ F = flush(9)
         ([A, B, F], [A_FUA, F, B_FUA], 1),
     ],
 )
-def test_qemu_leaves_out_a_flush_that_has_nothing_to_flush(tmp_path: Path, below, above, left_out) -> None:
+def test_qemu_leaves_out_a_flush_that_has_nothing_to_flush(
+    tmp_path: Path, below: Steps, above: Steps, left_out: int
+) -> None:
     agreement = with_qemu(tmp_path, below, above)
     assert agreement.disagreements == []
     assert agreement.explained["nothing to flush"] == left_out
@@ -250,7 +257,7 @@ def test_qemu_leaves_out_a_flush_that_has_nothing_to_flush(tmp_path: Path, below
         ([A, F, B], [A, F], "is not in dm-log-writes"),
     ],
 )
-def test_a_flush_or_write_that_qemu_may_not_leave_out(tmp_path: Path, below, above, reason) -> None:
+def test_a_flush_or_write_that_qemu_may_not_leave_out(tmp_path: Path, below: Steps, above: Steps, reason: str) -> None:
     found = with_qemu(tmp_path, below, above).disagreements
     assert any(reason in text for text in found), found
 
@@ -339,7 +346,9 @@ LATER: list[Event] = [
         (UNDER_WAY, [F, A, C, F], [F, C, F], "is not in blklogwrites"),
     ],
 )
-def test_qemu_may_or_may_not_flush_a_write_under_way_at_a_flush(tmp_path: Path, disk, above, qemu, reason) -> None:
+def test_qemu_may_or_may_not_flush_a_write_under_way_at_a_flush(
+    tmp_path: Path, disk: list[Event], above: Steps, qemu: Steps, reason: str | None
+) -> None:
     """The crash disk tells: was the write submitted before the flush completed, and the flush before the write did?"""
     log = log_of(tmp_path, numbered(above))
     seen = compare(crash_disk.trace(recording(tmp_path, "disk.pcr", disk)), log)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postcrash.recorders.blktrace import BlktraceError, read_blktrace, read_events
+from postcrash.recorders.blktrace import BlktraceError, Level, read_blktrace, read_events
 
 MAGIC = 0x65617407
 QUEUE, REQUEUE, INSERT, ISSUE, COMPLETE, SPLIT = 1, 5, 6, 7, 8, 13
@@ -53,8 +53,8 @@ class Log:
         return self
 
 
-def shown(content: bytes, level: str = "issued") -> Iterator[tuple[object, ...]]:
-    for request in read_blktrace(content, level).requests:  # type: ignore[arg-type]
+def shown(content: bytes, level: Level = "issued") -> Iterator[tuple[object, ...]]:
+    for request in read_blktrace(content, level).requests:
         flags = "F" * request.preflush + "A" * request.fua
         yield request.kind, request.sector, request.sectors, flags, request.submitted, request.completed
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from postcrash.model import Workload, parse_workload
-from postcrash.workloads import GRAMMARS, WorkloadSpace, canonical
+from postcrash.workloads import GRAMMARS, Grammar, WorkloadSpace, canonical
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +20,8 @@ def renamed(workload: Workload, names: dict[str, str]) -> Workload:
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=lambda grammar: grammar.name)
-def test_one_form_for_those_that_an_exchange_of_names_makes_equal_and_for_no_others(grammar: object) -> None:
-    space = WorkloadSpace(GRAMMARS[grammar.name], 2)  # type: ignore[attr-defined]
+def test_one_form_for_those_that_an_exchange_of_names_makes_equal_and_for_no_others(grammar: Grammar) -> None:
+    space = WorkloadSpace(GRAMMARS[grammar.name], 2)
     drawn = [space[number] for number in random.Random(2).sample(range(len(space)), 700)]
     classes: dict[str, set[str]] = {}
     for workload in drawn:

