@@ -18,10 +18,10 @@ from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.guest_identity import guest_digest
 from postcrash.harness.guests.guest_root import guest_root, has_program, packed
 from postcrash.harness.guests.kernel import Kernel, in_virtual_time
-from postcrash.harness.guests.kernel_file_systems import has_file_system
 from postcrash.harness.guests.kernels import Stock, choose_kernel, kernels_of
 from postcrash.harness.guests.log_writes import has_log_writes
 from postcrash.harness.guests.machine import MachineSettings
+from postcrash.harness.guests.suitability import why_unsuitable
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES
@@ -64,6 +64,8 @@ class Session:
     virtual_time: bool = False
     _own: list[Target] = field(default_factory=list)
     """Targets that are not in the catalogue."""
+    _roots: dict[tuple[Kernel, tuple[Target, ...]], Path] = field(default_factory=dict)
+    """Root folders of guests. To make one, every program and module in it is read."""
     _without_log_writes: set[str] = field(default_factory=set)
     """Kernels for which the user has been told that they have no dm-log-writes."""
 
@@ -93,8 +95,11 @@ class Session:
         return self.root_of(self.kernel)
 
     def root_of(self, kernel: Kernel) -> Path:
-        """The root folder of guests with `kernel`."""
-        return guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
+        """The root folder of guests with `kernel`. It stays the same until a target is loaded."""
+        made_for = (kernel, tuple(self._own))
+        if made_for not in self._roots:
+            self._roots[made_for] = guest_root(kernel, cache_folder(), (*TARGETS, *self._own))
+        return self._roots[made_for]
 
     def on(self, kernel: Kernel) -> "Session":
         """The same session, with the same store, on a kernel that has been chosen already."""
@@ -143,6 +148,10 @@ class Session:
         for kernel in kernels_of(self.engine, name, cache_folder()):
             yield in_virtual_time(kernel) if self.virtual_time else kernel
 
+    def kernel_for(self, name: str | None, target: Target) -> Kernel | None:
+        """The best kernel called `name` that can run `target`. None if there is none. Raises HarnessError."""
+        return next((each for each in self.kernels_called(name) if why_unsuitable(each, target) is None), None)
+
     def target(self, name: str) -> Target:
         """The target called `name`, or the one in the TOML file of that name."""
         try:
@@ -182,16 +191,8 @@ class Session:
 
     def require(self, target: Target, recoveries: Sequence[RecoveryKind]) -> None:
         """Raise an error unless the guest's kernel has the file system and the guest has the recoveries' programs."""
-        if not has_file_system(self.kernel, target.fstype):
-            raise UsageError(
-                f"{self.kernel.label} has no {target.fstype} (target {target.name}): "
-                "choose a kernel that has it with --kernel (postcrash kernels list)"
-            )
-        if target.supervisor and not isinstance(self.kernel.engine, Uml):
-            raise UsageError(
-                f"{self.kernel.label} cannot run {target.supervisor} (target {target.name}): only user-mode Linux, "
-                "which sees this machine's files, runs programs"
-            )
+        if (why := why_unsuitable(self.kernel, target)) is not None:
+            raise UsageError(f"{why}: choose another kernel with --kernel (postcrash kernels list)")
         self.require_programs(target, self.kernel, recoveries)
 
     def require_programs(self, target: Target, kernel: Kernel, recoveries: Sequence[RecoveryKind]) -> None:

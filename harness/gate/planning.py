@@ -89,7 +89,7 @@ class Planner:
             for target in targets:
                 for model in self._gate.of(section, "models"):
                     planned = self._planned(name, section, target, model)
-                    placed = replace(planned, kernel=kernels[target.fstype], kernel_name=kernel_name or "default")
+                    placed = replace(planned, kernel=kernels[target], kernel_name=kernel_name or "default")
                     yield from (
                         _of_applications(placed, applications, is_first=self._shard[0] == 1)
                         if applications

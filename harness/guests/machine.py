@@ -205,13 +205,7 @@ class Machine:
         )
         ran = _as_run(workload, recorded.transcripts)
         if recorded.failed is not None:
-            number, code = recorded.failed
-            failed = ran.operations[number]
-            name = errno.errorcode.get(code, f"errno {code}")
-            message = (
-                f"{workload.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {mount['fstype']}"
-            )
-            raise OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
+            raise _failure(ran, *recorded.failed, mount["fstype"])
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran
@@ -329,6 +323,14 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
                 expected = f"printable text of at most {LINE_BYTES_MAX} bytes"
                 raise UsageError(f"{shown(command)} says a line that is not {expected}: {shown(line)}")
     return workload.as_run([transcript.lines for transcript in transcripts])
+
+
+def _failure(ran: Workload, number: int, code: int, fstype: str) -> OperationFailedError:
+    """The error that says which operation failed with the errno `code`."""
+    failed = ran.operations[number]
+    name = errno.errorcode.get(code, f"errno {code}")
+    message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
+    return OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
 
 
 def _expected(kind: type[M], event: Message) -> M:

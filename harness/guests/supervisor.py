@@ -26,14 +26,15 @@ def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
     if "supervisor" not in mount:
         return wire
     network = "tun" if workload.runs_programs else "none"
-    supervisor = [str(_binary(mount["supervisor"])), "run", "--fs", MOUNT_POINT, *_shown(), "--network", network, "--"]
+    box = ["run", "--fs", MOUNT_POINT, *show_checkout(), "--network", network, "--"]
+    supervisor = [str(_binary(mount["supervisor"])), *box]
     if workload.runs_programs:
         return {**wire, "ops": [_supervised(operation, supervisor).to_wire() for operation in workload.ops]}
     return {**wire, "supervisor": [*supervisor, str(_binary("postcrash-agent")), "--perform", mount["fstype"]]}
 
 
-def _shown() -> list[str]:
-    """Supervisors have a /tmp of their own, where a checkout in /tmp would not be."""
+def show_checkout() -> list[str]:
+    """Options of xsync for its box, which has a /tmp of its own and would hide a checkout in /tmp."""
     checkout = Path(postcrash.__file__).resolve().parent.parent
     return ["--show", str(checkout)] if checkout.is_relative_to("/tmp") else []
 

@@ -53,17 +53,17 @@ def suits(workload: Workload, target: Target) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamedKernels:
-    """The kernel that stands for `name`, for each type of file system; None if no kernel has it."""
+    """The kernel that stands for `name`, for each target; None if no kernel can run it."""
 
     name: str
-    kernels: dict[str, Kernel | None]
+    kernels: dict[Target, Kernel | None]
 
 
 def ask(session: Session, name: str | None, question: CorpusQuestion) -> NamedKernels:
     """Find a kernel for each target. Raises HarnessError."""
     kernels = kernels_for(session, name, question.targets)
     for target in question.targets:
-        if (kernel := kernels[target.fstype]) is not None:
+        if (kernel := kernels[target]) is not None:
             session.require_programs(target, kernel, _recoveries(target, question))
     return NamedKernels(name or session.kernel.label, kernels)
 
@@ -80,7 +80,7 @@ def answer(
     """The results for one kernel name. If no kernel of this name has a file system, the results say so."""
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
-        pairs = [pair for pair in question.pairs if asked.kernels[pair[1].fstype] == kernel]
+        pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
         plans = _plans(session, kernel, pairs, question)
         crew = session.crew(guests, kernel)
         results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True)
@@ -89,7 +89,7 @@ def answer(
             result = _result(plan, examined, question)
             found[place] = joined(found[place], result) if place in found else result
     for workload, target in question.pairs:
-        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} has no {target.fstype}")
+        absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} cannot run {target.name}")
         found.setdefault((workload.name, target.name), absent)
     labels = dict.fromkeys(kernel.label for kernel in asked.kernels.values() if kernel is not None)
     return CorpusColumn(asked.name, tuple(labels), tuple(found.values()))

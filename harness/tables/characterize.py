@@ -1,6 +1,6 @@
 """The property table: every property's workload family on every target."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
@@ -70,8 +70,8 @@ def characterize(
     )
 
 
-def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
-    """The cells of targets whose file systems `kernel` does not have."""
+def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
+    """The cells of targets that `kernel` cannot run, each with the reason."""
     return [
         Cell(
             target=target.name,
@@ -83,12 +83,12 @@ def absent_cells(targets: Sequence[Target], properties: Sequence[Property], kern
             workloads=0,
             relevant=0,
             witness=None,
-            reason=f"{kernel} has no {target.fstype}",
+            reason=why,
             kernel=kernel,
             model=model,
             said=said_of(target, model, prop.name),
         )
-        for target in targets
+        for target, why in targets.items()
         for prop in properties
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
 from postcrash.harness.guests.kernel import Kernel
-from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.guests.suitability import why_unsuitable
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans
 from postcrash.reports.store.records import Finding
@@ -37,10 +37,9 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
             question,
             kernel=kernel.label,
             guest=session.guest(kernel),
-            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target.fstype] == kernel],
+            targets=[(target, session.base(target, kernel)) for target in targets if kernels[target] == kernel],
         )
-        for kernel in kernels.values()
-        if kernel is not None
+        for kernel in dict.fromkeys(filter(None, kernels.values()))
     }
     for kernel, each in questions.items():
         for target, _ in each.targets:
@@ -48,13 +47,9 @@ def ask(session: Session, name: str | None, targets: Sequence[Target], question:
     return KernelQuestions(name, tuple(targets), questions, next(session.kernels_called(name)))
 
 
-def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[str, Kernel | None]:
-    """The kernel that `name` stands for, by the type of file system of `targets`. None if no kernel has this type."""
-    return {fstype: _kernel_with(session, name, fstype) for fstype in dict.fromkeys(t.fstype for t in targets)}
-
-
-def _kernel_with(session: Session, name: str | None, fstype: str) -> Kernel | None:
-    return next((kernel for kernel in session.kernels_called(name) if has_file_system(kernel, fstype)), None)
+def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -> dict[Target, Kernel | None]:
+    """The kernel that `name` stands for, for each of `targets`. None if no such kernel can run the target."""
+    return {target: session.kernel_for(name, target) for target in targets}
 
 
 def answer(
@@ -66,7 +61,7 @@ def answer(
         for kernel, each in asked.questions.items()
     ]
     run = {target for question in asked.questions.values() for target, _ in question.targets}
-    absent = [target for target in asked.targets if target not in run]
+    absent = {target: why_unsuitable(asked.preferred, target) or "" for target in asked.targets if target not in run}
     cells = [cell for each in answers for cell in each.cells]
     cells += absent_cells(absent, question.properties, asked.preferred.label, question.how.model)
     order = [target.name for target in asked.targets]

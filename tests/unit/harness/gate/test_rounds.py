@@ -1,5 +1,6 @@
 """How the parts of a gate share its time. The parts only pretend to run."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ class Pretence:
         monkeypatch.setattr(module, "run_part", self.run_part)
         monkeypatch.setattr(module, "not_begun", lambda planned: self.part(planned.place[0]))
         monkeypatch.setattr(module, "cause_of_finding", lambda planned, finding: finding.cause)
-        monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
         self.planned: list[Any] = [SimpleNamespace(place=self.part(name).place, application=None) for name in self.left]
 
     def part(self, name: str) -> Part:

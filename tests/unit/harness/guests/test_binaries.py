@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.guests import binaries
+import postcrash
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 
 
@@ -20,7 +20,7 @@ def put_program(folder: Path, name: str, mode: int = 0o755) -> Path:
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty checkout that find_binary takes for the one of its own."""
     monkeypatch.delenv("POSTCRASH_BIN_DIR", raising=False)
-    monkeypatch.setattr(binaries.postcrash, "__file__", str(tmp_path / "postcrash/__init__.py"))
+    monkeypatch.setattr(postcrash, "__file__", str(tmp_path / "postcrash/__init__.py"))
     return tmp_path
 
 

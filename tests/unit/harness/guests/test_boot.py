@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_without_another_kernel_one_sentence_says_what_to_do(host: Host) -> None
 
 @pytest.mark.parametrize("asked", [{"engine": "uml"}, {"kernel_name": "linux.uml"}])
 def test_what_was_asked_for_is_not_replaced(
-    host: Host, asked: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: Host, asked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.with_image()
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +58,26 @@ def found(plan: Plan, message: str, recording: str) -> Finding:
     text, model = plan.workload.to_text(), plan.how.model
     id = plan.finding_id("durability", message, RECOVER, within_recovery=False)
     return Finding(
-        *(id, "durability", message),
-        *(plan.target.name, plan.kernel, model, plan.workload.name, text, recording, plan.base.id),
-        *(f"{recording}/0/-", 0, (), (), 0, 0, 0, {}, None, RECOVER.to_wire()),
+        id=id,
+        checker="durability",
+        message=message,
+        target=plan.target.name,
+        kernel=plan.kernel,
+        model=model,
+        workload_name=plan.workload.name,
+        workload_text=text,
+        recording=recording,
+        base=plan.base.id,
+        state=f"{recording}/0/-",
+        interval=0,
+        choices=(),
+        lost=(),
+        torn=0,
+        started=0,
+        returned=0,
+        observation={},
+        casualty=None,
+        recover=RECOVER.to_wire(),
     )
 
 
@@ -107,12 +125,12 @@ class Pretence:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[HuntResult, list[str]]]:
     """Run hunts with a behaviour, always in the same store. Gives the result and the workloads that were run for it."""
 
-    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: object) -> tuple[HuntResult, list[str]]:
+    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: Any) -> tuple[HuntResult, list[str]]:
         pretence = Pretence(behaviour)
         pretence.relevant = relevant
         monkeypatch.setattr(module, "examine_all", pretence)
         store = Store(tmp_path / "store")
-        selection = Selection(SPACE, **selected)  # type: ignore[arg-type]
+        selection = Selection(SPACE, **selected)
         result = hunt(selection, plan(tmp_path), CREW, store, Silent())
         store.close()
         return result, pretence.ran

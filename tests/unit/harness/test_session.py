@@ -1,0 +1,45 @@
+"""What a session makes once for many commands' parts."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from postcrash.harness import session as sessions
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.session import Session
+from postcrash.targets import TARGETS, Target
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels for which a root folder was made, in order."""
+    made: list[str] = []
+
+    def guest_root(kernel: Kernel, _cache: Path, targets: Iterable[Target]) -> Path:
+        made.append(kernel.version)
+        return Path(f"/{kernel.version}-{len(tuple(targets))}")
+
+    monkeypatch.setattr(sessions, "guest_root", guest_root)
+    return made
+
+
+def kernel(version: str) -> Kernel:
+    return Kernel(Path("/kernel"), version, None, Uml())
+
+
+def test_a_guest_root_is_made_once_for_each_kernel(tmp_path: Path, made: list[str]) -> None:
+    session = Session(tmp_path)
+    roots = [session.root_of(kernel(version)) for version in ("6.1", "7.2", "6.1")]
+    assert made == ["6.1", "7.2"]
+    assert roots[0] == roots[2] != roots[1]
+
+
+def test_a_loaded_target_has_its_programs_in_the_root(tmp_path: Path, made: list[str]) -> None:
+    session = Session(tmp_path)
+    before = session.root_of(kernel("6.1"))
+    session._own.append(replace(TARGETS[0], name="mine"))
+    assert session.root_of(kernel("6.1")) != before
+    assert made == ["6.1", "6.1"]
