@@ -45,6 +45,6 @@ setup:
 	@tools/setup all
 
 clean:
-	rm -rf .setup .venv .tox target build dist postcrash/_bin postcrash/_core*.so *.egg-info
+	rm -rf .setup .venv .tox target build dist man postcrash/_bin postcrash/_core*.so *.egg-info
 	rm -rf .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

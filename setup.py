@@ -1,5 +1,7 @@
 """Builds the Rust parts: the extension module, and for a wheel the programs as package data in postcrash/_bin.
 
+The manual pages are those that tools/dist has put into man/, so that a source archive has them too.
+
 A source checkout needs neither here: tools/setup builds them with cargo and sets POSTCRASH_SKIP_RUST.
 """
 
@@ -36,4 +38,8 @@ EXTENSION = RustExtension(
     "postcrash._core", path="crashgen/python/Cargo.toml", binding=Binding.PyO3, py_limited_api="auto", debug=False
 )
 
-setup(cmdclass={"build_py": BuildWithPrograms}, rust_extensions=[] if SKIP_RUST else [EXTENSION])
+setup(
+    cmdclass={"build_py": BuildWithPrograms},
+    rust_extensions=[] if SKIP_RUST else [EXTENSION],
+    data_files=[("share/man/man1", sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("man/*.1")))],
+)

@@ -86,7 +86,6 @@ def cli(context: click.Context, store: Path, quiet: bool) -> None:
       postcrash check examples/rename-replace.ops --target ext4-original
       postcrash characterize                                the table of HotDep'13, on this kernel
 
-    \b
     Exit codes: 0 holds, 1 violated, 2 interrupted, 3 infrastructure, 4 usage,
     5 nothing selected, 6 undecided.
     """
@@ -99,7 +98,12 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     # Counts of crash states are exact: n pieces in flight make 2 ** n, however large n is.
     sys.set_int_max_str_digits(0)
-    sys.exit(_run())
+    try:
+        code = _run()
+    except OSError:  # standard error cannot be written, so that nobody can be told why
+        _silence(2)
+        code = ExitCode.INFRASTRUCTURE
+    sys.exit(code)
 
 
 def _run() -> int:
@@ -134,11 +138,16 @@ def _run() -> int:
 
 
 def _unwritten(reason: str) -> ExitCode:
-    """Say that results could not be written. Buffered output is dropped, so that Python does not try to write it."""
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
+    """Say that results could not be written."""
+    _silence(1)
     say(f"not all results could be written: {reason}")
     return ExitCode.INFRASTRUCTURE
+
+
+def _silence(stream: int) -> None:
+    """Drop what is buffered for a standard stream, so that Python does not try to write it when it ends."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), stream)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -28,7 +28,6 @@ _ANSWERS = {
 def bisect_run(context: click.Context, build: str | None, command: Sequence[str]) -> int:
     """Build, run a postcrash COMMAND, and exit as `git bisect run` wants it.
 
-    \b
     Exit codes: 0 the commit is good (the command holds), 1 it is bad (violated), 125 nobody knows: it does not build or
     boot, or the verdict is undecided; 128 the command itself is wrong, or was interrupted, which ends the bisection.
 

@@ -22,7 +22,6 @@ from postcrash.model import ExitCode
 def bundle(session: Session, id: str, output: str | None, json_file: str | None) -> int:
     """Write finding ID with all that is needed to see it again to one file.
 
-    \b
     The file holds the finding, its recording and its base image, so that a machine with another kernel, another mkfs
     and an empty store replays it. `repro`, `explain`, `minimize` and `report` take the file in place of an id. For
     people without postcrash there is a shell script in it, where there can be one. docs/bundles.md says what else

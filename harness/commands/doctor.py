@@ -47,7 +47,6 @@ class Check:
 def doctor(session: Session, json_file: str | None) -> int:
     """Look for everything that is needed, and boot a guest.
 
-    \b
     Each line is something that was tried, not guessed. A thing with - is missing, but only other engines than the one
     in use (--engine, --kernel) or targets outside the table need it. Exit code 0 if all is well, 3 if something is
     missing.

@@ -36,7 +36,6 @@ class LogExport:
 def export_log(session: Session, recording: str, out: Path, json_file: str | None) -> int:
     """Write the recording ID to the file OUT as a log of dm-log-writes, for replay-log and similar programs.
 
-    \b
     ID is a recording in the store, such as r-1a2b3c4d5e6f7a8b, or the path of a .pcr file. The log starts from
     the recording's base image. Marks tell where operations started and returned (`op 3 started: rename A B`).
 

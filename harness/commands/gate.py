@@ -48,7 +48,6 @@ def gate(
     writes one for this machine. Failures that a line of the baseline accepts still run. They do not fail the gate, and
     the gate says so when they are gone. If --time is over, the next run begins with what was left out.
 
-    \b
     Exit codes: 0 nothing new is broken, 1 something new is, 6 something could not be decided.
 
     \b

@@ -51,7 +51,6 @@ class LeftOut:
 def import_xfstests(file: Path, names: tuple[str, ...], output: Path, json_file: str | None) -> int:
     """Make a target of each section of CONFIG, a configuration of xfstests such as local.config.
 
-    \b
     FSTYP, MKFS_OPTIONS and MOUNT_OPTIONS say what the target is. Nothing of CONFIG is run: what only a shell could tell
     is left out, in one line with its line number (docs/targets.md). Sections carry settings over as xfstests does it.
 

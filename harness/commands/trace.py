@@ -50,7 +50,6 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, program: Sequence[str]) -> int:
     """Run PROGRAM under strace and write what it does to a folder as a workload.
 
-    \b
     The contents of the folder before the run become the set-up. PROGRAM runs on this machine, in the current directory,
     and really changes the folder. Whatever the workload cannot express is listed (docs/strace.md).
 
@@ -85,7 +84,6 @@ def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, progr
 def import_strace_output(file: Path, root: Path, out: Path, json_file: str | None, before: Path | None) -> int:
     """Write the system calls in TRACE, made by strace, as a workload.
 
-    \b
     Only calls that concern --root, the folder's path as the program saw it, are mapped. Whatever the workload cannot
     express is listed (docs/strace.md).
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import postcrash
+from postcrash.harness.manual import manual_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {"crashdisk", "postcrash-calls", "postcrash-agent", "libpostcrash_xstate.so", "xsync"}
@@ -70,6 +71,8 @@ def test_it_runs_in_an_empty_environment(dist: Path, pattern: str, tmp_path: Pat
     assert Path(found.stdout.strip()).is_relative_to(tmp_path)
     version = run(tmp_path, programs / "postcrash", "--version")
     assert version.stdout == f"postcrash, version {postcrash.__version__}\n"
+    pages = {page.name: page.read_text("ascii") for page in (tmp_path / "empty/share/man/man1").iterdir()}
+    assert pages == manual_pages()
     doctor = run(tmp_path, programs / "postcrash", "doctor")
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     cell = [
