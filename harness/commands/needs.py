@@ -14,6 +14,7 @@ from postcrash.harness.commands.applications import application_options, chosen_
 from postcrash.harness.commands.audit import require_programs_run
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.completion import complete_targets
+from postcrash.harness.commands.needs_sarif import Advised, advice_sarif
 from postcrash.harness.commands.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
 from postcrash.harness.errors import UsageError
@@ -30,9 +31,21 @@ from postcrash.targets import Target
 @click.command("needs")
 @application_options
 @click.option(
-    "--folders", type=click.IntRange(1, 10**7), default=2000, show_default=True, help="Judge at most so many for a set."
+    "--folders",
+    metavar="N",
+    type=click.IntRange(1, 10**7),
+    default=2000,
+    show_default=True,
+    help="Judge at most so many for a set.",
 )
-@click.option("--sets", type=click.IntRange(1, 100), default=6, show_default=True, help="The most that are looked for.")
+@click.option(
+    "--sets",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=6,
+    show_default=True,
+    help="The most that are looked for.",
+)
 @click.option(
     "--target",
     "targets",
@@ -48,6 +61,7 @@ from postcrash.targets import Target
     callback=lambda _context, _parameter, names: _given(names),
     help="With --advise: the properties that the file system has.  [default: none]",
 )
+@click.option("--sarif", metavar="FILE", help="With --advise: write the advice as SARIF; - is standard output.")
 @click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
 @exploration_options
 @kernel_options
@@ -66,6 +80,7 @@ def needs_command(
     targets: Sequence[str],
     advise: bool,
     given: frozenset[str],
+    sarif: str | None,
     markdown: str | None,
     how: Exploration,
     guests: int | None,
@@ -85,16 +100,21 @@ def needs_command(
       postcrash needs leveldb-1.23 --set workload=switch
       postcrash needs 'sqlite-3.40[journal=wal],lmdb-0.9' --target ext4-current
       postcrash needs replace-python --every --target ext4-current,xfs,btrfs
+      postcrash needs replace-python --advise --sarif advice.sarif
       postcrash needs --run 'echo new >f.new; mv f.new f' --set-up 'echo old >f' --check 'grep -q . f'
     """
+    if sarif is not None and not advise:
+        raise UsageError("--sarif writes advice: add --advise")
     if targets:
         require_programs_run(session)
-    quiet = "-" in (json_file, markdown)
+    quiet = "-" in (json_file, markdown, sarif)
     report = _Report(session, Extent(folders, sets), how, guests, given if advise else None, quiet=quiet)
     for application in chosen_applications(name, run, check, set_up, chosen, every=every):
         report.add(application, targets_named(session, targets))
         if markdown is not None:
             write_text(markdown, report.markdown())
+        if sarif is not None:
+            write_text(sarif, advice_sarif(report.advised))
     write_json(json_file, report.to_json())
     return worst([cell.real for cell in report.cells] or [Verdict.HOLDS]).exit_code
 
@@ -118,6 +138,7 @@ class _Report:
         self._answers: list[dict[str, object]] = []
         self._rows: list[NeedsRow] = []
         self.cells: list[NeedsCell] = []
+        self.advised: list[Advised] = []
 
     def add(self, application: Application, targets: Sequence[Target]) -> None:
         """Find the needs of an application, and whether the targets give them."""
@@ -128,7 +149,9 @@ class _Report:
             self._answers.append(to_json(asked, needs))
             self._rows.append(_row(asked, needs))
             if self._given is not None:
-                self._answers[-1]["advice"] = advice_to_json(self._advice(asked, self._given))
+                advice = self._advice(asked, self._given)
+                self._answers[-1]["advice"] = advice_to_json(advice)
+                self.advised.append((asked.application.name, asked.protocol, advice))
             for target in targets:
                 self.cells.append(self._cell(asked, target))
                 self._console.print(_cell_text(self.cells[-1]), highlight=False, markup=False)

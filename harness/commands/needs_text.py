@@ -115,11 +115,11 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
             console.print(f"  {line}", highlight=False, markup=False)
         return
     if advice.missing:
-        console.print(f"  with {'it' if len(advice.missing) == 1 else 'them'}, {_fine(advice.result)}", highlight=False)
+        console.print(f"  with {'it' if len(advice.missing) == 1 else 'them'}, {fine(advice.result)}", highlight=False)
         return
     for flush in advice.flushes:
         if isinstance(flush.without, EnoughSet):
-            text = f"  can go: {step_text(flush.step)}; without it, {_fine(flush.without)}"
+            text = f"  can go: {step_text(flush.step)}; without it, {fine(flush.without)}"
         else:
             text = f"  needed: {step_text(flush.step)}; without it: {flush.without.message}"
         console.print(text, highlight=False, markup=False)
@@ -127,7 +127,8 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
     console.print(f"the check notices the loss of {advice.noticed} of {count} flushes", highlight=False)
 
 
-def _fine(found: EnoughSet) -> str:
+def fine(found: EnoughSet) -> str:
+    """In words, that no folder failed."""
     return f"{'all' if found.is_complete else 'the first'} {found.folders} folders are fine"
 
 
@@ -151,10 +152,10 @@ def advice_to_json(advice: Advice) -> dict[str, object]:
             {
                 **{"call": flush.step.number, "name": flush.step.call, "about": flush.step.about},
                 "needed": isinstance(flush.without, BadFolder),
-                "without": flush.without.message if isinstance(flush.without, BadFolder) else _fine(flush.without),
+                "without": flush.without.message if isinstance(flush.without, BadFolder) else fine(flush.without),
             }
             for flush in advice.flushes
         ],
         "missing": [{"flush": missing_text(each), "without": each.failure.message} for each in advice.missing],
-        "result": advice.result.message if isinstance(advice.result, BadFolder) else _fine(advice.result),
+        "result": advice.result.message if isinstance(advice.result, BadFolder) else fine(advice.result),
     }

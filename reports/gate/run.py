@@ -31,6 +31,8 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
 Shard = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256."""
 FindingId = Annotated[str, Field(pattern=r"^(f-[0-9a-f]{16})?$")]
 VerdictName = Literal["holds", "undecided", "violated"]
 Kind = Literal["properties", "hunt", "random", "corpus", "application"]
@@ -205,6 +207,7 @@ class RunHead(_Record):
     baseline  the file with known failures, as the gate's file names it; empty if there is none
     shards    which shards of how many are in this result, as `1/4`
     names     the sections that the user asked for; empty for all of the file
+    digests   what the results rest on, by its name: postcrash's code, and the definition of each target
     """
 
     format: Literal["postcrash gate 1"] = FORMAT
@@ -215,6 +218,7 @@ class RunHead(_Record):
     baseline: Text = ""
     shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
     names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
+    digests: dict[Text, Digest] = Field(default_factory=dict, max_length=ITEMS_MAX)
 
 
 class GateRun(RunHead):
@@ -263,7 +267,8 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
     """One result for all shards of a gate, in whichever order they are given.
 
     A line of the baseline is fixed if no shard saw its failure. Raises ValueError if the runs are not shards of the
-    same gate, if a shard is missing or there twice, or a part within it, or if the result would be too large.
+    same gate, if they rest on different definitions, if a shard is missing or there twice, or a part within it, or if
+    the result would be too large.
     """
     if not runs:
         raise ValueError("there is no result to merge")
@@ -275,6 +280,7 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
         if sorted(run.names) != sorted(first.names):
             told = (shown(", ".join(each.names) or "all parts") for each in (first, run))
             raise ValueError(f"results of different parts: {' and '.join(told)}")
+    digests = _all_digests(in_order)
     _check_no_part_is_missing(in_order)
     places: dict[tuple[str, str, str, str], Part] = {}
     for run in in_order:
@@ -287,6 +293,7 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
         started=min(run.started for run in in_order),
         seconds=sum(run.seconds for run in in_order),
         shards=_all_shards([shard for run in in_order for shard in run.shards]),
+        digests=digests,
         parts=tuple(places.values()),
         fixed=tuple(sorted(fixed, key=lambda line: (line.line, line.cause, line.why))),
     )
@@ -298,6 +305,21 @@ def _number(shard: str) -> int:
 
 def _gate(run: GateRun) -> str:
     return f"{shown(run.file)} with baseline {shown(run.baseline)}, postcrash {shown(run.version)}"
+
+
+def _all_digests(in_order: Sequence[GateRun]) -> dict[str, str]:
+    """What all runs rest on. Raises ValueError if two of them rest on different things of one name.
+
+    Some runs lack what no workload of theirs needed.
+    """
+    found: dict[str, tuple[str, GateRun]] = {}
+    for run in in_order:
+        for name, digest in run.digests.items():
+            known, other = found.setdefault(name, (digest, run))
+            if known != digest:
+                both = f"{known} in shard {other.shards[0]} and {digest} in shard {run.shards[0]}"
+                raise ValueError(f"results of different gates: the digest of {shown(name)} is {both}")
+    return {name: digest for name, (digest, _) in found.items()}
 
 
 def _check_each_part_once(run: GateRun) -> None:

@@ -4,21 +4,14 @@ Rules are judges. Two more rules stand for what is undecided and for lines of th
 a fingerprint of its section, target, device model and cause, so that it is the same one on the next kernel.
 """
 
-import hashlib
-import json
 import posixpath
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import quote
 
 from postcrash.properties import PROPERTIES
 from postcrash.reports.gate.failure_text import story
 from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part
+from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log
 from postcrash.reports.text import one_line
 
-Json = dict[str, Any]
-
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _UNDECIDED, _FIXED = "undecided", "fixed"
 _DESCRIPTIONS = {
     **{prop.name: prop.title for prop in PROPERTIES},
@@ -31,28 +24,14 @@ def sarif(run: GateRun) -> str:
     """The log, with a line end. Places of files are seen from the folder from which the gate's file was named."""
     results = [_failure(run, part, failure) for part, failure in run.failures()]
     results += [_fixed(run, line) for line in run.fixed]
-    driver = {"name": "postcrash", "version": one_line(run.version), "rules": list(_rules(results))}
-    log = {
-        "$schema": _SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": driver},
-                "automationDetails": {"id": f"postcrash gate {one_line(run.file)}/"},
-                "columnKind": "unicodeCodePoints",
-                "results": results,
-                "properties": {"verdict": run.verdict.name.lower(), "counts": run.counts().model_dump(mode="json")},
-            }
-        ],
-    }
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-
-
-def _rules(results: list[Json]) -> Iterator[Json]:
-    for name in sorted({result["ruleId"] for result in results}):
-        text = {"text": _DESCRIPTIONS.get(name, f"The judge {name} of postcrash")}
-        told = {"text": "postcrash explain ID tells how a finding came about; postcrash repro ID runs it again."}
-        yield {"id": name, "shortDescription": text, "fullDescription": text, "help": told}
+    return sarif_log(
+        id=f"postcrash gate {run.file}",
+        version=run.version,
+        results=results,
+        descriptions=_DESCRIPTIONS,
+        told="postcrash explain ID tells how a finding came about; postcrash repro ID runs it again.",
+        properties={"verdict": run.verdict.name.lower(), "counts": run.counts().model_dump(mode="json")},
+    )
 
 
 def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
@@ -62,7 +41,7 @@ def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
         "level": level,
         "message": {"text": story(failure)},
         "locations": [_location(run, part, failure)],
-        "partialFingerprints": _fingerprints(part.name, part.target, part.model, failure.cause),
+        "partialFingerprints": fingerprints(part.name, part.target, part.model, failure.cause),
         "baselineState": "new" if failure.is_new else "unchanged",
         "properties": {"target": part.target, "kernel": part.kernel, "model": part.model, "finding": failure.finding},
     }
@@ -75,8 +54,7 @@ def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
 def _location(run: GateRun, part: Part, failure: Failure) -> Json:
     """The workload's file or, if it has none, the gate's; and the part, which is no place in a file."""
     file = _beside(run, failure.file) if failure.file else run.file
-    logical = {"name": one_line(part.name), "fullyQualifiedName": one_line("/".join(part.place))}
-    return {"physicalLocation": _physical(file, 1), "logicalLocations": [logical]}
+    return {"physicalLocation": physical(file, 1), "logicalLocations": [logical(part.name, "/".join(part.place))]}
 
 
 def _fixed(run: GateRun, line: FixedLine) -> Json:
@@ -84,8 +62,8 @@ def _fixed(run: GateRun, line: FixedLine) -> Json:
         "ruleId": _FIXED,
         "level": "note",
         "message": {"text": f"not there any more: {one_line(line.cause)}, known: {one_line(line.why)}"},
-        "locations": [{"physicalLocation": _physical(_beside(run, run.baseline), line.line)}],
-        "partialFingerprints": _fingerprints(_FIXED, line.cause),
+        "locations": [{"physicalLocation": physical(_beside(run, run.baseline), line.line)}],
+        "partialFingerprints": fingerprints(_FIXED, line.cause),
         "baselineState": "absent",
     }
 
@@ -93,14 +71,3 @@ def _fixed(run: GateRun, line: FixedLine) -> Json:
 def _beside(run: GateRun, name: str) -> str:
     """The path of what is named as seen from the folder of the gate's file."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(run.file), name))
-
-
-def _physical(file: str, line: int) -> Json:
-    scheme = "file://" if file.startswith("/") else ""
-    return {"artifactLocation": {"uri": scheme + quote(file)}, "region": {"startLine": line}}
-
-
-def _fingerprints(*words: str) -> dict[str, str]:
-    """`cause` is postcrash's own. GitHub compares the other one, whose form is a digest of a line with its number."""
-    digest = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
-    return {"cause": one_line(words[-1]), "primaryLocationLineHash": f"{digest}:1"}

@@ -72,9 +72,6 @@ def needs_markdown(
     date: datetime.date,
 ) -> str:
     """The table in Markdown, with what each application needs, what goes wrong where, and certificates."""
-    targets = list(dict.fromkeys(cell.target for cell in cells))
-    by_place = {(cell.application, cell.target): cell for cell in cells}
-    wrong = [cell for cell in cells if cell.because]
     return "\n".join(
         [
             "# What applications need, and what file systems give",
@@ -85,13 +82,7 @@ def needs_markdown(
             "",
             f"How to read it: [needs.md](needs.md). {LEGEND}.",
             "",
-            *markdown_table(
-                ("application", *targets),
-                [
-                    markdown_row([row.application, *(_mark(by_place.get((row.application, name))) for name in targets)])
-                    for row in rows
-                ],
-            ),
+            *_together(rows, cells),
             "## What each needs",
             "",
             "Each set is enough, and without any of its properties it is not. (first N): no more folders than these",
@@ -100,31 +91,37 @@ def needs_markdown(
             *markdown_table(("application", "needs one of", "calls", "changes", "folders judged"), map(_needs, rows)),
             "## What is wrong, or not known",
             "",
-            *markdown_table(
-                ("application", "target", "", "why", "prevented by", "finding"),
-                [
-                    markdown_row(
-                        (
-                            *(cell.application, cell.target, cell.symbol, cell.because),
-                            *(" or ".join(cell.lacking), cell.finding),
-                        )
-                    )
-                    for cell in wrong
-                ],
-            ),
+            *_wrong(cells),
             "## Certificates",
             "",
-            *markdown_table(
-                ("application", "target", "crash states", "recoveries", "folders of the model"),
-                [
-                    markdown_row(
-                        (cell.application, cell.target, str(cell.states), str(cell.recoveries), str(cell.folders))
-                    )
-                    for cell in cells
-                ],
-            ),
+            *_certificates(cells),
         ]
     )
+
+
+def _together(rows: Sequence[NeedsRow], cells: Sequence[NeedsCell]) -> list[str]:
+    """The table of applications and targets."""
+    targets = list(dict.fromkeys(cell.target for cell in cells))
+    by_place = {(cell.application, cell.target): cell for cell in cells}
+    marks = [(row.application, *(_mark(by_place.get((row.application, name))) for name in targets)) for row in rows]
+    return markdown_table(("application", *targets), map(markdown_row, marks))
+
+
+def _wrong(cells: Sequence[NeedsCell]) -> list[str]:
+    """The cells with something to say, and what it is."""
+    rows = (
+        (cell.application, cell.target, cell.symbol, cell.because, " or ".join(cell.lacking), cell.finding)
+        for cell in cells
+        if cell.because
+    )
+    return markdown_table(("application", "target", "", "why", "prevented by", "finding"), map(markdown_row, rows))
+
+
+def _certificates(cells: Sequence[NeedsCell]) -> list[str]:
+    """What each cell rests on."""
+    head = ("application", "target", "crash states", "recoveries", "folders of the model")
+    counts = ((cell.application, cell.target, cell.states, cell.recoveries, cell.folders) for cell in cells)
+    return markdown_table(head, [markdown_row([str(each) for each in row]) for row in counts])
 
 
 def _needs(row: NeedsRow) -> str:

@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 def files(state: State) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(state.folder.archive)) as archive:
-        members = [member for member in archive if member.isreg() or member.islnk()]
-        return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+        found = {member.name: archive.extractfile(member) for member in archive if member.isreg() or member.islnk()}
+        return {name: file.read() for name, file in found.items() if file is not None}
 
 
 def judge(condition: str) -> Judge:
     """The condition speaks of `f`, the contents of files by their names, and `said`, the number of lines."""
 
-    def ask(states: list[tuple[State, Moment]]) -> list[str]:
+    def ask(states: list[tuple[State, Moment]]) -> list[str | None]:
         names = [{"f": files(state), "said": len(moment.said)} for state, moment in states]
         return ["" if eval(condition, {}, each) else "bad" for each in names]
 

@@ -109,7 +109,7 @@ def green() -> GateRun:
 @pytest.fixture
 def mixed() -> GateRun:
     """A run with all sorts of failures: the new cause is in two parts, and each other sort is in one of them."""
-    varying = {"states": Share(failed=3, runs=20), "recordings": Share(failed=1, runs=5)}
+    varying: dict[str, Any] = {"states": Share(failed=3, runs=20), "recordings": Share(failed=1, runs=5)}
     return run(
         part(verdict="violated", failures=(failure(), undecided(), failure(KNOWN, judge="P1", known="see bug 7"))),
         part(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree
 
 import junitparser
@@ -92,7 +93,7 @@ def test_any_text_makes_well_formed_xml(text: str) -> None:
     odd = Failure.model_construct(
         cause="c-0", verdict="violated", judge=text, message=text, standing=text, name=text, operations=text, file=text
     )
-    place = dict.fromkeys(("name", "target", "kernel", "model", "expect"), text)
+    place: dict[str, Any] = dict.fromkeys(("name", "target", "kernel", "model", "expect"), text)
     part = Part.model_construct(
         **place, kind="hunt", verdict="violated", failures=(odd,), notes=(text,), tested={text: 1}
     )

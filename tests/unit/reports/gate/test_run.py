@@ -1,6 +1,7 @@
 """What a gate's result says, and how shards become one result."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -86,6 +87,7 @@ def failures(draw: st.DrawFn, cause: str) -> Failure:
 def parts(draw: st.DrawFn, target: str) -> Part:
     count = st.integers(0, 2**40)
     numbers = ("workloads", "not_run", "instants", "recoveries", "remembered", "outcomes")
+    counts: dict[str, Any] = {name: draw(count) for name in numbers}
     causes = draw(st.lists(st.sampled_from(CAUSES), unique=True, max_size=3))
     return Part(
         name="hunt",
@@ -95,13 +97,13 @@ def parts(draw: st.DrawFn, target: str) -> Part:
         model="cache",
         expect="practice",
         verdict=draw(st.sampled_from(["holds", "undecided", "violated"])),
-        **{name: draw(count) for name in numbers},
+        **counts,
         states=str(draw(st.integers(0, 2**200))),
         states_total=str(draw(st.integers(0, 2**200))),
         seconds=draw(st.floats(0, 1e6)),
         tested=draw(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9))),
         failures=tuple(draw(failures(cause)) for cause in causes),
-        notes=draw(st.lists(st.sampled_from(["slow", "aged"]), unique=True)),
+        notes=tuple(draw(st.lists(st.sampled_from(["slow", "aged"]), unique=True))),
     )
 
 
@@ -221,6 +223,18 @@ def test_there_is_something_to_merge() -> None:
 def test_shards_of_different_gates_are_not_merged(make_run: MakeRun, other: dict[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=f"different gates: .* and {words}$"):
         merged([make_run(shards=("1/2",)), make_run(shards=("2/2",), **other)])
+
+
+def test_shards_that_rest_on_different_definitions_are_not_merged(make_run: MakeRun) -> None:
+    mine, theirs, xfs = ("a" * 64, "b" * 64, "c" * 64)
+    first = make_run(shards=("1/2",), digests={"postcrash": mine})
+    both = f"the digest of 'target mine' is {mine} in shard 1/2 and {theirs} in shard 2/2$"
+    with pytest.raises(ValueError, match=both):
+        merged([make_run(shards=(f"{n}/2",), digests={"target mine": d}) for n, d in ((2, theirs), (1, mine))])
+    with pytest.raises(ValueError, match="the digest of 'postcrash' is"):
+        merged([first, make_run(shards=("2/2",), digests={"postcrash": theirs})])
+    last = make_run(shards=("2/2",), digests={"postcrash": mine, "target xfs": xfs})
+    assert merged([last, first]).digests == {"postcrash": mine, "target xfs": xfs}
 
 
 @pytest.mark.parametrize("other", [{"kind": "corpus"}, {"expect": "documents"}])

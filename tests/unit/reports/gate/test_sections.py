@@ -1,13 +1,14 @@
 """What runners of tests are told: a section is green only if its part holds."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.gate.run import Failure, GateRun, Part, VerdictName
 from postcrash.reports.gate.sections import sections
 
 MakeFailure = Callable[..., Failure]
@@ -57,13 +58,22 @@ def test_a_run_without_parts_is_not_green(make_run: MakeRun) -> None:
     st.dictionaries(st.sampled_from(["P1", "P5"]), st.integers(0, 2)),
 )
 def test_a_section_is_green_if_and_only_if_its_part_holds(
-    verdict: str, found: list[tuple[str, str | None]], tested: dict[str, int]
+    verdict: VerdictName, found: list[tuple[Literal["undecided", "violated"], str | None]], tested: dict[str, int]
 ) -> None:
     failures = tuple(
         Failure(cause=f"c-{number:016x}", verdict=each, judge="P5", message="m", known=known)
         for number, (each, known) in enumerate(found)
     )
-    head = {"name": "n", "kind": "hunt", "target": "t", "kernel": "k", "model": "m", "expect": "practice"}
-    part = Part(**head, verdict=verdict, tested=tested, failures=failures)
+    part = Part(
+        name="n",
+        kind="hunt",
+        target="t",
+        kernel="k",
+        model="m",
+        expect="practice",
+        verdict=verdict,
+        tested=tested,
+        failures=failures,
+    )
     (section,) = sections(GateRun(version="1", started="", seconds=0, file="f", parts=(part,)))
     assert section.is_failed == (part.gated is not Verdict.HOLDS)
