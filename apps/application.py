@@ -63,8 +63,8 @@ class Application:
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
     folder      the folder of the application's file, which guest and sandbox see
-    source      the package that it is built from, if it is built
-    build       a shell command that builds it: runs in the unpacked package, and puts into `{built}` what it makes
+    build       a shell command that builds it, if it is built: it puts into `{built}` what it makes
+    source      the package that it is built from: the build runs there, and in an empty folder if there is none
     built       the folder with what the build has made (`Building`), which guest and sandbox see
     """
 
@@ -84,9 +84,9 @@ class Application:
     built: Path | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a source that is not built, or a build without a source."""
-        if (self.source is None) != (not self.build):
-            raise ValueError("an application that is built has a source and a build")
+        """Raises ValueError for a source that is not built."""
+        if self.source is not None and not self.build:
+            raise ValueError("an application with a source has a build")
 
     @property
     def visible(self) -> tuple[Path, ...]:

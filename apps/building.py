@@ -1,4 +1,4 @@
-"""Applications that are built from source: a package is fetched by its name, checked, unpacked and built, once.
+"""Applications that are built from source, once: a package, if there is one, is fetched by its name, and checked.
 
 What a build makes stays in a folder. The name of the folder has a digest of the package, of the build's command and of
 the files that the command names, so that a change of one of them has it made anew. It is there whole or not at all.
@@ -31,7 +31,7 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Building:
-    """How an application gets its `built` folder. Its source and its folder are known.
+    """How an application that has a build gets its `built` folder.
 
     cache  the folder in which all that is built stays
     """
@@ -49,27 +49,29 @@ class Building:
         place = self.place
         if place.is_dir():
             return
-        source = self._source
-        say(f"{self.application.name}: fetching {source.package} and building it, the first time a minute or two")
+        source = self.application.source
+        doing = "building its driver" if source is None else f"fetching {source.package} and building it"
+        say(f"{self.application.name}: {doing}, the first time a minute or two")
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as scratch:
                 for name in ("fetched", "unpacked", "built"):
                     (Path(scratch) / name).mkdir()
-                package = (fetch or fetched)(source, Path(scratch) / "fetched")
-                self._check(package)
-                _run(["tar", "-xf", str(package), "-C", f"{scratch}/unpacked"], Path(scratch))
+                if source is not None:
+                    package = (fetch or fetched)(source, Path(scratch) / "fetched")
+                    self._check(package, source)
+                    _run(["tar", "-xf", str(package), "-C", f"{scratch}/unpacked"], Path(scratch))
                 self._build(Path(scratch))
                 _put(Path(scratch) / "built", place)
         except OSError as error:
             raise BuildError(f"{place}: {error.strerror}") from error
 
-    def _check(self, package: Path) -> None:
+    def _check(self, package: Path, source: Source) -> None:
         found = hashlib.sha256(package.read_bytes()).hexdigest()
-        if found != self._source.sha256:
+        if found != source.sha256:
             raise BuildError(
-                f"{self.application.name}: {self._source.package} is not the package that its file names: "
-                f"expected SHA-256 {self._source.sha256}, found {found}"
+                f"{self.application.name}: {source.package} is not the package that its file names: "
+                f"expected SHA-256 {source.sha256}, found {found}"
             )
 
     def _build(self, scratch: Path) -> None:
@@ -87,11 +89,6 @@ class Building:
             last = "\n".join(kept.read_text(errors="replace").splitlines()[-_LOG_LINES:])
             raise BuildError(f"{self.application.name}: its build fails with status {status} (log: {kept}):\n{last}")
 
-    @property
-    def _source(self) -> Source:
-        assert self.application.source is not None
-        return self.application.source
-
     def _digest(self) -> str:
         """Of all that decides what is built, but the compiler."""
         command, folder = self.application.build, self.application.folder
@@ -100,7 +97,9 @@ class Building:
             for name in sorted(set(_NAMED_FILE.findall(command))):
                 file = folder / name
                 files[name] = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-        known = [self._source.package, self._source.sha256, command, files]
+        source = self.application.source
+        package = ["", ""] if source is None else [source.package, source.sha256]
+        known = [*package, command, files]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:_DIGITS]
 
 

@@ -1,5 +1,5 @@
 // LevelDB: a store with a few pairs (`set-up`), one of several workloads (`run`), and what must be there after a crash
-// (`check`). It is linked with the library of each version.
+// (`check`). It is linked with the library of each version, or, with -DROCKSDB, with RocksDB, which has the same calls.
 //
 // LevelDB promises that a put with `sync` is durable when it has returned. Other puts may be lost, the last ones first:
 // no put is there without all that came before it. The store opens after a crash. A repair promises less: it can be
@@ -12,7 +12,12 @@
 #include <iostream>
 #include <string>
 
+#ifdef ROCKSDB
+#include "rocksdb/db.h"
+namespace leveldb = rocksdb;
+#else
 #include "leveldb/db.h"
+#endif
 
 namespace {
 
@@ -49,6 +54,9 @@ leveldb::Status Open(bool create, leveldb::DB** store) {
   options.create_if_missing = create;
   options.write_buffer_size = kBuffer;
   options.compression = leveldb::kNoCompression;
+#ifdef ROCKSDB
+  options.db_log_dir = "/tmp";  // What it tells its operator is no part of the store.
+#endif
   return leveldb::DB::Open(options, "store", store);
 }
 
@@ -63,6 +71,10 @@ void Put(leveldb::DB* store, int number, size_t length, bool sync) {
   options.sync = sync;
   MustBeOk(store->Put(options, KeyOf(number), ValueOf(number, length)));
 }
+
+#ifdef ROCKSDB
+void Compact(leveldb::DB* store, int) { store->CompactRange(leveldb::CompactRangeOptions(), NULL, NULL); }
+#endif
 
 // Version 1.2 cannot be asked to compact.
 template <typename Store>

@@ -20,7 +20,7 @@ def catalogued(told: Application) -> Application | None:
         known = application_named(told.name.partition("[")[0])
     except UnknownApplicationError:
         return None
-    if known.source is not None:
+    if known.build:
         known = replace(known, built=Building(known, cache_folder()).place)
     return next((each for each in known.variants() if _portable(each) == _portable(told)), None)
 

@@ -79,7 +79,7 @@ def variants_of(application: Application, values: Mapping[str, str], *, every: b
     An application that comes as source is built, if it is not yet. Raises UsageError, also where a program of the
     application is not installed, and InfrastructureError where it cannot be built.
     """
-    building = None if application.source is None else Building(application, cache_folder())
+    building = Building(application, cache_folder()) if application.build else None
     known = application if building is None else replace(application, built=building.place)
     try:
         variants = known.variants(values) if every else [known.with_parameters(values)]

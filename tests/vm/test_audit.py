@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,10 @@ def test_sqlite_without_flushes_does_not(audit: Audit, given: tuple[str, ...]) -
 
 
 def made(name: str) -> str:
-    """The application, which is built now if it was not yet, so that the audit says nothing of it."""
-    Building(application_named(name), cache_folder()).make(lambda line: None)
+    """The application, built now if it has a build that was not made yet, so that the audit says nothing of it."""
+    application = application_named(name)
+    if application.build:
+        Building(application, cache_folder()).make(lambda line: None)
     return name
 
 
@@ -90,6 +93,43 @@ def test_a_vulnerability_of_openssh(audit: Audit, target: str, verdict: str) -> 
     assert done["verdict"] == verdict
     found = [finding["message"] for disk in done["disks"] for finding in disk["findings"]]
     assert found == ["known_hosts has lost the other host's key, and has 0 bytes"] * (verdict == "violated")
+
+
+@pytest.mark.full
+def test_a_vulnerability_of_dpkg(audit: Audit) -> None:
+    """What docs/vulnerabilities/dpkg-conffiles.md says."""
+    done = told(audit, "dpkg-1.21", target="btrfs")
+    found = {finding["message"] for disk in done["disks"] for finding in disk["findings"]}
+    lost = "etc/greeting.conf is of version 1"
+    assert found == {f"the database has installed 2, but {lost}", f"done again, but {lost}"}
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "message"),
+    [
+        ("atomicwrites-1.4", ("--without-fsync",), "settings has neither content, and 0 bytes"),
+        ("write-file-atomic-6", ("--set", "fsync=false"), "settings has neither content, and 0 bytes"),
+        pytest.param(
+            "replace-rust",
+            ("--set", "crate=tempfile", "--set", "durable=atomic"),
+            "settings has neither content",
+            marks=pytest.mark.full,
+        ),
+        pytest.param("replace-rust", ("--without-fsync",), "settings has neither content", marks=pytest.mark.full),
+        pytest.param("rocksdb-7.8", ("--without-fsync",), "a synced put is lost", marks=pytest.mark.full),
+        pytest.param(
+            "dpkg-1.21", ("--without-fsync",), "installed, but the database has installed 1", marks=pytest.mark.full
+        ),
+    ],
+)
+def test_what_an_application_promises_rests_on_its_fsync(
+    audit: Audit, name: str, without: tuple[str, ...], message: str
+) -> None:
+    """The canary of these checks: they accept what the application leaves, but not what it leaves without its fsync."""
+    assert told(audit, made(name))["verdict"] == "holds"
+    broken = told(audit, name, *without, target="ext4-original")
+    assert broken["verdict"] == "violated"
+    assert any(finding["message"].startswith(message) for finding in broken["disks"][0]["findings"])
 
 
 PUT = """
@@ -221,7 +261,7 @@ def folders(machine: Machine, source: Source, recover: RecoveryKind, **how: Any)
     for report in machine.explore(source, recover, Budget(), **how):
         if isinstance(report, IntervalReport):
             observed = [Observation.from_wire(outcome.observation) for outcome in report.outcomes]
-            answers = (every_answer(lambda tree=each.tree: Folder.of(tree)) for each in observed)
+            answers = (every_answer(partial(Folder.of, each.tree)) for each in observed)
             found.append({folder.digest for each in answers for folder, _ in each})
     return found
 

@@ -97,6 +97,20 @@ def test_a_build_that_fails_shows_its_end_and_where_its_log_is(
     assert len(log.read_text().splitlines()) == 100
 
 
+def test_a_build_without_a_package_runs_in_an_empty_folder(tmp_path: Path) -> None:
+    """It is made of files that are beside the application's own, and a change of one of them makes it anew."""
+    (tmp_path / "driver.c").write_text("one")
+    application = Application("mine", "a", "b", folder=tmp_path, build="ls >{built}/there; cp {here}/driver.c {built}")
+    said: list[str] = []
+    for content in ("one", "two"):
+        (tmp_path / "driver.c").write_text(content)
+        building = Building(application, tmp_path / "cache")
+        building.make(said.append)
+        assert (building.place / "driver.c").read_text() == content
+        assert (building.place / "there").read_text() == ""
+    assert said == ["mine: building its driver, the first time a minute or two"] * 2
+
+
 def test_two_at_the_same_time_do_not_collide(application: Application, registry: Registry, tmp_path: Path) -> None:
     (tmp_path / "build.sh").write_text("sleep 0.3; cat text")
     found: list[str] = []
@@ -164,8 +178,7 @@ SHA256 = f'sha256 = "{"0" * 64}"'
         (f'build = "make"\n[source]\n{SHA256}\nnpm = "a@1"\npypi = "a==1"', "in npm, or one in pypi"),
         (f'build = "make"\n[source]\n{SHA256}\nnpm = "--global"', "source.npm"),
         ('build = "make"\n[source]\nnpm = "a@1"\nsha256 = "0"', "source.sha256"),
-        (f'[source]\n{SHA256}\nnpm = "a@1"', "has a source and a build"),
-        ('build = "make"', "has a source and a build"),
+        (f'[source]\n{SHA256}\nnpm = "a@1"', "with a source has a build"),
         ('like = "none"', "there is no"),
     ],
 )
