@@ -7,6 +7,7 @@ output depends on: everything that had been changed when it was said (OSDI'06, s
 
 import shlex
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,8 @@ from postcrash.model.tree import ROOT_PATH
 from postcrash.targets import RecoveryKind
 
 DURABILITY, ORDER = "external-durability", "external-order"
+EXIT_STATUS = "the exit status"
+"""What the last output of a program is called."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,18 @@ class Run:
 
     def needed(self, outputs: Sequence[str]) -> int:
         """So many changes had been made when the last of these outputs, of which all left the machine, was said."""
-        waiting = list(outputs)
         end = 0
+        waiting = Counter(outputs)
         for line, step in self._rests_on:
-            if line in waiting:
-                waiting.remove(line)
+            if waiting[line]:
+                waiting[line] -= 1
                 end = max(end, step.first)
-        return len(self.protocol.changes) if waiting else end
+        return len(self.protocol.changes) if waiting.total() else end
+
+    def strangers(self, outputs: Sequence[str]) -> tuple[str, ...]:
+        """Lines that had left the machine more often than the trace has them. They count as resting on everything."""
+        lines = Counter(line for line in outputs if line != EXIT_STATUS)
+        return tuple((lines - Counter(line for line, _ in self._rests_on)).elements())
 
     def missing(self, tree: Tree, end: int) -> Step | None:
         """A step before the change `end` without which the folder was what `tree` is, and never was so again.
@@ -123,7 +131,8 @@ class DurabilityJudge(SynchronyJudge):
         what = f"{_shown(maker)} before it is lost" if maker else "a change before it is undone"
         if not outputs:
             return Opinion(Verdict.VIOLATED, True, "nothing had left the machine, but what was there before is lost")
-        return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}")
+        why = "".join(f"; nobody is known to have said {line!r}" for line in run.strangers(outputs)[:1])
+        return Opinion(Verdict.VIOLATED, True, f"{outputs[-1]!r} had left the machine, but {what}{why}")
 
 
 def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) -> Opinion:
@@ -161,7 +170,7 @@ def outputs_of(history: History, run: Run) -> tuple[str, ...]:
     """What had left the machine: lines, and at last the end of the program."""
     lines = [each.value for each in history.returned_operations if each.word == SAYS]
     ended = any(each.word == ENDS for each in history.returned_operations)
-    return (*lines[: len(run.said)], *(["the exit status"] if ended or len(lines) > len(run.said) else []))
+    return (*lines[: len(run.said)], *([EXIT_STATUS] if ended or len(lines) > len(run.said) else []))
 
 
 def judges_of_synchrony() -> tuple[SynchronyJudge, ...]:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.auditing.audit import folder_plan
-from postcrash.harness.auditing.synchrony import DURABILITY, MOUNT_POINT, judges_of_synchrony
+from postcrash.harness.auditing.synchrony import DURABILITY, judges_of_synchrony
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.binaries import find_binary
+from postcrash.harness.guests.supervisor import MOUNT_POINT, show_checkout
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload
@@ -52,13 +53,14 @@ ctypes.memmove(place, b'leaked', 7)" """,
 def judged(store: Path, xsync: str, program: str, outside: str = ":", *, terminal: bool = False) -> Examination:
     """A program under that xsync, with something outside that listens. With `terminal`, xsync runs on one."""
     session, target = Session(store), target_named("ext4-journal")
-    box = shlex.join([*shlex.split(xsync), "run", "--fs", MOUNT_POINT, "--"])
+    box = shlex.join([*shlex.split(xsync), "run", "--fs", MOUNT_POINT, *show_checkout(), "--"])
     traced = shlex.join([str(find_binary("postcrash-calls")), MOUNT_POINT, "-", "/bin/sh", "-c", program])
     boxed, terminals = f"{box} {traced}", ""
     if terminal:
-        terminals = "mkdir -p /dev/pts; mount -t devpts d /dev/pts; "
+        terminals = "mkdir -p /dev/pts; mount -t devpts d /dev/pts; mkfifo /media/nobody; "
         inside = shlex.quote(f"stty -onlcr; exec {traced}")
-        boxed = f"script -qec {shlex.quote(f'{box} sh -c {inside}')} /dev/null"
+        # At the end of its input script(1) would type something, which the terminal may show.
+        boxed = f"script -qec {shlex.quote(f'{box} sh -c {inside}')} /dev/null <>/media/nobody"
     # Nobody may be in the file system when it is given to the box.
     command = f"cd /; mount -t tmpfs t /media; {terminals}{outside}\nexec {boxed}"
     script = store.parent / "script.sh"

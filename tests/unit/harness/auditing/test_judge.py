@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,12 @@ def test_a_check_that_failed_is_asked_anew(asked: ApplicationJudge, monkeypatch:
     """So what is confirmed has failed twice. One that passed is not."""
     runs = []
     honest = asked._sandbox.run
-    monkeypatch.setattr(asked._sandbox, "run", lambda *given: runs.append(given) or honest(*given))
+
+    def counted(*given: Any) -> Any:
+        runs.append(given)
+        return honest(*given)
+
+    monkeypatch.setattr(asked._sandbox, "run", counted)
     for content in (b"x", b"x", b"1\n", b"1\n"):
         asked.opinion(History(RAN, 2, 2), observed(content))
     assert len(runs) == 3
