@@ -20,15 +20,18 @@ from postcrash.reports.store.records import state_id
 
 @click.command()
 @click.argument("id", required=False)
-@click.option("--samples", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="States to run.")
-@click.option("--seed", type=int, default=1, show_default=True, help="The same seed draws the same states.")
+@click.option(
+    "--samples", metavar="N", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="States to run."
+)
+@click.option(
+    "--seed", metavar="SEED", type=int, default=1, show_default=True, help="The same seed draws the same states."
+)
 @kernel_options
 @json_option
 @click.pass_obj
 def certify(session: Session, id: str | None, samples: int, seed: int, json_file: str | None) -> int:
     """Recover random crash states of recording ID for real, and compare each with what its certificate predicts.
 
-    \b
     ID is a recording, such as r-0123456789abcdef, as `check --json` shows it. Without ID, the samples are spread over
     all recordings in the store. Only certificates from a guest like the one here count: with the same kernel
     (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.

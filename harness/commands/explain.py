@@ -33,7 +33,8 @@ def explain(session: Session, id: str, perfetto: str | None, json_file: str | No
     """Tell what happened in finding ID.
 
     \b
-    Example: postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
+    Example:
+      postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
 
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,

@@ -56,7 +56,13 @@ ALL_SETUPS: Literal["all"] = "all"
 
 @click.command()
 @click.option(
-    "--ops", "length", type=click.IntRange(1, 3), default=1, show_default=True, help="Operations of each workload."
+    "--ops",
+    "length",
+    metavar="N",
+    type=click.IntRange(1, 3),
+    default=1,
+    show_default=True,
+    help="Operations of each workload.",
 )
 @click.option(
     "--target",
@@ -135,7 +141,6 @@ def hunt(
 ) -> int:
     """Run every workload of --ops operations and judge every crash state that each can leave.
 
-    \b
     All checkers judge: what was promised durable is there, nothing appears that never was, and so on. Unless --expect
     documents is given, a state must also be as fstests expects of such a file system. Findings are grouped by their
     cause; each group is shown with its smallest workload (docs/hunting.md). The first finding of each group is shown at

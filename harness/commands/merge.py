@@ -40,7 +40,6 @@ def merge(session: Session, files: Sequence[str], forms: Forms) -> int:
 def diff(old: str, new: str) -> int:
     """Say what changed from one run of a gate to another: OLD and NEW are files that `gate --json FILE` wrote.
 
-    \b
     One line for each change: + a new failure, - one that is gone, ~ another verdict. The runs may be of two kernels or
     two commits. Exit code 1 if something changed, 0 if nothing did.
 

@@ -22,6 +22,7 @@ from postcrash.reports.store.records import Finding
 @click.option("--output", metavar="FILE", help="Write the minimal workload to FILE; - is standard output.")
 @click.option(
     "--recoveries",
+    metavar="N",
     type=click.IntRange(min=1),
     default=Budget().recoveries,
     show_default=True,
@@ -34,7 +35,6 @@ from postcrash.reports.store.records import Finding
 def minimize(session: Session, id: str, output: str | None, recoveries: int, fresh: bool, json_file: str | None) -> int:
     """Look for the smallest workload that breaks the same judge as finding ID, on the same target and device model.
 
-    \b
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Operations are left out and made simpler as long as some crash state still breaks the judge. Every workload on the
     way is recorded, explored and confirmed like any other. The result is a finding of its own, which `explain` and

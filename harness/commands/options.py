@@ -195,6 +195,7 @@ def exploration_options(command: _Command) -> _Command:
         click.option(
             "--depth",
             type=click.IntRange(1, 2),
+            metavar="N",
             default=1,
             show_default=True,
             help="2 also explores every crash within the recovery of each crash state (docs/crash-in-recovery.md).",
@@ -228,7 +229,9 @@ def exploration_options(command: _Command) -> _Command:
             show_default=True,
             help="The most for a workload on a target: 30s, 10m, 1h, 5000 or 5000,10m. What is left out is UNDECIDED.",
         ),
-        click.option("--guests", type=click.IntRange(1, 256), help="Guests at a time; by default one per CPU."),
+        click.option(
+            "--guests", metavar="N", type=click.IntRange(1, 256), help="Guests at a time; by default one per CPU."
+        ),
         click.option(
             "--model",
             metavar="MODEL",

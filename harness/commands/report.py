@@ -44,7 +44,12 @@ from postcrash.targets import Target
 @click.option("--minimize", is_flag=True, help="First look for the smallest workload, as `minimize` does.")
 @click.option("--try", "is_tried", is_flag=True, help="Run the script in guests and say what it showed.")
 @click.option(
-    "--times", type=click.IntRange(1, 100), default=3, show_default=True, help="With --try: run it this many times."
+    "--times",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="With --try: run it this many times.",
 )
 @kernel_options
 @click.pass_obj
@@ -60,7 +65,6 @@ def report(
 ) -> int:
     """Write finding ID as a plain text for a mailing list, with a shell script that needs no postcrash.
 
-    \b
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     If `minimize` was run, the report is about the smallest workload. The script cuts the power with dm-flakey or
     dm-log-writes. With --try, every form of the script is run in a guest (--kernel), simplest first, until one shows
@@ -162,7 +166,10 @@ def _states(session: Session, finding: Finding) -> str:
     with source_of(session.store, finding) as (source, _):
         known = intervals(Recording(source.recording), source.base, finding.model)
     workload = parse_workload(finding.workload_text, finding.workload_name)
-    counted = violating(certificates_of(runs[-1]), known, workload, judge)
+    try:
+        counted = violating(certificates_of(runs[-1]), known, workload, judge)
+    except (ValueError, LookupError) as error:
+        raise UsageError(f"a certificate of {finding.recording} does not fit it: {error}") from error
     if counted is None:
         return "There are too many crash states to count those that show it."
     broken, covered = map(count_text, counted)

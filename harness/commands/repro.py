@@ -15,7 +15,14 @@ from postcrash.reports.store.records import Finding
 
 @click.command()
 @click.argument("id", metavar="ID|BUNDLE")
-@click.option("--times", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Run it this many times.")
+@click.option(
+    "--times",
+    metavar="N",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    help="Run it this many times.",
+)
 @click.option(
     "--flip", is_flag=True, help="Also keep each lost write, one at a time: which of them matter? `explain` shows it."
 )
@@ -29,7 +36,6 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
 
     If guests were lost while they ran the workload, the finding has no crash state. Then its workload is run again.
 
-    \b
     `check` and `characterize` print the ID, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if it
     never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
     judged.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -49,17 +49,30 @@ class Crew:
     machines: int
 
 
+def _sources() -> list[Path]:
+    package = Path(postcrash.__file__).resolve().parent
+    return [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
+
+
 def tool_files() -> list[Path]:
     """Our own code: Python, the native core, and the programs."""
-    package = Path(postcrash.__file__).resolve().parent
-    sources = [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
-    return [*sources, Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
+    return [*_sources(), Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
 
 
 @lru_cache(maxsize=1)
 def tool_digest() -> str:
     """SHA-256 of our own code. A result is taken from the store only if the same code produced it."""
-    return hashlib.sha256("".join(map(content_digest, tool_files())).encode()).hexdigest()
+    return _digest(tool_files())
+
+
+@lru_cache(maxsize=1)
+def sources_digest() -> str:
+    """SHA-256 of our Python code. Unlike `tool_digest` it is the same wherever the programs were built."""
+    return _digest(_sources())
+
+
+def _digest(files: Iterable[Path]) -> str:
+    return hashlib.sha256("".join(map(content_digest, files)).encode()).hexdigest()
 
 
 def run_campaign(
@@ -213,26 +226,31 @@ def examine_all(
             stack.callback(post.close)
             worker.start()
         stack.callback(desk.close, len(first))
-        count = 0
-        for item in (*first, *islice(waiting, AHEAD * len(first))):
-            desk.work.put(item)
-            count += 1
-        while count:
-            try:
-                result = _next(desk, until)
-            except TimeoutError:
-                return
-            if isinstance(result, BaseException):
-                raise result
-            if result is None:
-                more = next(waiting, None)
-                desk.work.put(more)
-                count -= more is None
-                continue
-            try:
-                yield result
-            finally:  # an interrupt may come before the recordings are in the store
-                result.remove()
+        yield from _results(desk, chain(first, waiting), (1 + AHEAD) * len(first), until)
+
+
+def _results(desk: _Desk, todo: Iterator[Batch], ahead: int, until: float | None) -> Iterator[FinishedPlan]:
+    """Keep `ahead` batches on the desk while there are more, and yield results, which are removed afterwards."""
+    count = 0
+    for item in islice(todo, ahead):
+        desk.work.put(item)
+        count += 1
+    while count:
+        try:
+            result = _next(desk, until)
+        except TimeoutError:
+            return
+        if isinstance(result, BaseException):
+            raise result
+        if result is None:
+            more = next(todo, None)
+            desk.work.put(more)
+            count -= more is None
+            continue
+        try:
+            yield result
+        finally:  # an interrupt may come before the recordings are in the store
+            result.remove()
 
 
 def _remove_unclaimed(desk: _Desk) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.guests.events import Report
 from postcrash.harness.guests.machine import Machine, Source
@@ -34,17 +35,35 @@ def certify(
 ) -> Iterator[Trial]:
     """Recover `samples` random states, spread evenly over the certificates of one recording. The kernel reads files.
 
-    Within a crash interval all states that the certificate covers are equally likely.
+    Within a crash interval all states that the certificate covers are equally likely. Raises UsageError if a
+    certificate does not fit the recording.
     """
     chance = random.Random(seed)
-    known = {interval.index: interval for interval in intervals(Recording(source.recording), source.base, source.model)}
+    known = _intervals(source)
     covered = [certificate for certificate in certificates if certificate.executions]
     for _ in range(samples):
         certificate = chance.choice(covered)
-        interval = known[certificate.index]
-        choices, predicted = _covered_state(certificate, interval, chance)
+        interval = known.get(certificate.index)
+        if interval is None:
+            raise _misfit(source, certificate, f"there are only {len(known)}")
+        try:
+            choices, predicted = _covered_state(certificate, interval, chance)
+        except (ValueError, IndexError) as error:
+            raise _misfit(source, certificate, error) from error
         executed = machine.execute(source, interval.index, choices, certificate.recover.by_kernel())
         yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
+
+
+def _intervals(source: Source) -> dict[int, Interval]:
+    """The crash intervals of a recording, by their numbers. Raises UsageError."""
+    try:
+        return {each.index: each for each in intervals(Recording(source.recording), source.base, source.model)}
+    except ValueError as error:
+        raise UsageError(f"certificates of {source.recording.stem}: {error}") from error
+
+
+def _misfit(source: Source, certificate: Certificate, why: object) -> UsageError:
+    return UsageError(f"certificate of {source.recording.stem}, crash interval {certificate.index}: {why}")
 
 
 def _covered_state(certificate: Certificate, interval: Interval, chance: random.Random) -> tuple[Choices, Report]:

@@ -15,7 +15,6 @@ from postcrash.harness.examination.judges import Judge, judges_named, tree_recov
 from postcrash.harness.examination.recorded import recorded_base
 from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
-from postcrash.harness.guests.kernel_file_systems import has_file_system
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session, settings_for
 from postcrash.reports.store.records import Finding
@@ -65,10 +64,9 @@ def reference_named(
     if level == TARGET:
         other, base = session.target(value), None
     if level == KERNEL:
-        known = session.kernels_called(value)
-        found = next((each for each in known if has_file_system(each, target.fstype)), None)
+        found = session.kernel_for(value, target)
         if found is None:
-            raise UsageError(f"no kernel called {value} has {target.fstype} (target {target.name})")
+            raise UsageError(f"no kernel called {value} can run target {target.name}")
         kernel = found
     kinds = tree_recoveries(other, how.recovery)
     session.require_programs(other, kernel, kinds)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import postcrash
 from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.campaign import sources_digest
 from postcrash.harness.findings.minimize import kept_for_minimizing
 from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, line_for, load_baseline
 from postcrash.harness.gate.configuration import GateFile, load
@@ -96,6 +97,7 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         baseline=configuration.baseline if lines or gate.accept is not None else "",
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
+        digests=_digests(planned),
         parts=parts,
         fixed=() if gate.shard != (1, 1) else fixed_lines(lines, parts, sightings.were_all_run),
     )
@@ -115,6 +117,11 @@ def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path
         if places.count(place) > 1:
             raise UsageError(f"{gate.file}: {' on '.join(place[:2])}, {place[2]}, is there twice")
     return planned
+
+
+def _digests(planned: Sequence[PlannedPart]) -> dict[str, str]:
+    """What the results of the parts rest on, so that nobody puts results together that rest on something else."""
+    return {"postcrash": sources_digest(), **{f"target {part.target.name}": part.target.digest() for part in planned}}
 
 
 def _followed_up(part: Part, planned: PlannedPart, follow_up: FollowUp) -> Part:

@@ -55,8 +55,8 @@ def run_part(
 
 
 def _absent(planned: PlannedPart) -> Part:
-    """The part of a target whose file system no such kernel has. The baseline can accept that."""
-    return _nothing(planned, f"no kernel called {planned.kernel_name} has {planned.target.fstype}")
+    """The part of a target that no such kernel can run. The baseline can accept that."""
+    return _nothing(planned, f"no kernel called {planned.kernel_name} can run {planned.target.name}")
 
 
 def not_begun(planned: PlannedPart) -> Part:

@@ -30,8 +30,11 @@ from postcrash.reports.store.explained import (
     PathComparison,
 )
 from postcrash.reports.store.plain import Json
+from postcrash.reports.text import cut
 
 EVIDENCE_LINES_MAX = 60
+OPERATION_CHARACTERS_MAX = 200
+"""A line that a program said may have thousands, such as those of a packed trace."""
 CONSOLE = "console of the lost guest"
 """Title of the evidence that says where a console is. The console is long, so it is in a file."""
 
@@ -103,14 +106,18 @@ def explain(
 
 
 def interval_of(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:
-    """The crash interval of `crash`. Raises `ExplanationError` if the recording does not have it."""
-    known = intervals(recording, base_path, crash.model)
+    """The crash interval of `crash`. Raises `ExplanationError` if the recording has no such crash state."""
+    try:
+        known = intervals(recording, base_path, crash.model)
+    except ValueError as error:
+        raise ExplanationError(str(error)) from None
     if crash.interval >= len(known):
         raise ExplanationError(f"crash interval {crash.interval}: this recording has only {len(known)}")
     interval = known[crash.interval]
     try:
+        interval.covered(crash.choices)
         crash_event(interval, crash.started, crash.returned)
-    except LookupError as error:
+    except (ValueError, LookupError) as error:
         raise ExplanationError(str(error)) from None
     return interval
 
@@ -131,7 +138,7 @@ def _operations(workload: Workload, crash: Crash) -> tuple[ExplainedOperation, .
         return "in progress" if index < crash.started else "not started"
 
     return tuple(
-        ExplainedOperation(index + 1, str(operation), status(index))
+        ExplainedOperation(index + 1, cut(str(operation), OPERATION_CHARACTERS_MAX), status(index))
         for index, operation in enumerate(workload.operations)
     )
 

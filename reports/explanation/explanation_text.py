@@ -80,6 +80,8 @@ def _print_operations(explanation: Explanation, console: Console) -> None:
 
 
 def _print_epochs(explanation: Explanation, console: Console) -> None:
+    if not explanation.epochs_omitted and not any(epoch.writes or epoch.omitted for epoch in explanation.epochs):
+        return  # nothing was sent to the disk, as is said of what was lost
     _print_title("Requests up to the crash, flush by flush", console)
     if explanation.epochs_omitted:
         console.print(Text(f"({explanation.epochs_omitted} earlier epochs)", style="dim"))

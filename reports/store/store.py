@@ -315,6 +315,8 @@ def _sqlite_meaning(error: sqlite3.Error) -> str:
         return f"damaged, or not a store of postcrash: {error}"
     if code == sqlite3.SQLITE_BUSY:
         return f"in use by another process for more than {BUSY_TIMEOUT_S:.0f} s"
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED:
+        return "it was moved or removed while it was in use; what was finished is where it is now"
     return str(error)
 
 

@@ -143,8 +143,9 @@ function whenOf({ during }) {
   return during ? `operation ${during}` : "between operations";
 }
 
-/** What was found after recovery, and beside it what may be there. */
+/** What was found after recovery, and beside it what may be there. Nobody knows this of what programs leave. */
 function comparison({ failure, comparison: paths, comparison_omitted: more }) {
+  if (!failure && paths.length === 0) return false;
   const rows = paths.map(({ path, found, allowed, in_progress: later, differs }) =>
     element(
       "tr",
@@ -194,6 +195,7 @@ function lined(lines) {
 }
 
 function requests({ epochs, epochs_omitted: earlier }) {
+  if (!earlier && epochs.every(({ writes, omitted }) => writes.length + omitted === 0)) return false;
   const told = epochs.flatMap(({ number, ended, writes, omitted }) => [
     element(
       "ul",

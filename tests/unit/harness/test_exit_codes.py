@@ -43,6 +43,14 @@ def test_a_full_disk_behind_standard_output_is_told(arguments: list[str]) -> Non
     assert "not all results could be written" in ran.stderr
 
 
+@pytest.mark.parametrize("arguments", [["explain", "f-0123456789abcdef"], ["check", "absent", "--target", "xfs"]])
+def test_an_error_that_cannot_be_told_is_no_violation(tmp_path: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", RUN, *arguments]
+        ran = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=full, check=False)
+    assert ran.returncode == ExitCode.INFRASTRUCTURE
+
+
 @pytest.mark.parametrize(("field", "value"), [("states", "many"), ("rulings", "none"), ("recording", None)])
 def test_a_run_that_is_not_what_was_put_there_is_damage(tmp_path: Path, field: str, value: str | None) -> None:
     whole = Examination().to_json()

@@ -144,7 +144,8 @@ def files_of(store: Store) -> list[str]:
 def members_of(bundle: Path) -> dict[str, bytes]:
     """The members of a bundle, with their content."""
     with tarfile.open(bundle) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+        files = {member.name: archive.extractfile(member) for member in archive}
+        return {name: file.read() for name, file in files.items() if file is not None}
 
 
 def packed(path: Path, members: dict[str, bytes]) -> Path:

@@ -94,7 +94,8 @@ def test_a_crash_state_is_one_of_the_recording(made: Made, interval: int, choice
 def test_the_id_is_that_of_what_the_finding_says(made: Made, name: str) -> None:
     parts = made.parts()
     other = {"id": "f-0123456789abcdef", "model": "torn", "checker": "mounts"}.get(name, "other")
-    assert "but its content is that of f-" in refused(replace(parts, finding=replace(parts.finding, **{name: other})))
+    change: dict[str, Any] = {name: other}
+    assert "but its content is that of f-" in refused(replace(parts, finding=replace(parts.finding, **change)))
 
 
 @pytest.mark.parametrize(
@@ -213,15 +214,21 @@ def test_an_application_is_one_of_the_catalogue(made: Made) -> None:
 def test_no_program_is_run_to_see_a_finding_again(made: Made) -> None:
     told = about(application_named("sqlite-3.40").with_parameters({}))
     said = "to see it again its workload would have to run a program"
-    lost = {"recover": {}, "checker": "guest", "observation": None, "casualty": Casualty("it hangs")}
+    lost: dict[str, Any] = {"recover": {}, "checker": "guest", "observation": None, "casualty": Casualty("it hangs")}
     assert said in refused(audited(made, told, checker="same-as:kernel:6.1"))
     assert said in refused(audited(made, told, **lost, state="", choices=()))
 
 
 def test_a_guest_lost_while_it_ran_the_workload_has_no_crash_state(made: Made) -> None:
     last = {"interval": 6, "started": 6, "returned": 6}
-    lost = {"recover": {}, "checker": "guest", "observation": None, "casualty": Casualty("it hangs"), **last}
-    nothing = {"state": "", "choices": (), "lost": (), "torn": 0}
+    lost: dict[str, Any] = {
+        "recover": {},
+        "checker": "guest",
+        "observation": None,
+        "casualty": Casualty("it hangs"),
+        **last,
+    }
+    nothing: dict[str, Any] = {"state": "", "choices": (), "lost": (), "torn": 0}
     assert admitted(made.parts(**lost, **nothing)).casualty == Casualty("it hangs")
     assert "its crash state is 'r-" in refused(made.parts(**lost))
 

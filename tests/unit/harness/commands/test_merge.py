@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -20,8 +21,15 @@ FAILURE = Failure(cause="c-0123456789abcdef", verdict="violated", judge="P5", me
 
 def written(folder: Path, name: str, shard: str, *failures: Failure) -> str:
     part = Part(
-        **{"name": "small", "kind": "hunt", "target": "xfs", "kernel": "UML 6.1", "model": "cache"},
-        **{"expect": "practice", "verdict": "violated" if failures else "holds", "workloads": 3, "states": "10"},
+        name="small",
+        kind="hunt",
+        target="xfs",
+        kernel="UML 6.1",
+        model="cache",
+        expect="practice",
+        verdict="violated" if failures else "holds",
+        workloads=3,
+        states="10",
         failures=failures,
     )
     run = GateRun(version="1", started="2026-01-31T12:00:00Z", seconds=1, file="f", shards=(shard,), parts=(part,))
@@ -49,11 +57,13 @@ def test_shards_are_put_together(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_stories_of_findings_in_the_store(tmp_path: Path) -> None:
-    facts = {"checker": "P5", "message": "a is short", "target": "xfs", "kernel": "UML 6.1", "model": "cache"}
-    texts = dict.fromkeys(("workload_name", "workload_text", "recording", "base", "state"), "r-0123456789abcdef")
-    counts = dict.fromkeys(("interval", "torn", "started", "returned"), 0)
-    nothing = {"choices": (), "lost": (), "observation": None, "casualty": None, "recover": {}}
-    finding = Finding(id="f-0123456789abcdef", **facts, **texts, **counts, **nothing)
+    told: dict[str, Any] = {
+        **{"checker": "P5", "message": "a is short", "target": "xfs", "kernel": "UML 6.1", "model": "cache"},
+        **dict.fromkeys(("workload_name", "workload_text", "recording", "base", "state"), "r-0123456789abcdef"),
+        **dict.fromkeys(("interval", "torn", "started", "returned"), 0),
+        **{"choices": (), "lost": (), "observation": None, "casualty": None, "recover": {}},
+    }
+    finding = Finding(id="f-0123456789abcdef", **told)
     Store(tmp_path / "store").put_finding(finding)
     here = FAILURE.model_copy(update={"finding": finding.id})
     gone = FAILURE.model_copy(update={"cause": "c-0123456789abcde0", "finding": "f-0123456789abcde0"})

@@ -1,10 +1,26 @@
-"""What is compared when a certificate is tested."""
+"""What is compared when a certificate is tested, and what is said of a certificate that does not fit its recording."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postcrash.harness.examination.certify import _comparable
+from postcrash._core import Recording, intervals, write_recording
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.certificate import Certificate
+from postcrash.harness.examination.certify import _comparable, certify
+from postcrash.harness.guests.machine import Machine, Source
+
+SECTORS = 4096
+EVENTS: list[tuple[Any, ...]] = [
+    *(("durable",), ("started", 0), ("write", 1, 800, b"\x01" * 4096, False, False), ("complete", 1)),
+]
+RECORDING = "r-0123456789abcdef"
+CERTIFICATE: dict[str, Any] = {
+    "recover": {"mount": {"fstype": "ext4", "options": ""}, "walk": True, "map": True, "use_after": False, "fsck": []},
+    **{"instants": [], "states": "1", "covered": "1", "recoveries": 1, "remembered": 0},
+    **{"left_out": None, "reached": None, "executions": [[[], 0]], "outcomes": [{"observation": None, "states": "1"}]},
+}
 
 
 def shown(*lines: str, whole: bool, size: int = 1) -> dict[str, Any]:
@@ -27,3 +43,32 @@ def shown(*lines: str, whole: bool, size: int = 1) -> dict[str, Any]:
 def test_logs_are_compared_where_both_are_whole(predicted: Any, observed: Any, same: bool) -> None:
     first, second = _comparable(predicted, observed)
     assert (first == second) is same
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "words"),
+    [
+        ("absent", {}, f"certificates of {RECORDING}: unknown device model 'absent'"),
+        ("cache", {"index": 99}, f"certificate of {RECORDING}, crash interval 99: there are only "),
+        ("cache", {"executions": [[[[7, 1]], 0]]}, ": component 7 has no version 1"),
+        ("cache", {"executions": [[[[0, 0], [0, 0]], 0]]}, ": component 0 is chosen twice"),
+    ],
+)
+def test_a_certificate_that_does_not_fit(tmp_path: Path, model: str, changes: dict[str, Any], words: str) -> None:
+    recording, base = tmp_path / f"{RECORDING}.pcr", tmp_path / "base.img"
+    base.write_bytes(bytes(SECTORS * 512))
+    write_recording(recording, SECTORS, "{}", EVENTS)
+    last = intervals(Recording(recording), base, "cache")[-1].index
+    unused = Machine.__new__(Machine)  # nothing is recovered
+    certificate = Certificate.from_wire({**CERTIFICATE, "index": last, **changes})
+    with pytest.raises(UsageError) as caught:
+        next(certify(unused, Source(recording, base, model), [certificate], 1, 1))
+    assert words in str(caught.value)
+
+
+def test_a_recording_that_is_cut_short(tmp_path: Path) -> None:
+    recording = tmp_path / f"{RECORDING}.pcr"
+    write_recording(recording, SECTORS, "{}", EVENTS)
+    recording.write_bytes(recording.read_bytes()[:-100])
+    with pytest.raises(UsageError, match=rf"certificates of {RECORDING}: .*{RECORDING}.pcr: not a recording"):
+        next(certify(Machine.__new__(Machine), Source(recording, tmp_path, "cache"), [], 1, 1))

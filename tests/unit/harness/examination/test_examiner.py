@@ -67,6 +67,7 @@ class RememberingJudge:
     """A judge that objects to nothing and remembers at which instants it was asked."""
 
     name = "asked"
+    version = ""
     depends_on = INSTANT
 
     def __init__(self) -> None:

@@ -32,8 +32,8 @@ class Here(Session):
     def guest(self, *_: object) -> str:
         return "guest"
 
-    def kernels_called(self, *_: object) -> Any:
-        return iter([self.kernel])
+    def kernel_for(self, *_: object) -> Any:
+        return self.kernel
 
     def root_of(self, *_: object) -> Path:
         return Path("root")
@@ -44,7 +44,6 @@ class Here(Session):
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
-    monkeypatch.setattr(reference, "has_file_system", lambda *_: True)
     monkeypatch.setattr(reference, "settings_for", lambda *_: None)
     return Here(tmp_path / "store")
 

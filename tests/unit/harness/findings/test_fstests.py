@@ -25,7 +25,7 @@ EVENTS: list[tuple[Any, ...]] = [
 ]
 """The fsync flushes twice: with one write before the first flush, and two before the second. One write comes later."""
 ROOT = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 2, "inode": 0, "size": 0}
-SEEN = {"klog": [], "fsck": None}
+SEEN: dict[str, Any] = {"klog": [], "fsck": None}
 UNMOUNTED, EMPTY = {"mount_errno": 5, "tree": [], **SEEN}, {"mount_errno": 0, "tree": [ROOT], **SEEN}
 
 

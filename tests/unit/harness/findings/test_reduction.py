@@ -1,5 +1,6 @@
 """Workloads are reduced as far as possible, and in the same way each time."""
 
+from collections.abc import Callable
 from itertools import combinations
 
 import pytest
@@ -73,21 +74,30 @@ def test_no_subset_of_its_operations_fails() -> None:
     assert not any(map(replaces, simplifications(found)))
 
 
+def noting(tried: list[Workload]) -> Callable[[Workload], bool]:
+    """Asks `replaces` and notes what it is asked about."""
+
+    def asked(candidate: Workload) -> bool:
+        tried.append(candidate)
+        return replaces(candidate)
+
+    return asked
+
+
 def test_the_same_workloads_are_tried_in_the_same_order_and_once() -> None:
     runs = []
     for _ in range(2):
-        tried: list[str] = []
-        minimal(
-            workload(NEEDLESS), lambda candidate, tried=tried: tried.append(candidate.to_text()) or replaces(candidate)
-        )
+        candidates: list[Workload] = []
+        minimal(workload(NEEDLESS), noting(candidates))
+        tried = [candidate.to_text() for candidate in candidates]
         assert len(tried) == len(set(tried))
         runs.append(tried)
     assert runs[0] == runs[1]
 
 
 def test_every_workload_that_is_tried_can_succeed() -> None:
-    tried = []
-    minimal(workload(NEEDLESS), lambda candidate: tried.append(candidate) or replaces(candidate))
+    tried: list[Workload] = []
+    minimal(workload(NEEDLESS), noting(tried))
     assert len(tried) > 20
     for candidate in tried:
         simulate(candidate)

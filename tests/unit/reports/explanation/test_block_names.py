@@ -9,6 +9,7 @@ import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def at(image: Path, start: int, length: int = 4096) -> DiskWrite:
 def named(fstype: str, image: Path, *written: DiskWrite, ends: tuple[DiskWrite, ...] = ()) -> WriteNames:
     """The names of writes on a disk that is as they left it at the crash. `ends` are written after the crash."""
     path = image.with_suffix(".pcr")
-    events = [("durable",)]
+    events: list[tuple[Any, ...]] = [("durable",)]
     for number, write in enumerate((*written, *ends)):
         events += [("write", number, write.start // 512, write.data, False, False), ("complete", number)]
     write_recording(path, image.stat().st_size // 512, "{}", events)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def without(path: str) -> Tree:
     return history(5).trees[5].changed({path: None})
 
 
-def with_b(**changes: object) -> Tree:
+def with_b(**changes: Any) -> Tree:
     tree = history(5).trees[5]
     return tree.changed({"b": replace(tree["b"], **changes)})
 

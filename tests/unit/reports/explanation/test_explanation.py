@@ -11,7 +11,13 @@ from postcrash._core import Recording, write_recording
 from postcrash.model import WorkloadError
 from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation import epochs
-from postcrash.reports.explanation.explanation import EVIDENCE_LINES_MAX, Explanation, ExplanationError, explain
+from postcrash.reports.explanation.explanation import (
+    EVIDENCE_LINES_MAX,
+    OPERATION_CHARACTERS_MAX,
+    Explanation,
+    ExplanationError,
+    explain,
+)
 
 Explain = Callable[..., Explanation]
 
@@ -66,6 +72,12 @@ def test_requests_are_told_flush_by_flush(crash: Any) -> None:
     assert [epoch.ended for epoch in explanation.epochs] == ["flush", "flush, under way at the crash"]
     assert (explanation.epochs_omitted, [epoch.omitted for epoch in explanation.epochs]) == (0, [0, 0])
     assert explanation.lost == (explanation.epochs[1].writes[0],)
+
+
+def test_a_long_operation_is_cut(crash: Any) -> None:
+    text = crash.finding.workload_text + f"creat {'a' * 255}\n"
+    made = explain(replace(crash.finding, workload_text=text), crash.recording, crash.base).operations[-1].text
+    assert made == f"creat {'a' * (OPERATION_CHARACTERS_MAX - 6)}…"
 
 
 def test_what_was_found_stands_beside_what_was_written(crash: Any) -> None:
@@ -201,6 +213,9 @@ def test_an_explanation_comes_back(crash: Any) -> None:
     ("changes", "error", "message"),
     [
         ({"interval": 7}, ExplanationError, "crash interval 7: this recording has only 7"),
+        ({"model": "absent"}, ExplanationError, "unknown device model 'absent'"),
+        ({"choices": ((99, 1),)}, ExplanationError, "component 99 has no version 1"),
+        ({"choices": ((0, 1), (0, 0))}, ExplanationError, "component 0 is chosen twice"),
         (
             {"returned": 6},
             ExplanationError,

@@ -60,6 +60,15 @@ def test_where_nothing_was_lost_it_says_what_that_means(explanation: Explanation
     assert "write B 0 5000 (operation 4): never sent to the disk" in text
 
 
+def test_where_nothing_was_sent_there_is_no_table_of_requests(explanation: Explanation) -> None:
+    heading = "Requests up to the crash"
+    nothing = Epoch(1, "crash", (), 0)
+    assert heading in printed(explanation)
+    assert heading in printed(replace(explanation, epochs=(replace(nothing, omitted=1),)))
+    assert heading in printed(replace(explanation, epochs=(), epochs_omitted=1))
+    assert heading not in printed(replace(explanation, epochs=(nothing,)))
+
+
 def test_the_operation_in_progress_has_its_say(explanation: Explanation) -> None:
     path = PathComparison("a", ("not there",), ("not there",), ("file, 0 bytes",), False)
     assert "or, once the operation in progress is done:" in printed(replace(explanation, comparison=(path,)))

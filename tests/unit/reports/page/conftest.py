@@ -71,7 +71,13 @@ def run(crash: Any) -> GateRun:
     )
     known = new.model_copy(update={"cause": "c-0000000000000002", "known": "see the list", "finding": ""})
     undecided = Failure(cause="c-0000000000000003", verdict="undecided", judge="P1, P2", message="too many states")
-    place = {"name": "small-hunt", "kind": "hunt", "target": "ext4-original", "kernel": "6.1", "model": "cache"}
+    place: dict[str, Any] = {
+        "name": "small-hunt",
+        "kind": "hunt",
+        "target": "ext4-original",
+        "kernel": "6.1",
+        "model": "cache",
+    }
     first = Part(
         **place,
         expect="practice",
@@ -83,7 +89,7 @@ def run(crash: Any) -> GateRun:
         failures=(known, new),
         notes=("not on this file system: exchange",),
     )
-    other = {"expect": "practice", "states": "5", "states_total": "5"}
+    other: dict[str, Any] = {"expect": "practice", "states": "5", "states_total": "5"}
     return GateRun(
         version="1.0",
         started="2026-11-23T12:00:00Z",
@@ -121,7 +127,9 @@ def evil_story(story: Story) -> Story:
         comparison=tuple(replace(path, path=EVIL, found=(EVIL,), allowed=(EVIL,)) for path in explanation.comparison),
         evidence=tuple(replace(evidence, title=EVIL, text=EVIL) for evidence in explanation.evidence),
     )
-    texts = dict.fromkeys(("checker", "message", "target", "kernel", "model", "workload_name", "workload_text"), EVIL)
+    texts: dict[str, Any] = dict.fromkeys(
+        ("checker", "message", "target", "kernel", "model", "workload_name", "workload_text"), EVIL
+    )
     finding = replace(story.finding, **texts, state=EVIL, explanation=hostile)
     return replace(story, finding=finding, script=EVIL, no_script=EVIL)
 

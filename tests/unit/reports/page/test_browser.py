@@ -347,6 +347,21 @@ def test_hostile_stories_do_nothing(reader: Reader, evil_story: Story, make_matr
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
+def test_a_story_has_no_heading_with_nothing_below(
+    reader: Reader, story: Story, cells: list[Cell], make_matrix: Callable[..., Matrix]
+) -> None:
+    """Nobody knows what a program leaves without a crash, and nothing may have been sent to the disk."""
+    headings = ("After recovery: found beside allowed", "Requests up to the crash, flush by flush")
+    assert story.finding.explanation is not None
+    nothing = replace(story.finding.explanation, epochs=(), lost=(), comparison=())
+    for explanation, count in ((story.finding.explanation, 1), (nothing, 0)):
+        told = replace(story, finding=replace(story.finding, explanation=explanation))
+        page = reader.open(render_matrix(make_matrix(cells), [told]), f"#{story.finding.id}")
+        expect(page.get_by_text("Workload, and how far it was")).to_have_count(1)
+        for heading in headings:
+            expect(page.get_by_text(heading)).to_have_count(count)
+
+
 def test_a_story_without_a_recording_or_an_explanation(
     reader: Reader, story: Story, make_matrix: Callable[..., Matrix]
 ) -> None:

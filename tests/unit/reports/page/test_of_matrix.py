@@ -84,7 +84,9 @@ def test_the_weakest_adversary_is_marked(make_cell: MakeCell, make_matrix: MakeM
     cells = [make_cell("xfs", "P1", VIOLATED, adversary=Adversary.COMMIT), make_cell("xfs", "P2")]
     heat_map = report_of_matrix(make_matrix(cells), []).heat_map
     assert [square.marks for row in heat_map.rows for square in row.squares if square] == ["ᶜ", ""]
-    assert heat_map.rows[0].squares[0].evidence[1] == "a commit of the journal's timer in between"
+    square = heat_map.rows[0].squares[0]
+    assert square is not None
+    assert square.evidence[1] == "a commit of the journal's timer in between"
     assert any("✗ᶜ takes a commit" in note for note in heat_map.notes)
 
 

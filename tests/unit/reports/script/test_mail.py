@@ -1,6 +1,7 @@
 """The text of a finding for a mailing list."""
 
 from dataclasses import replace
+from typing import Any
 
 from postcrash.reports.script.mail import SUBJECT_WIDTH, WIDTH, Mail, mail
 from postcrash.reports.store.explained import Explanation
@@ -14,7 +15,7 @@ TOLD = Mail(
 SCRIPT_BEGINS = "---- 8< ----"
 
 
-def text_of(crash: StoredFinding, told: Mail = TOLD, **changes: object) -> str:
+def text_of(crash: StoredFinding, told: Mail = TOLD, **changes: Any) -> str:
     explanation = crash.finding.explanation
     assert isinstance(explanation, Explanation)
     return mail(replace(crash.finding, **changes), explanation, target_named("ext4-original"), told)

@@ -286,7 +286,9 @@ for i in range(10):
 
 
 def test_threads_and_processes_share_a_store(folder: Path) -> None:
-    commands = [[sys.executable, "-c", PUT_MANY, folder, f"process {number}"] for number in range(3)]
+    commands: list[list[str | Path]] = [
+        [sys.executable, "-c", PUT_MANY, folder, f"process {number}"] for number in range(3)
+    ]
     processes = [subprocess.Popen(command) for command in commands]
     store = Store(folder)
     threads = [threading.Thread(target=_put, args=(store, f"thread {number}")) for number in range(3)]
