@@ -54,7 +54,7 @@ def address(function: str) -> int:
     return int(found[0], 16)
 
 
-def _offset(elf: bytes, address: int) -> int:
+def _offset(elf: bytes | bytearray, address: int) -> int:
     """The place in the file of a 64-bit program of the byte at `address`."""
     (headers,) = struct.unpack_from("<Q", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 54)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ WORKLOAD = (
     .build("blktrace")
     .with_tail()
 )
-Steps = list[tuple[object, ...]]
+Steps = list[tuple[Any, ...]]
 
 
 def steps_of_recording(recording: Recording) -> Steps:

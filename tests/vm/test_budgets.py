@@ -64,6 +64,7 @@ def check_against(report: IntervalReport, brute: IntervalReport, interval: Inter
     assert (report.left_out is None) == (not open_deviations)
     if report.left_out is not None:
         nearest = min(open_deviations)
+        assert report.reached is not None
         assert report.reached.all_kept == (nearest - 1 if nearest else None)
 
 
@@ -78,9 +79,13 @@ def test_what_a_limit_covers_is_what_brute_force_finds(machine: Machine, record:
     assert sorted(report.index for report in limited) == small
     for report in limited:
         check_against(report, brute[report.index], shapes[report.index])
-        if report.left_out is not None and budget.bound is not None:
-            assert min(report.reached.all_kept, report.reached.none_kept) >= budget.bound
-        if report.left_out is not None and budget.samples is not None:
+        if report.left_out is None:
+            continue
+        assert report.reached is not None
+        if budget.bound is not None:
+            kept = (report.reached.all_kept, report.reached.none_kept)
+            assert all(deviations is not None and deviations >= budget.bound for deviations in kept)
+        if budget.samples is not None:
             assert report.reached.samples == budget.samples
     assert any(report.left_out is not None for report in limited)
 
@@ -122,6 +127,7 @@ def test_the_same_seed_gives_the_same_result_another_one_does_not(machine: Machi
 
     def walked(seed: int) -> tuple[int, set[str]]:
         report = at_the_end(machine, recorded, budget=budget, seed=seed)
+        assert report.reached is not None
         assert (report.reached.samples, report.reached.seed) == (60, seed)
         return report.covered, {outcome_of(report, number) for number in range(len(report.outcomes))}
 
@@ -133,7 +139,7 @@ LIMITED = ("check", str(EXAMPLE), "--target", "ext4-current", "--model", "lying"
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """`check` of the replace-by-rename example on a drive that ignores flushes, with a small budget."""
     folder = tmp_path_factory.mktemp("limited")
     result = postcrash(folder, *LIMITED, "--json", "-")
@@ -142,7 +148,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     return folder, report
 
 
-def test_nothing_holds_where_something_was_left_out(limited: tuple[Path, dict]) -> None:
+def test_nothing_holds_where_something_was_left_out(limited: tuple[Path, dict[str, Any]]) -> None:
     folder, report = limited
     assert report["judges"]["durability"]["verdict"] == "violated"
     assert report["recoveries"] <= 60
@@ -160,7 +166,7 @@ def test_nothing_holds_where_something_was_left_out(limited: tuple[Path, dict]) 
         assert interval["reached"]["seed"] == 1
 
 
-def test_a_certificate_of_a_part_predicts_too(limited: tuple[Path, dict]) -> None:
+def test_a_certificate_of_a_part_predicts_too(limited: tuple[Path, dict[str, Any]]) -> None:
     folder, report = limited
     result = postcrash(folder, "certify", report["recording"], "--samples", "40", "--json", "-")
     assert json.loads(result.stdout) == {"samples": 40, "confirmed": 40, "wrong": []}

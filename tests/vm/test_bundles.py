@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,28 +12,31 @@ HASTY = 'name = "ext4-hasty"\nlike = "ext4-current"\ntitle = "hasty"\nrecover_op
 REPLACE = "creat A\nappend A 4096\n---\ncreat B\nappend B 4096\nfsync B\nrename B A\nsync\n"
 
 
-def found(folder: Path, *arguments: str) -> list[dict]:
+def found(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     """The findings of a command, in a store in `folder`."""
     done = postcrash(folder, *arguments, "--json", "-")
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
-    return report["findings"] if "findings" in report else report["audits"][0]["disks"][0]["findings"]
+    findings: list[dict[str, Any]]
+    findings = report["findings"] if "findings" in report else report["audits"][0]["disks"][0]["findings"]
+    return findings
 
 
-def bundled(folder: Path, finding: dict, name: str = "finding.tar.gz") -> Path:
+def bundled(folder: Path, finding: dict[str, Any], name: str = "finding.tar.gz") -> Path:
     done = postcrash(folder, "bundle", finding["id"], "-o", name, "--json", "-")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"id": finding["id"], "bundle": name, "bytes": (folder / name).stat().st_size}
     return folder / name
 
 
-def replayed(folder: Path, bundle: Path, *arguments: str) -> dict:
+def replayed(folder: Path, bundle: Path, *arguments: str) -> dict[str, Any]:
     """What `repro` finds in a folder without a store, without a base image in the cache."""
     cache = folder / "cache"
     done = postcrash(folder, "repro", str(bundle), "--json", "-", *arguments, POSTCRASH_CACHE=str(cache))
     assert done.returncode == 1, done.stderr
     assert not (cache / "bases").exists()
-    return json.loads(done.stdout)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +45,26 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finding(here: Path) -> dict:
+def finding(here: Path) -> dict[str, Any]:
     (finding,) = found(here, "check", str(EXAMPLE), "--target", "ext4-original", "--judge", "P5")
     return finding
 
 
 @pytest.fixture(scope="module")
-def bundle(here: Path, finding: dict) -> Path:
+def bundle(here: Path, finding: dict[str, Any]) -> Path:
     return bundled(here, finding)
 
 
-def test_a_bundle_shows_its_finding_again_in_an_empty_store(finding: dict, bundle: Path, tmp_path: Path) -> None:
+def test_a_bundle_shows_its_finding_again_in_an_empty_store(
+    finding: dict[str, Any], bundle: Path, tmp_path: Path
+) -> None:
     again = replayed(tmp_path, bundle, "--times", "3")
     expected = {"id": finding["id"], "state": finding["state"], "kernel": finding["kernel"], "runs": 3, "failures": 3}
     assert again == expected | {"message": finding["message"]}
 
 
 def test_a_bundle_is_explained_reported_and_minimized_like_its_finding(
-    here: Path, finding: dict, bundle: Path, tmp_path: Path
+    here: Path, finding: dict[str, Any], bundle: Path, tmp_path: Path
 ) -> None:
     there, at_home = postcrash(tmp_path, "explain", str(bundle)), postcrash(here, "explain", finding["id"])
     assert (there.returncode, there.stdout) == (0, at_home.stdout)
@@ -69,7 +75,7 @@ def test_a_bundle_is_explained_reported_and_minimized_like_its_finding(
     assert json.loads(minimal.stdout)["workload"] == "creat a\nappend a 1\n---\ncreat b\nappend b 1\nrename b a\n"
 
 
-def test_equal_findings_have_equal_bundles(here: Path, finding: dict, bundle: Path) -> None:
+def test_equal_findings_have_equal_bundles(here: Path, finding: dict[str, Any], bundle: Path) -> None:
     assert bundled(here, finding, "again.tar.gz").read_bytes() == bundle.read_bytes()
 
 
@@ -104,7 +110,7 @@ def test_what_is_no_bundle_is_one_clear_line(bundle: Path, tmp_path: Path, comma
     assert "or a bundle, found 'absent'" in one_line(postcrash(tmp_path, command, "absent"), 4)
 
 
-def test_a_bundle_that_cannot_be_written_leaves_nothing(here: Path, finding: dict, bundle: Path) -> None:
+def test_a_bundle_that_cannot_be_written_leaves_nothing(here: Path, finding: dict[str, Any], bundle: Path) -> None:
     before = sorted(here.rglob("*"))
     assert "cannot write " in one_line(postcrash(here, "bundle", finding["id"], "-o", f"{bundle}/x"), 3)
     assert "there is no finding f-0123456789abcdef" in one_line(postcrash(here, "bundle", "f-0123456789abcdef"), 4)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def replaced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+def replaced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """`check` of the replace-by-rename example on ext4-original: its folder and its JSON."""
     folder = tmp_path_factory.mktemp("replace")
     result = postcrash(folder, "check", str(EXAMPLE), "--target", "ext4-original", "--json", "-")
@@ -52,7 +53,7 @@ def replaced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     return folder, json.loads(result.stdout)
 
 
-def test_check_finds_the_empty_file_after_rename(replaced: tuple[Path, dict]) -> None:
+def test_check_finds_the_empty_file_after_rename(replaced: tuple[Path, dict[str, Any]]) -> None:
     _, report = replaced
     assert report["verdict"] == "violated"
     assert int(report["states"]) > report["recoveries"] > 0
@@ -63,7 +64,7 @@ def test_check_finds_the_empty_file_after_rename(replaced: tuple[Path, dict]) ->
     assert "B" not in tree
 
 
-def test_repro_fails_again_every_time(replaced: tuple[Path, dict]) -> None:
+def test_repro_fails_again_every_time(replaced: tuple[Path, dict[str, Any]]) -> None:
     folder, report = replaced
     identifier = report["findings"][0]["id"]
     result = postcrash(folder, "repro", identifier, "--times", "20", "--json", "-")
@@ -71,7 +72,7 @@ def test_repro_fails_again_every_time(replaced: tuple[Path, dict]) -> None:
     assert json.loads(result.stdout)["failures"] == 20
 
 
-def test_explain_tells_what_was_lost_and_found(replaced: tuple[Path, dict]) -> None:
+def test_explain_tells_what_was_lost_and_found(replaced: tuple[Path, dict[str, Any]]) -> None:
     folder, report = replaced
     (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
     result = postcrash(folder, "explain", finding["id"])
@@ -86,13 +87,13 @@ def test_explain_tells_what_was_lost_and_found(replaced: tuple[Path, dict]) -> N
         assert expected in result.stdout
 
 
-def test_the_same_check_again_comes_from_the_store(replaced: tuple[Path, dict]) -> None:
+def test_the_same_check_again_comes_from_the_store(replaced: tuple[Path, dict[str, Any]]) -> None:
     folder, report = replaced
     again = postcrash(folder, "check", str(EXAMPLE), "--target", "ext4-original", "--json", "-")
     assert json.loads(again.stdout) == report
 
 
-def test_minimize_writes_the_smallest_workload_and_explain_names_it(replaced: tuple[Path, dict]) -> None:
+def test_minimize_writes_the_smallest_workload_and_explain_names_it(replaced: tuple[Path, dict[str, Any]]) -> None:
     folder, report = replaced
     (finding,) = (finding for finding in report["findings"] if finding["checker"] == "P5")
     result = postcrash(folder, "minimize", finding["id"], "--output", "minimal.ops", "--json", "-")
@@ -233,7 +234,7 @@ def test_an_image_that_is_not_a_file_system(tmp_path: Path) -> None:
     assert leftovers(tmp_path / ".postcrash") == []
 
 
-def test_a_truncated_recording(replaced: tuple[Path, dict], tmp_path: Path) -> None:
+def test_a_truncated_recording(replaced: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     folder, report = replaced
     finding = report["findings"][0]
     recording = folder / f".postcrash/recordings/{finding['recording']}.pcr"

@@ -10,7 +10,7 @@ import pytest
 
 from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.machine import Machine
-from postcrash.model import Observation, WorkloadBuilder, all_from, every_answer
+from postcrash.model import Observation, Workload, WorkloadBuilder, all_from, every_answer
 from postcrash.targets import target_named
 
 from .conftest import Record, explored, intervals_of
@@ -81,7 +81,9 @@ def settled(observation: dict[str, Any], chosen: dict[int, int]) -> dict[str, An
 
 @pytest.mark.parametrize("target", MAPPED)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_mapped_contents_are_those_that_the_kernel_reads(machine: Machine, record: Record, target, workload) -> None:
+def test_mapped_contents_are_those_that_the_kernel_reads(
+    machine: Machine, record: Record, target: str, workload: Workload
+) -> None:
     if target.startswith(("ext2", "ext3")):
         kept = tuple(op for op in workload.ops if op.word != "fallocate")  # no extents, no fallocate
         workload = replace(workload, ops=kept)
@@ -121,7 +123,9 @@ def test_loose_blocks_cost_next_to_nothing(machine: Machine, record: Record, tar
 
 
 @pytest.mark.parametrize(("target", "blocks"), [("ext4-current", 200), ("btrfs", 100), ("xfs", 190)])
-def test_a_spool_of_hundreds_of_files_is_explored_whole(machine: Machine, record: Record, target, blocks) -> None:
+def test_a_spool_of_hundreds_of_files_is_explored_whole(
+    machine: Machine, record: Record, target: str, blocks: int
+) -> None:
     builder = WorkloadBuilder().mkdir("spool").begin()
     for number in range(FILES):
         builder.creat(f"spool/{number}").write(f"spool/{number}", 0, 4096)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.harness.budget import Budget
 from postcrash.harness.examination.crash_in_recovery import (
     FirstCrash,
     SameRecovery,
@@ -20,7 +21,7 @@ from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
-from postcrash.harness.guests.machine import Budget, Machine
+from postcrash.harness.guests.machine import Machine
 from postcrash.harness.places import cache_folder
 from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
@@ -61,6 +62,7 @@ def totals(intervals: list[IntervalReport]) -> dict[tuple[int, int], Counter[str
     """Crash states by outcome, for each crash interval of the run and of recoveries of its states."""
     counts: dict[tuple[int, int], Counter[str]] = {}
     for interval in intervals:
+        assert interval.within is not None
         count = counts.setdefault((interval.within.interval, interval.index), Counter())
         count.update({shown(outcome): outcome.states for outcome in interval.outcomes})
     return counts
@@ -86,6 +88,7 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
     reports = within(explored(machine, recorded, depth=2, brute_force=True, intervals=[0, 1]))
     by_state: dict[str, list[IntervalReport]] = {}
     for report in reports:
+        assert report.within is not None
         by_state.setdefault(json.dumps([report.within.interval, report.within.choices]), []).append(report)
     assert len(by_state) >= 4
     for number, reports in enumerate(list(by_state.values())[:6]):

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import IntervalReport
+from postcrash.harness.guests.events import Explored, IntervalReport
 from postcrash.harness.guests.machine import Machine
-from postcrash.model import WorkloadBuilder, load_workload
-from postcrash.targets import target_named
+from postcrash.model import Workload, WorkloadBuilder, load_workload
+from postcrash.targets import Target, target_named
 
 from .conftest import OVERWRITE, Record, executions, explored, intervals_of, judged
 
@@ -56,7 +56,9 @@ SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", 
     "target", ["ext4-current", "ext4-journal", SMALL_BTRFS], ids=lambda target: getattr(target, "name", target)
 )
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_lazy_exploration_agrees_with_brute_force(machine: Machine, record: Record, target, workload) -> None:
+def test_lazy_exploration_agrees_with_brute_force(
+    machine: Machine, record: Record, target: str | Target, workload: Workload
+) -> None:
     recorded = record(target, workload)
     lazy = intervals_of(explored(machine, recorded))
     small = [i.index for i in lazy if i.components <= BLOCKS_MAX]
@@ -83,6 +85,7 @@ def test_recoveries_do_not_outnumber_the_blocks_in_flight(
     *events, explored_all = explored(machine, recorded, recover=recover, memo=False)
     intervals = intervals_of(events)
     assert all(interval.covered == interval.states for interval in intervals)
+    assert isinstance(explored_all, Explored)
     assert explored_all.recoveries <= max(interval.pieces for interval in intervals)
 
 

@@ -5,6 +5,7 @@ is no excuse, and neither is the claim that the operation had only just started.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def objections(machine: Machine, recorded: RecordedWorkload, returned: int) -> l
         late = [history for history in instants_of(interval, recorded.workload) if history.returned >= returned]
         for history, outcome in product(late, interval.outcomes):
             seen = Observation.from_wire(outcome.observation)
-            answers = every_answer(lambda history=history, seen=seen: Durability().check(history, seen))  # type: ignore[misc]
+            answers = every_answer(partial(Durability().check, history, seen))
             found += [answer.message for answer, _ in answers if answer]
     return found
 

@@ -19,7 +19,8 @@ VERSIONS = ("5.10", "6.1", "6.12", "7.2")
 
 def row_of(text: str) -> list[str]:
     """The target, the judge, and a sign for each version of the kernel."""
-    header, row = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)[0::2]
+    lines: list[str] = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
+    header, row = lines[0::2]
     assert header.split(" | ") == ["target", "judge", *VERSIONS]
     return row.split(" | ")
 

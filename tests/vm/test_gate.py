@@ -87,6 +87,21 @@ def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
     assert [line["line"] for line in told["fixed"]] == [2, 3]
 
 
+def test_shards_of_two_definitions_of_a_target_are_not_merged(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    for name in "ab":
+        (tmp_path / f"own/{name}.ops").write_text(f"creat {name}\n")
+    text = 'targets = ["patched.toml"]\ndisks = "one"\n[parts.own]\ncorpus = "own"\n'
+    digests = []
+    for shard, options in (("1/2", "noauto_da_alloc"), ("2/2", "")):
+        (tmp_path / "patched.toml").write_text(TARGET.format(options=options))
+        _, told = gate(tmp_path, text, "--shard", shard)
+        digests.append(told["digests"]["target ext4-current"])
+        (tmp_path / "gate.json").rename(tmp_path / f"gate-{shard[0]}.json")
+    line = one_line(postcrash(tmp_path, "merge", "gate-1.json", "gate-2.json"), ExitCode.USAGE)
+    assert line.endswith(f"'target ext4-current' is {digests[0]} in shard 1/2 and {digests[1]} in shard 2/2")
+
+
 def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: Path) -> None:
     """Its fsync does nothing, nor does `commit` at a workload's end. Without any specification, its sister shows it."""
     planted, stock = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS).path, find_kernel().path

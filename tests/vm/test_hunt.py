@@ -228,10 +228,10 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
     """If the workload says `fsync .`, which promises names, the guest is told to msync an empty file instead."""
     honest = Machine.record
 
-    def record(machine: Machine, base: Path, mount: object, workload: Workload, *more: object) -> Workload:
+    def record(machine: Machine, base: Path, mount: Any, workload: Workload, *more: Any) -> Workload:
         nothing = Operation("msync", ".postcrash")
         ops = tuple(nothing if str(op) == "fsync ." else op for op in workload.ops)
-        honest(machine, base, mount, replace(workload, ops=ops), *more)  # type: ignore[arg-type]
+        honest(machine, base, mount, replace(workload, ops=ops), *more)
         return workload
 
     assert hunted(plan).verdict is Verdict.HOLDS

@@ -55,7 +55,9 @@ def explore_while(machine: Machine, recorded: RecordedWorkload, disturb: int) ->
 
 
 @pytest.mark.parametrize(("disturb", "what"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hangs")])
-def test_a_lost_guest_is_replaced_and_its_state_run_again(fragile: Machine, record: Record, disturb, what) -> None:
+def test_a_lost_guest_is_replaced_and_its_state_run_again(
+    fragile: Machine, record: Record, disturb: int, what: str
+) -> None:
     recorded = record("ext4-journal", WORKLOAD)
     undisturbed = list(explore(fragile, recorded))
     started = time.monotonic()

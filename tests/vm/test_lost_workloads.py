@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,11 +131,11 @@ class Mortal(Machine):
 
     deaths = 0
 
-    def record(self, *arguments: object, **options: object) -> Workload:
+    def record(self, *arguments: Any, **options: Any) -> Workload:
         if Mortal.deaths:
             Mortal.deaths -= 1
             os.kill(self._process.pid, signal.SIGKILL)
-        return super().record(*arguments, **options)  # type: ignore[arg-type]
+        return super().record(*arguments, **options)
 
 
 def test_a_campaign_goes_on_with_a_new_crash_disk(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from postcrash._core import Recording, intervals
+from postcrash.harness.budget import Budget
 from postcrash.harness.examination.campaign import Crew, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
@@ -18,7 +19,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
-from postcrash.harness.guests.machine import Budget, Machine, MachineSettings, Source
+from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
@@ -157,7 +158,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     result = examined(replace(plan, findings_max=20), settings, store)
     source = Source(store.recording_path(result.recording), plan.base.path, model)
     (asked,) = plan.judges
-    broken = {}
+    broken: dict[str, tuple[object, ...]] = {}
     for interval in intervals(Recording(source.recording), source.base, model):
         for versions in product(*(range(len(weights)) for _, _, weights in interval.components)):
             choices = list(enumerate(versions))

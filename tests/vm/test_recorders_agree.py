@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from operator import or_
 from pathlib import Path
 
 import pytest
@@ -257,7 +258,7 @@ def undecidable(disk: Trace, above: Trace, end: int) -> set[str]:
         later = {same_to(disk, request) for request in writes if (request.completed or end) > end}
         doubled = [each for each in writes if (each.completed or end) <= end and same_to(disk, each) in later]
         plain = [each for each in compare(disk, above).placed if each.request.kind == "write" and not each.request.fua]
-        tails = list(accumulate((sectors(each.request) for each in reversed(plain)), frozenset.union))
+        tails: list[frozenset[int]] = list(accumulate((sectors(each.request) for each in reversed(plain)), or_))
         lacking = [part for each in plain for part in each.parts if sectors(part) in tails]
         unseen = {dropped(disk, request) for request in lacking} | {dropped(above, request) for request in doubled}
         return unseen | set(sharing_a_flush(disk, above))

@@ -21,9 +21,9 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 
-from .conftest import Record, explored, intervals_of
+from .conftest import Record, executions, explored, intervals_of
 from .test_cli import postcrash
-from .test_exploration import executions, outcomes
+from .test_exploration import outcomes
 
 EXT4 = target_named("ext4-current")
 JUDGES = ("mounts", "boots", "durability", "fsync-names", "never-written", "link-counts")

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,13 @@ from postcrash.reports.tables.published import published
 
 from .test_cli import postcrash
 
+Cells = dict[tuple[str, str], dict[str, Any]]
+"""The cells of a table by target and property."""
+Table = tuple[Path, Cells]
+
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[str, str], dict]]:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """The cells of a whole table, and the folder with its store."""
     folder = tmp_path_factory.mktemp("table")
     result = postcrash(folder, "characterize", "--json", "table.json", "--html", "table.html")
@@ -22,7 +27,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[st
     return folder, {(cell["target"], cell["property"]): cell for cell in cells}
 
 
-def test_every_cell_is_decided_and_says_what_it_rests_on(table: tuple[Path, dict]) -> None:
+def test_every_cell_is_decided_and_says_what_it_rests_on(table: Table) -> None:
     _, cells = table
     assert len(cells) == 5 * 6
     for cell in cells.values():
@@ -32,7 +37,7 @@ def test_every_cell_is_decided_and_says_what_it_rests_on(table: tuple[Path, dict
         assert cell["relevant"] > 0
 
 
-def test_every_published_counterexample_is_found_again(table: tuple[Path, dict]) -> None:
+def test_every_published_counterexample_is_found_again(table: Table) -> None:
     _, cells = table
     known = [place for place in cells if published(*place) is Verdict.VIOLATED]
     assert len(known) == 7
@@ -40,7 +45,7 @@ def test_every_published_counterexample_is_found_again(table: tuple[Path, dict])
         assert cells[place]["verdict"] == "violated", place
 
 
-def test_every_witness_fails_again(table: tuple[Path, dict], pytestconfig: pytest.Config) -> None:
+def test_every_witness_fails_again(table: Table, pytestconfig: pytest.Config) -> None:
     """Without --full: one of each target."""
     folder, cells = table
     witnesses = {place: cell["witness"] for place, cell in cells.items() if cell["witness"]}
@@ -50,7 +55,7 @@ def test_every_witness_fails_again(table: tuple[Path, dict], pytestconfig: pytes
         assert postcrash(folder, "repro", witness).returncode == 1
 
 
-def test_the_page_tells_every_witness(table: tuple[Path, dict]) -> None:
+def test_the_page_tells_every_witness(table: Table) -> None:
     folder, cells = table
     page = (folder / "table.html").read_text()
     (block,) = re.findall(r'<script type="application/json" id="stories">(.*)</script>', page)
@@ -69,7 +74,7 @@ def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None
     assert (result.returncode, cell["verdict"]) == (1, "violated")
 
 
-def cells_of(folder: Path, *arguments: str) -> dict[tuple[str, str], dict]:
+def cells_of(folder: Path, *arguments: str) -> Cells:
     """The cells of a table of the chosen properties."""
     result = postcrash(folder, "characterize", *arguments, "--json", "-")
     return {(cell["target"], cell["property"]): cell for cell in json.loads(result.stdout)["cells"]}
