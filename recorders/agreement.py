@@ -26,6 +26,7 @@ RULES = {
     "joined": "writes that come together, each followed by the next sectors, are joined: the disk saw one request",
     "FUA is a flush": "virtio-blk carries no FUA: the disk saw the write and, once that was completed, a flush",
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
+    "one for several": "the kernel has one flush serve all flushes that were asked for before it began",
     "logged late": "dm-log-writes logs a FUA write at once, and an earlier write to its sectors when a flush covers it",
     "changed on the way": "the file system changed a write's buffer while it was under way, and wrote it once more",
     "behind the end": "the recording of the crash disk, or of blktrace, ends before the target is unmounted",
@@ -58,12 +59,12 @@ class Agreement:
     disagreements: list[str] = field(default_factory=list)
 
 
-def compare(disk: Trace, above: Trace, *, is_stable: bool = True) -> Agreement:
+def compare(disk: Trace, above: Trace, *, is_stable: bool = True, is_threaded: bool = False) -> Agreement:
     """Find each request of `above` in the trace `disk` of a recorder at the disk, and each of `disk` in `above`.
 
     Traces without marks are those of a whole run, unmounting included. `is_stable` is False for a file system of
     `UNSTABLE`. Then a write has the data that the disk saw, if each byte of it belongs to this write or to the next
-    write there.
+    write there. `is_threaded` is True if programs ran, because only their threads ask for several flushes at one time.
     """
     result = Agreement()
     ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
@@ -71,8 +72,10 @@ def compare(disk: Trace, above: Trace, *, is_stable: bool = True) -> Agreement:
         result.disagreements.append(f"marks: {disk.recorder} has {ours}, {above.recorder} {theirs}")
         return result
     writes = _Writes(disk, above, result, is_stable).place()
-    _Flushes(disk, above, result, writes).place()
-    result.explained = +result.explained
+    flushes = _placed_flushes(disk, above, writes, is_threaded)
+    result.placed += flushes.placed
+    result.explained = +(result.explained + flushes.explained)
+    result.disagreements += flushes.disagreements
     return result
 
 
@@ -226,11 +229,50 @@ class _Writes:
         self._result.explained["joined"] += sum(count > 1 for count in users.values())
 
 
+def _placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest], is_threaded: bool) -> Agreement:
+    """Where flushes and writes stand, given where each write was found.
+
+    Where threads ask for flushes and the traces disagree, a request before that place may have had no flush of its own
+    at the disk, but that of the request before it (`one for several`). It is the first one that lets the traces agree
+    for longest: a later one would have two flushes where the disk saw one.
+    """
+    sharing: frozenset[int] = frozenset()
+    best = _Flushes(disk, above, writes, sharing)
+    best.place()
+    while is_threaded and best.result.disagreements:
+        attempts = [
+            _Flushes(disk, above, writes, sharing | {number}) for number in best.may_share[-_SHARING_TRIED_MAX:]
+        ]
+        for attempt in attempts:
+            attempt.place()
+        longest = max(attempts, key=lambda attempt: attempt.agreed, default=best)
+        if longest.agreed <= best.agreed:
+            break
+        best, sharing = longest, longest.sharing
+    return best.result
+
+
+_SHARING_TRIED_MAX = 8
+"""So many requests before a disagreement are tried. Behind a shared flush the traces disagree soon."""
+
+
 class _Flushes:
     """Finds the disk's flush for each flush of the trace above, and for each FUA write the flush that it became."""
 
-    def __init__(self, disk: Trace, above: Trace, result: Agreement, writes: dict[int, MatchedRequest]) -> None:
-        self._disk, self._above, self._result, self._writes = disk, above, result, writes
+    def __init__(
+        self, disk: Trace, above: Trace, writes: dict[int, MatchedRequest], sharing: frozenset[int] = frozenset()
+    ) -> None:
+        """`sharing`: requests of the trace above, by number, that have the disk's flush of the request before them."""
+        self._disk, self._above, self.sharing = disk, above, sharing
+        self._writes = {number: replace(found) for number, found in writes.items()}
+        self.result = Agreement()
+        self.agreed: float = math.inf
+        """So many steps were taken without a disagreement."""
+        self.may_share: list[int] = []
+        """Requests before the first disagreement that may have shared the disk's flush before theirs, and did not."""
+        self._step = 0
+        self._written = -1
+        """When the disk had completed the data of all writes that the trace above has completed so far."""
         self._flushes = [request for request in disk.requests if request.kind == "flush"]
         self._submissions = [_submitted(flush) for flush in self._flushes]
         self._next = 0
@@ -239,6 +281,8 @@ class _Flushes:
         """When the disk had completed everything that the trace above has completed so far."""
         self._of_flushes: set[int] = set()
         """The disk's flushes that belong to flushes of the trace above, not to FUA writes."""
+        self._of_plain_flushes: set[int] = set()
+        """Those that belong to flushes which device mapper did not cut off a write with FUA."""
         self._is_dirty = False
         """A write was certainly completed since the last flush accounted for."""
         self._needless = 0
@@ -256,18 +300,23 @@ class _Flushes:
                 steps.append((_position(request), False, number))
         marks = deque(zip(self._above.marks, self._disk.marks, strict=True))
         span = _Span(-1, None)
-        for position, is_flush, number in sorted(steps):
+        for self._step, (position, is_flush, number) in enumerate(sorted(steps)):
             while marks and marks[0][0].position <= position:
                 span = _Span(marks.popleft()[1].position, None)
             span.end = marks[0][1].position if marks else None
             if is_flush:
-                self._flush(self._above.requests[number], span)
+                self._flush(number, self._above.requests[number], span)
             else:
-                self._write(self._writes[number], span)
+                self._write(number, self._writes[number], span)
         self._skip(len(self._flushes))
 
-    def _flush(self, request: Request, span: "_Span") -> None:
+    def _flush(self, number: int, request: Request, span: "_Span") -> None:
         """Take the next flush that was submitted after everything that `request` covers was completed."""
+        if self._can_share(request, span):
+            if number in self.sharing:
+                self._share(request)
+                return
+            self._may_share(number)
         if self._is_needless():
             self._needless += 1
             return
@@ -277,6 +326,8 @@ class _Flushes:
             return
         first = last = self._account(request, place, span)
         self._of_flushes.add(place)
+        if not request.fua and not request.sectors:
+            self._of_plain_flushes.add(place)
         if request.fua and not request.sectors and self._is_needless():
             self._needless += 1
         elif request.fua and not request.sectors:
@@ -285,20 +336,44 @@ class _Flushes:
                 return
             last = self._account(request, self._next, span)
             self._of_flushes.add(self._next - 1)
-            self._result.explained["two flushes"] += 1
+            self.result.explained["two flushes"] += 1
         if not request.sectors:
-            self._result.placed.append(MatchedRequest(request, _submitted(first), last.completed))
+            self.result.placed.append(MatchedRequest(request, _submitted(first), last.completed))
 
-    def _write(self, found: MatchedRequest, span: "_Span") -> None:
-        self._result.placed.append(found)
+    def _can_share(self, request: Request, span: "_Span") -> bool:
+        """Whether the flush that was taken last may serve `request`, too: it began after all that `request` covers.
+
+        blk_kick_flush (block/blk-flush.c) sends one flush for all requests that wait for one. The flush that device
+        mapper cuts off a write with FUA does not share here. It has ended when this write begins.
+        """
+        if request.fua or request.sectors or not self._next:
+            return False
+        last = self._flushes[self._next - 1]
+        return _submitted(last) > self._written and span.holds(last)
+
+    def _may_share(self, number: int) -> None:
+        if not self.result.disagreements:
+            self.may_share.append(number)
+
+    def _share(self, request: Request) -> None:
+        last = self._flushes[self._next - 1]
+        self._of_flushes.add(self._next - 1)
+        self._of_plain_flushes.add(self._next - 1)
+        self.result.explained["one for several"] += 1
+        self.result.placed.append(MatchedRequest(request, _submitted(last), last.completed))
+
+    def _write(self, number: int, found: MatchedRequest, span: "_Span") -> None:
+        self.result.placed.append(found)
         if found.request.completed is not None and self._close(found):
             self._is_dirty = True
+        if found.completed is not None:
+            self._written = max(self._written, found.completed)
         if found.request.fua and found.completed is not None:
-            self._fua(found, found.completed, span)
+            self._fua(number, found, found.completed, span)
         if found.completed is not None:
             self._completed = max(self._completed, found.completed)
 
-    def _fua(self, found: MatchedRequest, written: int, span: "_Span") -> None:
+    def _fua(self, number: int, found: MatchedRequest, written: int, span: "_Span") -> None:
         """Take the first flush that was submitted after the write was completed. Several FUA writes may share it."""
         place = bisect_right(self._submissions, written)
         found.completed = None
@@ -307,7 +382,12 @@ class _Flushes:
             return
         self._spare += 1 if place < self._next else len(found.parts) - 1
         found.completed = self._account(found.request, place, span).completed
-        self._result.explained["FUA is a flush"] += 1
+        self.result.explained["FUA is a flush"] += 1
+        if place in self._of_plain_flushes:
+            if number in self.sharing:
+                self.result.explained["one for several"] += 1
+                return
+            self._may_share(number)
         if place in self._of_flushes:
             self._disagree(f"{_shown(found.request)}: the only flush that it may have belongs to another request")
 
@@ -352,18 +432,19 @@ class _Flushes:
         skipped = self._flushes[self._next : place][self._spare :]
         for flush in skipped[self._needless :]:
             self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
-        self._result.explained["nothing to flush"] += max(self._needless - len(skipped), 0)
+        self.result.explained["nothing to flush"] += max(self._needless - len(skipped), 0)
         self._needless = self._spare = 0
 
     def _missing(self, request: Request, span: "_Span", written: float = math.inf) -> None:
         """The disk may see no flush behind its last mark; for a FUA write only if it was `written` behind it too."""
         if self._disk.marks and span.end is None and written > span.start:
-            self._result.explained["behind the end"] += 1
+            self.result.explained["behind the end"] += 1
         else:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} has no flush for it")
 
     def _disagree(self, text: str) -> None:
-        self._result.disagreements.append(text)
+        self.agreed = min(self.agreed, self._step)
+        self.result.disagreements.append(text)
 
 
 @dataclass(slots=True)

@@ -174,7 +174,11 @@ def _merge(below: Path, log: Path, out: Path, metadata: Json, job: Job, *, log_s
         rest = behind_set_up(disk, above)
         if rest is None and not log_set_up:
             return False
-        agreement = compare(*(rest or (disk, above)), is_stable=job.mount["fstype"] not in UNSTABLE)
+        agreement = compare(
+            *(rest or (disk, above)),
+            is_stable=job.mount["fstype"] not in UNSTABLE,
+            is_threaded=job.workload.runs_programs,
+        )
         _refuse(job.workload, agreement.disagreements)
         events = events_with_fua(seen, agreement, (rest and disk.durable) or 0)
         write_recording(out, seen.disk_sectors, json.dumps(metadata), events)

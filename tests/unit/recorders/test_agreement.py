@@ -81,8 +81,9 @@ BELOW: list[Event] = [
 ]
 
 
-def compared(folder: Path, below: list[Event], above: list[Event]) -> Agreement:
-    return compare(crash_disk.trace(recording(folder, "below.pcr", below)), log_of(folder, above))
+def compared(folder: Path, below: list[Event], above: list[Event], *, is_threaded: bool = False) -> Agreement:
+    ours = crash_disk.trace(recording(folder, "below.pcr", below))
+    return compare(ours, log_of(folder, above), is_threaded=is_threaded)
 
 
 def test_a_cut_write_joined_writes_and_fua_are_explained(tmp_path: Path) -> None:
@@ -273,6 +274,60 @@ def test_the_flush_of_a_fua_write_within_an_operation_is_not_behind_the_end(tmp_
 def test_two_fua_writes_share_a_flush_or_have_two(tmp_path: Path, flushes: int, disagreements: int) -> None:
     found = compared(tmp_path, numbered([A, B, *[F] * flushes]), numbered([A_FUA, B_FUA])).disagreements
     assert len(found) == disagreements
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "shared"),
+    [
+        ([A, F, B, F], [A_FUA, F, B, F], 1),
+        ([A, F, B, F], [A, F, F, B, F], 1),
+        ([A, F, B, F], [A_FUA, F, F, B_FUA, F], 3),
+        ([A, F, F, B, F], [A_FUA, F, B, F], 0),
+        ([A, F, B, F, F], [A_FUA, F, B, F, F], 1),
+        ([A, B, F], [A, F, B_FUA], 1),
+        ([A, B, F, F], [A, F, B_FUA, F], 1),
+    ],
+)
+def test_one_flush_may_serve_several_threads(tmp_path: Path, below: Steps, above: Steps, shared: int) -> None:
+    """It serves those that were asked for before it began. One thread asks for the next when its last one has ended."""
+    agreement = compared(tmp_path, numbered(below), numbered(above), is_threaded=True)
+    assert agreement.disagreements == []
+    assert agreement.explained["one for several"] == shared
+    assert bool(compared(tmp_path, numbered(below), numbered(above)).disagreements) == bool(shared)
+
+
+@pytest.mark.parametrize(
+    ("below", "above"), [([A, F, B], [A_FUA, B, F]), ([A, F, B], [A, B, F]), ([A, F, F, B, F], [A, F, B, F])]
+)
+def test_no_flush_serves_what_was_written_after_it(tmp_path: Path, below: Steps, above: Steps) -> None:
+    assert compared(tmp_path, numbered(below), numbered(above), is_threaded=True).disagreements
+
+
+def test_a_flush_that_device_mapper_cut_off_a_write_ends_before_it(tmp_path: Path) -> None:
+    """The write's own flush is another one, whatever threads there are."""
+    asked = log_of(tmp_path, numbered([F, A_FUA]))
+    cut_off = replace(asked, requests=(replace(asked.requests[0], fua=True), asked.requests[1]))
+    for below, disagreements in (([F, F, A, F], 0), ([F, A, F], 1)):
+        ours = crash_disk.trace(recording(tmp_path, "below.pcr", numbered(below)))
+        assert len(compare(ours, cut_off, is_threaded=True).disagreements) == disagreements
+
+
+def test_a_flush_that_serves_a_thread_too_is_there_for_all(tmp_path: Path) -> None:
+    """The recording has the FUA write, and a flush while it is under way."""
+    below = recording(tmp_path, "below.pcr", numbered([A, F, B, F]))
+    above = log_of(tmp_path, numbered([A_FUA, F, B, F]))
+    made = list(events_with_fua(below, compare(crash_disk.trace(below), above, is_threaded=True)))
+    assert [event[0] for event in made] == [
+        "durable",
+        "write",
+        "flush",
+        "complete",
+        "complete",
+        "write",
+        "complete",
+        "flush",
+        "complete",
+    ]
 
 
 def test_each_part_of_a_fua_write_may_have_a_flush(tmp_path: Path) -> None:
