@@ -1,11 +1,12 @@
 """One application on one target: what is run, on which disks, and what all runs come to together."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
+from postcrash.harness.auditing.shape import shape_of
 from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony, traced
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
@@ -15,6 +16,7 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
 from postcrash.model.operation import RUN, WATCH, Operation
+from postcrash.reports.store.store import Store
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.reports.tables.synchrony import Question, SynchronyCell
 from postcrash.targets import Target
@@ -29,8 +31,10 @@ BESIDE = ("mounts",)
 class Audit:
     """What an application comes to on a target: an examination for each disk on which it ran.
 
-    workload  what was run of it
-    folders   so many different folders, with what had been acknowledged, were judged now (none where all was known)
+    workload    what was run of it
+    folders     so many different folders, with what had been acknowledged, were judged now (none where all was known)
+    ways        so many different shapes (`shape_of`) the recordings have, of which there is one for each of `results`;
+                0: nobody looked
     """
 
     application: Application
@@ -40,6 +44,7 @@ class Audit:
     how: tuple[Exploration, ...]
     results: tuple[Examination, ...]
     folders: int = 0
+    ways: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -65,6 +70,8 @@ class Audit:
             total=sum(result.states for result in self.results),
             recoveries=sum(result.recoveries for result in self.results),
             folders=self.folders,
+            recordings=len(self.results),
+            ways=self.ways,
             said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
         )
@@ -111,18 +118,57 @@ def audit(
     progress: Progress,
     *,
     one_disk: bool = False,
+    recordings: int = 1,
 ) -> Audit:
     """Run the application on `target`, on each disk, and have every crash state judged.
+
+    A program with threads does not run in the same way twice. It is recorded on each disk up to `recordings` times,
+    until nothing new comes (`_Recorded.is_settled`) or a promise is broken. A disk that holds completions back has
+    another order of them each time.
 
     Nobody knows all the files that a program and its check read, so that results of earlier audits are not taken.
     Raises HarnessError where it cannot be run.
     """
-    hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
-    with ApplicationJudge(application, how.budget.seconds) as judge:
-        plans = [plan_of(session, application, target, each, judge) for each in hows]
-        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
-        workload = workload_of(application)
-        return Audit(application, workload, target, session.kernel.label, hows, tuple(results), judge.folders)
+    disks = [replace(how, held=held) for held in how.disks(one=one_disk)]
+    seconds, recorded = how.budget.seconds, _Recorded()
+    with ApplicationJudge(application, seconds and seconds * recordings) as judge:
+        for number in range(1, recordings + 1):
+            hows = [_reordered(disk, number) for disk in disks]
+            plans = [replace(plan_of(session, application, target, each, judge), recording=number) for each in hows]
+            results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
+            recorded.add(hows, results, session.store)
+            if recorded.is_settled or worst(result.verdict for result in results) is Verdict.VIOLATED:
+                break
+        return Audit(
+            *(application, workload_of(application), target, session.kernel.label),
+            *(tuple(recorded.hows), tuple(recorded.results)),
+            folders=judge.folders,
+            ways=len(set(recorded.shapes)),
+        )
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """Recordings of one application on one target, and what they came to."""
+
+    hows: list[Exploration] = field(default_factory=list)
+    results: list[Examination] = field(default_factory=list)
+    shapes: list[str] = field(default_factory=list)
+    is_settled: bool = False
+    """Each of the recordings that were added last has the shape of another one."""
+
+    def add(self, hows: Sequence[Exploration], results: Sequence[Examination], store: Store) -> None:
+        """Add a recording of each disk."""
+        self.hows += hows
+        self.results += results
+        new = [shape_of(store.recording_path(result.recording)) if result.recording else "" for result in results]
+        self.shapes += new
+        self.is_settled = all(shape and self.shapes.count(shape) > 1 for shape in new)
+
+
+def _reordered(disk: Exploration, number: int) -> Exploration:
+    """The disk for the recording of this number. Each takes another order from a disk that holds completions back."""
+    return disk if disk.held is None else replace(disk, held=disk.held + number - 1)
 
 
 def synchrony_audit(

@@ -21,6 +21,8 @@ from postcrash.harness.session import Session
 from postcrash.model import worst
 from postcrash.reports.tables.applications import applications_markdown
 
+RECORDINGS = 3
+
 
 @click.command("audit")
 @application_options
@@ -35,6 +37,14 @@ from postcrash.reports.tables.applications import applications_markdown
 )
 @click.option("--without-fsync", is_flag=True, help="Its fsync, fdatasync, msync, sync and O_SYNC do nothing.")
 @click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
+@click.option(
+    "--recordings",
+    type=click.IntRange(1, 1000),
+    default=RECORDINGS,
+    metavar="N",
+    show_default=True,
+    help="Record up to N times on each disk, until a recording is like another one. Programs with threads differ.",
+)
 @one_disk_option
 @exploration_options
 @kernel_options
@@ -51,6 +61,7 @@ def audit_command(
     every: bool,
     without_fsync: bool,
     markdown: str | None,
+    recordings: int,
     one_disk: bool,
     how: Exploration,
     guests: int | None,
@@ -62,7 +73,7 @@ def audit_command(
     NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md); several have commas
     between them. Or give --run and --check. Both commands start in the folder that is crashed. Each line that the first
     one prints acknowledges something. The second one finds the lines that had been printed before the crash in
-    $POSTCRASH_ACKNOWLEDGED.
+    $POSTCRASH_ACKNOWLEDGED. A program with threads has other schedules each time it runs: --recordings.
     An audit is always run anew, with --fresh or without: nobody knows all the files that your commands read.
 
     \b
@@ -78,8 +89,10 @@ def audit_command(
     audits = []
     for application in variants:
         for target in targets_named(session, targets):
-            with TerminalProgress(len(how.disks(one=one_disk))) as progress:
-                audits.append(audit(session, application, target, how, guests, progress, one_disk=one_disk))
+            disks = how.disks(one=one_disk)
+            with TerminalProgress(len(disks) * recordings) as progress:
+                asked = session, application, target, how, guests, progress
+                audits.append(audit(*asked, one_disk=one_disk, recordings=recordings))
             if json_file != "-":
                 print_audit(session, audits[-1])
             if markdown is not None:

@@ -42,6 +42,14 @@ def print_audit(session: Session, done: Audit) -> None:
         f"[bold]{done.verdict.name}[/]: {done.application.name} on {done.target.name}, {done.kernel}{judged}",
         highlight=False,
     )
+    if done.ways:
+        console.print(f"recorded {_recordings_text(len(done.results), done.ways)}", highlight=False)
+
+
+def _recordings_text(recordings: int, ways: int) -> str:
+    if recordings == 1:
+        return "once"
+    return f"{recordings} times, " + ("always in the same way" if ways == 1 else f"in {ways} different ways")
 
 
 def audit_to_json(done: Audit) -> dict[str, object]:
@@ -50,7 +58,7 @@ def audit_to_json(done: Audit) -> dict[str, object]:
         "application": done.application.name,
         **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
         "workload": done.workload.to_text(),
-        "folders": done.folders,
+        **{"folders": done.folders, "recordings": len(done.results), "ways": done.ways},
         "disks": [
             {
                 "held": how.held,

@@ -33,6 +33,8 @@ class Plan:
     """The most findings for each judge."""
     enough: int | None = None
     """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
+    recording: int = 1
+    """Of the recordings that are made of one workload in the same way, the number of this one."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What the recording says of itself besides: what judges need to be asked again."""
 
@@ -43,7 +45,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.enough}",
+                f"{self.findings_max} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )

@@ -17,6 +17,8 @@ class AuditCell:
 
     states, total  crash states that were judged, and all that there are, of all instants
     folders        different folders, with what had been acknowledged, that the check was asked about
+    recordings     so many were made, on all disks together
+    ways           so many of these differ by more than contents
     said           what the check says, or why it is undecided; empty if it holds
     finding        id of the finding that shows it; empty if there is none
     """
@@ -28,6 +30,8 @@ class AuditCell:
     total: int
     recoveries: int
     folders: int
+    recordings: int
+    ways: int
     said: str
     finding: str
 
@@ -61,10 +65,16 @@ def applications_markdown(
         header = ("application", "target", "", "why", "finding")
         lines += ["## What is wrong, or not known", "", *markdown_table(header, map(markdown_row, rows))]
     certificates = [
-        (cell.application, cell.target, f"{cell.states} of {cell.total}", str(cell.recoveries), str(cell.folders))
+        (
+            *(cell.application, cell.target, f"{cell.states} of {cell.total}", str(cell.recoveries)),
+            *(str(cell.folders), str(cell.recordings), str(cell.ways)),
+        )
         for cell in cells
     ]
-    certified = ("application", "target", "crash states", "recoveries", "folders checked")
+    certified = (
+        *("application", "target", "crash states", "recoveries", "folders checked"),
+        *("recordings", "different ways"),
+    )
     return "\n".join([*lines, "## Certificates", "", *markdown_table(certified, map(markdown_row, certificates))])
 
 

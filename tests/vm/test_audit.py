@@ -40,12 +40,53 @@ def audit(tmp_path: Path) -> Audit:
 
 def told(audit: Audit, *arguments: str, target: str = "ext4-current") -> dict[str, Any]:
     """What it came to on one target and a disk that completes at once."""
-    ran = audit(*arguments, "--target", target, "--one-disk", "--json", "-")
+    ran = audit(*arguments, "--target", target, "--one-disk", "--recordings", "1", "--json", "-")
     assert ran.stderr == ""
     (only,) = json.loads(ran.stdout)["audits"]
     verdict: dict[str, Any] = only
     assert ran.returncode == {"holds": 0, "violated": 1, "undecided": 6}[verdict["verdict"]]
     return verdict
+
+
+def test_threads_that_flush_at_one_time_and_how_often_they_were_recorded(audit: Audit) -> None:
+    """LevelDB's threads share flushes, so that the recorders see another number of these. No two runs need be alike."""
+    ran = audit(
+        *(made("leveldb-1.23"), "--set", "workload=switch", "--target", "ext4-current"),
+        *("--recordings", "2", "--json", "-"),
+    )
+    (kept,) = json.loads(ran.stdout)["audits"]
+    assert (kept["verdict"], ran.returncode) == ("holds", 0), kept
+    assert kept["recordings"] == len(kept["disks"]) in (2, 4)
+    assert 1 <= kept["ways"] <= kept["recordings"]
+    assert all(disk["states"] == disk["states_total"] != "0" for disk in kept["disks"])
+
+
+def test_a_program_that_runs_alike_is_recorded_once_on_each_disk(audit: Audit) -> None:
+    ran = audit("sqlite-3.40", "--target", "ext4-current", "--recordings", "9")
+    assert ran.returncode == 0
+    assert ran.stdout.splitlines()[-1] == "recorded 2 times, always in the same way"
+
+
+CARELESS = """\
+import os, time
+lines = [time.monotonic_ns() // 1000 for _ in range(2)]
+file = os.open("f", os.O_CREAT | os.O_WRONLY)
+os.write(file, b"kept" * (1 + lines[0] % 4000))
+if lines[1] % 2:
+    os.fsync(file)
+print("done", flush=True)
+"""
+
+
+def test_what_only_some_runs_do_wrong_is_found(audit: Audit, tmp_path: Path) -> None:
+    """The program flushes its file in every second run, and no two runs write as much."""
+    (tmp_path / "careless.py").write_text(CARELESS)
+    check = "! grep -q done $POSTCRASH_ACKNOWLEDGED || grep -q kept f"
+    given = ("--run", f"{sys.executable} {tmp_path}/careless.py", "--check", check, "--target", "ext4-current")
+    ran = audit(*given, "--one-disk", "--recordings", "30", "--json", "-")
+    (done,) = json.loads(ran.stdout)["audits"]
+    assert done["verdict"] == "violated"
+    assert done["recordings"] == len(done["disks"]) == done["ways"]
 
 
 def test_sqlite_keeps_what_it_promises(audit: Audit) -> None:
