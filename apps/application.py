@@ -56,6 +56,7 @@ class Application:
 
     run         a shell command: runs in the folder; each line that it prints acknowledges something
     check       a shell command: has the application recover in the folder, and exits with 0 if all is as it promised
+    recover     a shell command: has the application recover in the folder, and does nothing else; empty: there is none
     summary     what it is, in a few words
     set_up      a shell command: what was there before, durable when `run` begins; empty for an empty folder
     packages    Debian packages that must be installed for it
@@ -71,6 +72,7 @@ class Application:
     name: str
     run: str
     check: str
+    recover: str = ""
     summary: str = ""
     set_up: str = ""
     packages: tuple[str, ...] = ()
@@ -112,9 +114,10 @@ class Application:
         values = {name: chosen.get(name, known[0]) for name, known in self.parameters.items()}
         named = ",".join(f"{name}={value}" for name, value in values.items())
         values |= self._places()
-        set_up, run, check = (self._filled(command, values) for command in (self.set_up, self.run, self.check))
+        commands = (self.set_up, self.run, self.check, self.recover)
+        set_up, run, check, recover = (self._filled(command, values) for command in commands)
         name = f"{self.name}[{named}]" if named else self.name
-        return replace(self, name=name, parameters={}, set_up=set_up, run=run, check=check)
+        return replace(self, name=name, parameters={}, set_up=set_up, run=run, check=check, recover=recover)
 
     def variants(self, chosen: Mapping[str, str] | None = None) -> list["Application"]:
         """The application with all combinations of the parameters that are not chosen. Errors as `with_parameters`."""

@@ -39,6 +39,7 @@ set-up)
     make_package 1 && make_package 2 && dpkg_here --install 1.deb >/dev/null
     ;;
 run) dpkg_here "--$2-unsafe-io" --install 2.deb >/dev/null && echo installed ;;
+recover) dpkg_here --configure -a >/dev/null 2>&1; dpkg_here --install 2.deb >/dev/null ;;
 check)
     for file in $files; do
         [ -e "$file" ] || wrong "$file is gone"

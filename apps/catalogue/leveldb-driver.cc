@@ -1,5 +1,5 @@
-// LevelDB: a store with a few pairs (`set-up`), one of several workloads (`run`), and what must be there after a crash
-// (`check`). It is linked with the library of each version, or, with -DROCKSDB, with RocksDB, which has the same calls.
+// LevelDB: a store with a few pairs (`set-up`), one of several workloads (`run`), the recovery after a crash (`recover`),
+// and what must be there then (`check`). It is linked with the library of each version, or, with -DROCKSDB, with RocksDB, which has the same calls.
 //
 // LevelDB promises that a put with `sync` is durable when it has returned. Other puts may be lost, the last ones first:
 // no put is there without all that came before it. The store opens after a crash. A repair promises less: it can be
@@ -134,6 +134,18 @@ std::string WrongPairs(leveldb::DB* store, const Workload& workload, int last, b
   return count > last ? "" : "a synced put is lost";
 }
 
+// What its user does after a crash, without a look at what is there.
+void Recover(const Workload& workload) {
+  leveldb::DB* store;
+  leveldb::Status status = Open(workload.creates(), &store);
+  if (!status.ok() && workload.repairs()) {
+    MustBeOk(leveldb::RepairDB("store", leveldb::Options()));
+    status = Open(false, &store);
+  }
+  MustBeOk(status);
+  delete store;
+}
+
 std::string Check(const Workload& workload) {
   const int last = LastAcknowledged(workload);
   // A repair that has not ended is done again.
@@ -169,6 +181,8 @@ int main(int count, char** words) {
     SetUp(workload);
   } else if (what == "run" && count == 4) {
     Run(workload, words[3]);
+  } else if (what == "recover") {
+    Recover(workload);
   } else if (what == "check") {
     const std::string wrong = Check(workload);
     std::cout << wrong << std::endl;

@@ -1,4 +1,5 @@
-"""LevelDB: a store with one pair (`set-up`), more puts (`run`), and what must be there after a crash (`check`).
+"""LevelDB: a store with one pair (`set-up`), more puts (`run`), its recovery (`recover`), and what must be there
+after a crash (`check`).
 
 Workloads are `puts`, `switch` (of the log, by large values) and `create` (nothing is set up), as in leveldb-driver.cc.
 
@@ -39,6 +40,10 @@ def run(workload: str, sync: str) -> None:
                 print(number, flush=True)
 
 
+def recover(workload: str) -> None:
+    plyvel.DB("store", create_if_missing=workload == "create").close()
+
+
 def check(workload: str) -> str:
     """What is wrong, or nothing."""
     with open(os.environ["POSTCRASH_ACKNOWLEDGED"]) as file:
@@ -68,5 +73,7 @@ if __name__ == "__main__":
         set_up(*sys.argv[2:])
     elif sys.argv[1] == "run":
         run(*sys.argv[2:])
+    elif sys.argv[1] == "recover":
+        recover(*sys.argv[2:])
     else:
         sys.exit(check(*sys.argv[2:]) or 0)

@@ -1,4 +1,5 @@
-"""LMDB: an environment with one transaction (`set-up`), more (`run`), and what must be there after a crash (`check`).
+"""LMDB: an environment with one transaction (`set-up`), more (`run`), its recovery (`recover`), and what must be there
+after a crash (`check`).
 
 Its documentation promises with `sync = full` (the default) that a commit is durable; with MDB_NOMETASYNC that the last
 one may be undone; with MDB_NOSYNC (`none`) nothing on a file system that does not keep the order of writes.
@@ -55,5 +56,8 @@ if __name__ == "__main__":
             for number in range(1, TRANSACTIONS + 1):
                 put(store, number)
                 print(number, flush=True)
+    elif sys.argv[1] == "recover":
+        with opened(sys.argv[2]) as store, store.begin() as transaction:
+            transaction.stat()
     else:
         sys.exit(check(sys.argv[2]) or 0)

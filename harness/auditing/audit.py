@@ -1,16 +1,16 @@
 """One application on one target: what is run, on which disks, and what all runs come to together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from postcrash.apps import Application
+from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.judge import ABOUT, ApplicationJudge, about
+from postcrash.harness.auditing.second_crash import SecondCrashes, second_crashes
 from postcrash.harness.auditing.shape import shape_of
 from postcrash.harness.auditing.synchrony import DURABILITY, ORDER, judges_of_synchrony, traced
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
@@ -21,11 +21,6 @@ from postcrash.reports.tables.applications import AuditCell
 from postcrash.reports.tables.synchrony import Question, SynchronyCell
 from postcrash.targets import Target
 
-FINDINGS_MAX = 5
-"""Different messages of the check that are followed up, on each disk."""
-BESIDE = ("mounts",)
-"""Judges besides the application's check: without a mounted file system it has nothing to look at."""
-
 
 @dataclass(frozen=True, slots=True)
 class Audit:
@@ -35,6 +30,7 @@ class Audit:
     folders     so many different folders, with what had been acknowledged, were judged now (none where all was known)
     ways        so many different shapes (`shape_of`) the recordings have, of which there is one for each of `results`;
                 0: nobody looked
+    second      what came of crashes within its own recovery; None: it was not crashed there
     """
 
     application: Application
@@ -45,16 +41,22 @@ class Audit:
     results: tuple[Examination, ...]
     folders: int = 0
     ways: int = 0
+    second: SecondCrashes | None = None
+
+    @property
+    def everything(self) -> tuple[Examination, ...]:
+        """The results, and those of second crashes."""
+        return (*self.results, *(self.second.results if self.second else ()))
 
     @property
     def verdict(self) -> Verdict:
         """The worst of all."""
-        return worst(result.verdict for result in self.results)
+        return worst(result.verdict for result in self.everything)
 
     @property
     def cell(self) -> AuditCell:
         """As a table has it."""
-        worst_first = sorted(self.results, key=lambda result: -result.verdict)
+        worst_first = sorted(self.everything, key=lambda result: -result.verdict)
         findings = [finding for result in worst_first for finding in result.findings]
         reasons = [
             ruling.reason
@@ -66,9 +68,9 @@ class Audit:
             application=self.application.name,
             target=self.target.name,
             verdict=self.verdict,
-            states=sum(result.covered for result in self.results),
-            total=sum(result.states for result in self.results),
-            recoveries=sum(result.recoveries for result in self.results),
+            states=sum(result.covered for result in self.everything),
+            total=sum(result.states for result in self.everything),
+            recoveries=sum(result.recoveries for result in self.everything),
             folders=self.folders,
             recordings=len(self.results),
             ways=self.ways,
@@ -119,19 +121,21 @@ def audit(
     *,
     one_disk: bool = False,
     recordings: int = 1,
+    twice: bool = False,
 ) -> Audit:
     """Run the application on `target`, on each disk, and have every crash state judged.
 
     A program with threads does not run in the same way twice. It is recorded on each disk up to `recordings` times,
     until nothing new comes (`_Recorded.is_settled`) or a promise is broken. A disk that holds completions back has
-    another order of them each time.
+    another order of them each time. If it is crashed `twice`, its recovery of each folder that its check accepted is
+    crashed, too.
 
     Nobody knows all the files that a program and its check read, so that results of earlier audits are not taken.
     Raises HarnessError where it cannot be run.
     """
     disks = [replace(how, held=held) for held in how.disks(one=one_disk)]
     seconds, recorded = how.budget.seconds, _Recorded()
-    with ApplicationJudge(application, seconds and seconds * recordings) as judge:
+    with ApplicationJudge(application, seconds and seconds * recordings, keeps=twice) as judge:
         for number in range(1, recordings + 1):
             hows = [_reordered(disk, number) for disk in disks]
             plans = [replace(plan_of(session, application, target, each, judge), recording=number) for each in hows]
@@ -144,6 +148,7 @@ def audit(
             *(tuple(recorded.hows), tuple(recorded.results)),
             folders=judge.folders,
             ways=len(set(recorded.shapes)),
+            second=second_crashes(session, application, target, disks, guests, progress, judge.kept) if twice else None,
         )
 
 
@@ -195,31 +200,3 @@ def plan_of(
 ) -> Plan:
     """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
     return folder_plan(session, workload_of(application), target, how, (judge,), {ABOUT: about(application)})
-
-
-def folder_plan(
-    session: Session,
-    workload: Workload,
-    target: Target,
-    how: Exploration,
-    judges: tuple[Judge, ...],
-    about: Mapping[str, Any],
-) -> Plan:
-    """The plan to have `judges` look at every folder that `workload`, with its tail, can leave.
-
-    `about` says in the recording how to judge once more.
-    """
-    recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
-    session.require(target, [recover])
-    return Plan(
-        target=target,
-        base=session.base(target),
-        kernel=session.kernel.label,
-        guest=session.guest(),
-        workload=workload,
-        judges=(*judges, *judges_named(BESIDE)),
-        recoveries=(recover,),
-        how=how,
-        findings_max=FINDINGS_MAX,
-        about=about,
-    )

@@ -32,9 +32,11 @@ class FolderJudge(ABC):
     name = NAME
     depends_on = ("returned",)
 
-    def __init__(self, seconds: float | None = None) -> None:
-        """`seconds`: how long all checks together may take; None is no limit."""
-        self._seconds, self._spent = seconds, 0.0
+    def __init__(self, seconds: float | None = None, *, keeps: bool = False) -> None:
+        """`seconds`: how long all checks together may take; None is no limit. `keeps`: keep what passed."""
+        self._seconds, self._spent, self._keeps = seconds, 0.0, keeps
+        self.kept: list[FolderState] = []
+        """What passed, in the order in which it came; empty unless it is to be kept."""
         self._passed: set[tuple[str, tuple[str, ...]]] = set()
         self._failed: set[tuple[str, tuple[str, ...]]] = set()
         self.earliest: FolderState | None = None
@@ -72,7 +74,7 @@ class FolderJudge(ABC):
         if self._seconds is not None and self._spent > self._seconds:
             return Opinion(Verdict.UNDECIDED, False, f"the checks took more than {self._seconds:g} s", is_last=True)
         try:
-            result = self._asked(Folder.of(observation.tree), acknowledged(history))
+            result = self._asked(Folder.of(observation.tree), self.acknowledged(history))
         except (UnreadFolderError, SandboxError) as error:
             return Opinion(Verdict.UNDECIDED, False, str(error))
         if result.status is None:
@@ -80,6 +82,10 @@ class FolderJudge(ABC):
         if result.status == 0:
             return Opinion(Verdict.HOLDS, True, "")
         return Opinion(Verdict.VIOLATED, True, message_of(result))
+
+    def acknowledged(self, history: History) -> tuple[str, ...]:
+        """The lines that the check is told of."""
+        return acknowledged(history)
 
     def _asked(self, folder: Folder, lines: tuple[str, ...]) -> CheckResult:
         key = folder.digest, lines
@@ -94,6 +100,8 @@ class FolderJudge(ABC):
         return result
 
     def _keep(self, state: FolderState) -> None:
+        if self._keeps:
+            self.kept.append(state)
         count = len(state.acknowledged)
         if self.earliest is None or count < len(self.earliest.acknowledged):
             self.earliest = state

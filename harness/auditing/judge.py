@@ -12,12 +12,15 @@ from postcrash.harness.auditing.catalogued import catalogued, require_built, req
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
+from postcrash.model import History
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.reports.text import visible
 
 ABOUT = "application"
 """In a recording's metadata: what is needed to judge once more."""
+ACKNOWLEDGED = "acknowledged"
+"""In a recording's metadata: the lines of the first of two crashes, which its check is told of."""
 TEST = "test"
 """In a recording's metadata: the test of pytest whose function is the check. Only pytest can judge once more."""
 
@@ -25,10 +28,20 @@ TEST = "test"
 class ApplicationJudge(FolderJudge):
     """Has the application recover in a copy of the folder, and asks its check. Use it in a `with` statement."""
 
-    def __init__(self, application: Application, seconds: float | None = None) -> None:
-        """`seconds`: how long all checks together may take; None is no limit."""
-        super().__init__(seconds)
-        self._application = application
+    def __init__(
+        self,
+        application: Application,
+        seconds: float | None = None,
+        *,
+        keeps: bool = False,
+        acknowledged: tuple[str, ...] | None = None,
+    ) -> None:
+        """`seconds`: how long all checks together may take; None is no limit. `keeps` as in `FolderJudge`.
+
+        `acknowledged`: what had been acknowledged before, whatever is said now; None: what is said counts.
+        """
+        super().__init__(seconds, keeps=keeps)
+        self._application, self._acknowledged = application, acknowledged
         self._sandbox = sandbox_of(application, application.check_seconds)
 
     def __enter__(self) -> Self:
@@ -42,7 +55,7 @@ class ApplicationJudge(FolderJudge):
     @property
     def version(self) -> str:
         """Digest of what is known of the application: not of the files that its commands read."""
-        return hashlib.sha256(json.dumps(about(self._application)).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([about(self._application), self._acknowledged]).encode()).hexdigest()
 
     @property
     def no_answer(self) -> str:
@@ -52,6 +65,10 @@ class ApplicationJudge(FolderJudge):
     def ask(self, folder: Folder, acknowledged: tuple[str, ...]) -> CheckResult:
         """See `FolderJudge`."""
         return self._sandbox.run(folder, self._application.check, acknowledged)
+
+    def acknowledged(self, history: History) -> tuple[str, ...]:
+        """See `FolderJudge`."""
+        return super().acknowledged(history) if self._acknowledged is None else self._acknowledged
 
 
 def sandbox_of(application: Application, seconds: int) -> Sandbox:
@@ -96,4 +113,5 @@ def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
     if known is not None:
         require_installed(known)
         require_built(known)
-    return ApplicationJudge(known or application)
+    before = metadata.get(ACKNOWLEDGED)
+    return ApplicationJudge(known or application, acknowledged=None if before is None else tuple(map(str, before)))

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -45,6 +46,12 @@ RECORDINGS = 3
     show_default=True,
     help="Record up to N times on each disk, until a recording is like another one. Programs with threads differ.",
 )
+@click.option("--recover", metavar="COMMAND", help="Has it recover, and does nothing else, for --twice.")
+@click.option(
+    "--twice",
+    is_flag=True,
+    help="Crash its own recovery, too, of each folder that its check accepts (docs/audit.md).",
+)
 @one_disk_option
 @exploration_options
 @kernel_options
@@ -62,6 +69,8 @@ def audit_command(
     without_fsync: bool,
     markdown: str | None,
     recordings: int,
+    recover: str | None,
+    twice: bool,
     one_disk: bool,
     how: Exploration,
     guests: int | None,
@@ -85,6 +94,11 @@ def audit_command(
     variants = chosen_applications(name, run, check, set_up, chosen, every=every)
     if without_fsync:
         variants = [no_longer_syncing(each) for each in variants]
+    if recover is not None:
+        variants = [replace(each, recover=recover) for each in variants]
+    for each in variants if twice else ():
+        if not each.recover:
+            raise UsageError(f"--twice: nobody knows how {each.name} recovers: say so with --recover, or in its file")
     require_programs_run(session)
     audits = []
     for application in variants:
@@ -92,7 +106,7 @@ def audit_command(
             disks = how.disks(one=one_disk)
             with TerminalProgress(len(disks) * recordings) as progress:
                 asked = session, application, target, how, guests, progress
-                audits.append(audit(*asked, one_disk=one_disk, recordings=recordings))
+                audits.append(audit(*asked, one_disk=one_disk, recordings=recordings, twice=twice))
             if json_file != "-":
                 print_audit(session, audits[-1])
             if markdown is not None:

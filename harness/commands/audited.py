@@ -3,7 +3,9 @@
 from rich.console import Console
 
 from postcrash.harness.auditing.audit import Audit
+from postcrash.harness.auditing.second_crash import SecondCrashes
 from postcrash.harness.examination.coverage import coverage, states_text
+from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.findings.naming import named
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
@@ -15,19 +17,13 @@ _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red", Verdict.UNDECIDED: 
 def print_audit(session: Session, done: Audit) -> None:
     """Print the findings of an audit, what each judge says on each disk, and the verdict."""
     console = Console()
-    for result in done.results:
-        for finding in named(result.findings, session.store):
-            console.rule(f"[red]{finding.message}[/] · {finding.id}")
-            if finding.explanation is not None:
-                render_text(finding.explanation, console, finding.needed)
-            console.print(f"again: postcrash repro {finding.id}", highlight=False)
+    for result in done.everything:
+        _print_findings(console, session, result)
     for how, result in zip(done.how, done.results, strict=True):
         disk = "completes writes at once" if how.held is None else f"holds completions back (seed {how.held})"
         console.print(f"on a disk that {disk}:", highlight=False)
         for name, ruling in result.rulings.items():
-            reason = f": {ruling.reason}" if ruling.reason else ""
-            console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
-            console.print(reason, markup=False, highlight=False)
+            _print_ruling(console, name, ruling)
         for certificate in result.certificates:
             if certificate.left_out is not None:
                 console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
@@ -37,6 +33,8 @@ def print_audit(session: Session, done: Audit) -> None:
             f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
             highlight=False,
         )
+    if done.second is not None:
+        _print_second(console, done.second)
     judged = f": {done.folders} folders judged" if done.folders else ""
     console.print(
         f"[bold]{done.verdict.name}[/]: {done.application.name} on {done.target.name}, {done.kernel}{judged}",
@@ -52,6 +50,30 @@ def _recordings_text(recordings: int, ways: int) -> str:
     return f"{recordings} times, " + ("always in the same way" if ways == 1 else f"in {ways} different ways")
 
 
+def _print_findings(console: Console, session: Session, result: Examination) -> None:
+    for finding in named(result.findings, session.store):
+        console.rule(f"[red]{finding.message}[/] · {finding.id}")
+        if finding.explanation is not None:
+            render_text(finding.explanation, console, finding.needed)
+        console.print(f"again: postcrash repro {finding.id}", highlight=False)
+
+
+def _print_ruling(console: Console, name: str, ruling: Ruling) -> None:
+    reason = f": {ruling.reason}" if ruling.reason else ""
+    console.print(f"  [{_COLOURS[ruling.verdict]}]{ruling.verdict.symbol}[/] {name}", end="")
+    console.print(reason, markup=False, highlight=False)
+
+
+def _print_second(console: Console, second: SecondCrashes) -> None:
+    """One line for each judge: the worst that it says of any folder."""
+    console.print(f"a second crash, in its own recovery of each of {second.folders} folders:", highlight=False)
+    for name in dict.fromkeys(name for result in second.results for name in result.rulings):
+        rulings = [result.rulings[name] for result in second.results if name in result.rulings]
+        _print_ruling(console, name, max(rulings, key=lambda ruling: ruling.verdict))
+    covered, states, recoveries = second.counts
+    console.print(f"  {covered:,} of {states:,} crash states, {recoveries:,} recoveries", highlight=False)
+
+
 def audit_to_json(done: Audit) -> dict[str, object]:
     """An audit as decoded JSON."""
     return {
@@ -60,17 +82,27 @@ def audit_to_json(done: Audit) -> dict[str, object]:
         "workload": done.workload.to_text(),
         **{"folders": done.folders, "recordings": len(done.results), "ways": done.ways},
         "disks": [
-            {
-                "held": how.held,
-                **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
-                **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
-                "judges": {
-                    name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
-                    for name, ruling in result.rulings.items()
-                },
-                "findings": [finding.to_json() for finding in result.findings],
-                "notes": result.notes,
-            }
-            for how, result in zip(done.how, done.results, strict=True)
+            {"held": how.held, **_result_to_json(result)} for how, result in zip(done.how, done.results, strict=True)
         ],
+        **({"second_crash": _second_to_json(done.second)} if done.second else {}),
+    }
+
+
+def _result_to_json(result: Examination) -> dict[str, object]:
+    return {
+        **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
+        **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
+        "judges": {
+            name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
+            for name, ruling in result.rulings.items()
+        },
+        "findings": [finding.to_json() for finding in result.findings],
+        "notes": result.notes,
+    }
+
+
+def _second_to_json(second: SecondCrashes) -> dict[str, object]:
+    return {
+        **{"folders": second.folders, "verdict": second.verdict.name.lower()},
+        "recoveries_of_folders": [_result_to_json(result) for result in second.results],
     }

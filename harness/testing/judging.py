@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.auditing.audit import folder_plan
 from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
+from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.checking import check_plan
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never

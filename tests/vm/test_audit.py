@@ -67,6 +67,51 @@ def test_a_program_that_runs_alike_is_recorded_once_on_each_disk(audit: Audit) -
     assert ran.stdout.splitlines()[-1] == "recorded 2 times, always in the same way"
 
 
+UNDO = {
+    "set_up": "echo old >f",
+    "run": "cp f undo; sync; echo new >f; sync; rm undo; sync; echo done",
+    "check": "[ ! -e undo ] || cat undo >f; grep -qx -e old -e new f || { echo f has neither content; exit 1; }",
+}
+"""Changes a file in place, and has what it was before beside it."""
+
+
+@pytest.mark.parametrize(
+    ("recover", "verdict"),
+    [
+        ("[ ! -e undo ] || { cat undo >f; rm undo; }", "violated"),
+        ("[ ! -e undo ] || { cat undo >f; sync; rm undo; }", "holds"),
+    ],
+)
+def test_a_recovery_that_does_not_survive_a_second_crash(audit: Audit, recover: str, verdict: str) -> None:
+    """The first one forgets what it was before while it has not flushed the file. One crash does not show it."""
+    given = [word for name, value in UNDO.items() for word in (f"--{name.replace('_', '-')}", value)]
+    asked = (*given, "--recover", recover, "--target", "ext4-original", "--one-disk", "--recordings", "1")
+    assert audit(*asked).returncode == 0
+    (done,) = json.loads(audit(*asked, "--twice", "--json", "-").stdout)["audits"]
+    second = done["second_crash"]
+    assert (done["verdict"], second["verdict"]) == (verdict, verdict)
+    assert second["folders"] == done["folders"] > 3
+    found = [finding for each in second["recoveries_of_folders"] for finding in each["findings"]]
+    assert {finding["message"] for finding in found} == ({"f has neither content"} if found else set())
+    if found:
+        assert "3 of 3" in audit(found[0]["id"], "--times", "3", command="repro").stdout
+
+
+def test_sqlites_recovery_survives_a_second_crash(audit: Audit) -> None:
+    done = told(audit, "sqlite-3.40", "--set", "journal=truncate", "--twice")
+    assert done["verdict"] == "holds"
+    second = done["second_crash"]["recoveries_of_folders"]
+    assert len(second) == done["folders"]
+    rolled_back = [each for each in second if int(each["states"]) > 100]
+    assert len(rolled_back) > 20, "a journal is hot in many of them"
+
+
+def test_what_has_no_recovery_of_its_own_cannot_be_crashed_twice(audit: Audit) -> None:
+    ran = audit("replace-shell", "--target", "ext4-current", "--twice")
+    assert ran.returncode == 4
+    assert "nobody knows how replace-shell[" in ran.stderr
+
+
 CARELESS = """\
 import os, time
 lines = [time.monotonic_ns() // 1000 for _ in range(2)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.auditing.audit import folder_plan
+from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.synchrony import DURABILITY, judges_of_synchrony
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.exploration import Exploration
