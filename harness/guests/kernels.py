@@ -208,7 +208,10 @@ def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:
         yield installed
     elif not stocked:
         known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
-        raise UsageError(f"no kernel of version {name} is here for --engine {engine} (postcrash kernels list: {known})")
+        raise UsageError(
+            f"no kernel of version {name} is here for --engine {engine} (postcrash kernels list: {known}); "
+            "Debian's suites have others: postcrash kernels fetch user-mode-linux --suite SUITE"
+        )
     for kernel in stocked:
         yield kernel_at(kernel.path, kernel.modules, cache)
 
