@@ -7,20 +7,21 @@ folders that it is told of, read-only, and the folder itself. All of it ends wit
 import errno
 import itertools
 import os
+import queue
 import shlex
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from postcrash.apps.folder import Folder
+from postcrash.apps.launcher import EXTRA, Launcher
 from postcrash.model import Entry, Tree
 from postcrash.model.tree import ROOT_PATH
 
@@ -87,6 +88,8 @@ class Sandbox:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
         self._program = program
         self._group = _control_group(self._limits.processes)
+        self._launchers: queue.SimpleQueue[Launcher] = queue.SimpleQueue()
+        """Those that start no check at the moment."""
 
     def __enter__(self) -> Self:
         return self
@@ -98,6 +101,8 @@ class Sandbox:
 
     def close(self) -> None:
         """Remove what was made for all checks together."""
+        while not self._launchers.empty():
+            self._launchers.get().close()
         if self._group is None:
             return
         for _ in range(_TRIES):  # processes of a check that is just being ended are in it for a moment
@@ -114,7 +119,10 @@ class Sandbox:
     def command_in(self, place: Path, command: str) -> list[str]:
         """What runs the shell command in the folder `place` of this machine, which it may change."""
         inside = ("--bind", str(place.resolve()), PLACE)
-        return self._boxed(inside, command)
+        limits = self._limits
+        group = self._group / "cgroup.procs" if self._group else os.devnull
+        limited = ("sh", "-c", _LIMITED, str(group), str(limits.memory_mib << 10), str(limits.disk_mib << 11))
+        return [*limited, *self._boxed(inside, command)]
 
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
@@ -136,19 +144,13 @@ class Sandbox:
                 lines.write("".join(f"{line}\n" for line in acknowledged).encode())
                 for file in (archive, lines):
                     file.seek(0)
-                status = subprocess.run(
-                    self._command(command, lines.fileno()),
-                    pass_fds=[lines.fileno()],
-                    stdin=archive,
-                    stdout=said,
-                    stderr=said,
-                    timeout=self._limits.seconds,
-                    check=False,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                return CheckResult(None, "")
+                with self._launcher() as launcher:
+                    files = archive.fileno(), said.fileno(), lines.fileno()
+                    status = launcher.run(self._command(command), files, self._limits.seconds)
             except OSError as error:
-                raise SandboxError(f"no check can be run: {error.strerror}") from error
+                raise SandboxError(f"no check can be run: {error.strerror or error}") from error
+            if status is None:
+                return CheckResult(None, "")
             said.seek(0)
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
         if status and output.startswith(_NOT_UNPACKED):
@@ -160,12 +162,26 @@ class Sandbox:
             raise SandboxError(f"the sandbox lacks a program that the check runs: {output.strip()[:500]}")
         return CheckResult(None if status < 0 or status == _KILLED else status, output)
 
-    def _command(self, command: str, lines: int) -> list[str]:
-        """What runs the check; `lines` is the descriptor of a file with what was acknowledged."""
-        unpacked = "tar --no-same-owner -pxf - 2>/tmp/tar"
-        failed = f"echo {shlex.quote(_NOT_UNPACKED)}; head -n 5 /tmp/tar; exit 1"
-        inside = f"{unpacked} || {{ {failed}; }}; rm /tmp/tar; exec </dev/null; exec sh -c {shlex.quote(command)}"
-        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(lines), ACKNOWLEDGED)
+    @contextmanager
+    def _launcher(self) -> Iterator[Launcher]:
+        """One that starts no check at the moment. There are as many as there were checks at a time. OSError."""
+        try:
+            launcher = self._launchers.get_nowait()
+        except queue.Empty:
+            launcher = Launcher(self._group, self._limits.memory_mib << 10, self._limits.disk_mib << 10)
+        try:
+            yield launcher
+        except OSError:
+            launcher.close()
+            raise
+        self._launchers.put(launcher)
+
+    def _command(self, command: str) -> list[str]:
+        """What runs the check, with the file of what was acknowledged as `EXTRA`."""
+        unpacked = "{ said=$(tar --no-same-owner -pxf - 2>&1); } 2>/dev/null"
+        failed = f'echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1'
+        inside = f"{unpacked} || {{ {failed}; }}; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(EXTRA), ACKNOWLEDGED)
         return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
 
     def _boxed(self, place: Sequence[str], command: str) -> list[str]:
@@ -174,10 +190,8 @@ class Sandbox:
         seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         # In the guest the application is root, to whom modes mean nothing. Another user cannot have that here.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
-        # The shell becomes bubblewrap, which is ended when its time is over; all that it has started ends with it.
+        # bubblewrap is ended when its time is over; all that it has started ends with it.
         return [
-            *("sh", "-c", _LIMITED, str(self._group / "cgroup.procs" if self._group else "/dev/null")),
-            *(str(limits.memory_mib << 10), str(limits.disk_mib << 11)),
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--proc", "/proc", "--dev", "/dev", "--size", str(limits.disk_mib << 20), "--tmpfs", "/tmp"),
             *("--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),

@@ -3,11 +3,14 @@
 import contextlib
 import io
 import os
+import signal
 import socket
 import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,3 +154,57 @@ def test_modes_mean_nothing_to_root(sandbox: Sandbox) -> None:
         info.mode, info.size = 0, 5
         archive.addfile(info, io.BytesIO(b"found"))
     assert sandbox.run(Folder(made.getvalue()), "cat f", []).output == "found"
+
+
+def launchers() -> list[int]:
+    """The processes of this one that start checks."""
+    listed = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
+    )
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "launcher.py" in line]
+
+
+def test_one_process_starts_the_checks_that_follow_each_other(folder: Make) -> None:
+    before = launchers()
+    with Sandbox() as sandbox:
+        for status in (0, 3, 0):
+            assert sandbox.run(folder(), f"exit {status}", []).status == status
+        assert len(launchers()) == len(before) + 1
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda _: sandbox.run(folder(), "sleep 1", []), range(2)))
+        assert len(launchers()) == len(before) + 2
+    assert launchers() == before
+
+
+def test_a_check_that_cannot_be_started_is_no_verdict_and_the_next_one_is(folder: Make) -> None:
+    before = launchers()
+    with Sandbox() as sandbox:
+        assert sandbox.run(folder(), "true", []).status == 0
+        (launcher,) = set(launchers()) - set(before)
+        os.kill(launcher, signal.SIGKILL)
+        with pytest.raises(SandboxError, match="no check can be run: what starts the checks has ended"):
+            sandbox.run(folder(), "true", [])
+        assert sandbox.run(folder(), "true", []).status == 0
+
+
+CHECKING = """\
+import sys
+from postcrash.apps import Folder, Sandbox
+print("begins", flush=True)
+Sandbox().run(Folder(b"\\0" * 1024), sys.argv[1], [])
+"""
+
+
+def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) -> None:
+    """Neither the check nor what has started it, long before the check's time is over."""
+    with subprocess.Popen([sys.executable, "-c", CHECKING, endless(4)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begins\n"
+        for _ in range(100):
+            listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+            if f"\n{endless(4)}\n" in listed:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail(f"the check never began: {listed}")
+        process.kill()
+    assert still_running(endless(4)) == []

@@ -1,0 +1,124 @@
+"""A small process that starts checks, one at a time, and is told of each over its standard input, a socket.
+
+It stands in the checks' control group and has their limits, so that each check has them from its beginning. To move
+every check into the group would take longer than most checks do, because the kernel waits for all CPUs then. It imports
+little, because it is started anew for each sandbox. `Launcher` is the other end.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+REQUEST_BYTES_MAX = 1 << 20
+EXTRA = 3
+"""The descriptor of a check's third file."""
+LATE = "late"
+"""The answer for a check that did not end in its time. Others are its exit status, or why it could not be started."""
+
+
+class Launcher:
+    """Starts a process that starts checks: in the control group `group`, with these limits. OSError.
+
+    memory_kib, file_kib  of each process, and of each file
+    """
+
+    def __init__(self, group: Path | None, memory_kib: int, file_kib: int) -> None:
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (self._socket, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, str(group or ""), str(memory_kib << 10), str(file_kib << 10)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def close(self) -> None:
+        """End the process, and with it the check that it has started."""
+        self._socket.close()
+        self._process.wait()
+
+    def run(self, command: Sequence[str], files: tuple[int, int, int], seconds: float) -> int | None:
+        """Run `command`; `files` are its standard input, its output, and one that it finds at `EXTRA`.
+
+        Returns its status as subprocess has it; None if it did not end in so many seconds. OSError if it cannot be
+        started.
+        """
+        request = json.dumps([list(command), seconds]).encode()
+        with self._lock, suppress(ConnectionError):
+            answer = b""
+            socket.send_fds(self._socket, [request], list(files))
+            answer = self._socket.recv(REQUEST_BYTES_MAX)
+        if not answer:
+            raise OSError("what starts the checks has ended")
+        told = json.loads(answer)
+        if isinstance(told, str) and told != LATE:
+            raise OSError(told)
+        return None if told == LATE else int(told)
+
+
+def _serve(orders: socket.socket) -> None:
+    while True:
+        request, files, _, _ = socket.recv_fds(orders, REQUEST_BYTES_MAX, 3)
+        if not request:
+            return
+        command, seconds = json.loads(request)
+        try:
+            answer = _run(command, files, seconds, orders)
+        except OSError as error:
+            answer = error.strerror or str(error)
+        finally:
+            for file in files:
+                os.close(file)
+        orders.send(json.dumps(answer).encode())
+
+
+def _run(command: list[str], files: list[int], seconds: float, orders: socket.socket) -> int | str:
+    given, said, extra = files
+    os.dup2(extra, EXTRA, inheritable=True)
+    process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=[EXTRA])
+    end = time.monotonic() + seconds
+    ended = os.pidfd_open(process.pid)
+    waiting = select.poll()
+    waiting.register(ended, select.POLLIN)
+    waiting.register(orders, select.POLLHUP)
+    try:
+        told = dict(waiting.poll(max(0.0, end - time.monotonic()) * 1000))
+        if ended in told:
+            return process.wait()
+        return LATE
+    finally:
+        os.close(ended)
+        process.kill()
+        process.wait()
+
+
+def _main(group: str, memory_bytes: int, file_bytes: int) -> None:
+    if group:
+        (Path(group) / "cgroup.procs").write_text("0")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for kind, limit in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_FSIZE, file_bytes),
+    ):
+        resource.setrlimit(kind, (limit, limit))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), EXTRA)  # nothing else shall have this number
+    _serve(socket.socket(fileno=0))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
