@@ -9,7 +9,7 @@ use postcrash_wire::Recover;
 use crate::disk::memo::Recoveries;
 use crate::disk::{holds_reads, EmptyDisk};
 use crate::error::GuestError;
-use crate::guest::config::GuestConfig;
+use crate::guest::config::{Engine, GuestConfig};
 use crate::guest::Guest;
 
 pub struct Machine {
@@ -33,6 +33,13 @@ impl Machine {
             self.generation += 1;
         }
         Ok(&mut self.guest)
+    }
+
+    /// End the guest if a new one starts within a moment. `guest` starts it.
+    pub fn dismiss_if_quick(&mut self) {
+        if matches!(self.config.engine, Engine::Uml(_)) {
+            self.guest.end();
+        }
     }
 
     /// Do something with a guest. If the guest is lost, do it once more with a new one.

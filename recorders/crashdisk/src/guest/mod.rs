@@ -417,7 +417,8 @@ impl Guest {
         GuestError::Lost(Casualty { what, console: stacks::end(&self.config.work.join(CONSOLE)), stacks })
     }
 
-    fn end(&mut self) {
+    /// End the guest. It cannot be used any more.
+    pub fn end(&mut self) {
         self.gone = true;
         process::kill(&mut self.process);
     }

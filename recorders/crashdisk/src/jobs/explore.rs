@@ -35,7 +35,7 @@ use crate::jobs::trust::Trust;
 const PROGRESS_EVERY: u64 = 64;
 
 /// What one recovery gave: the agent's report, or how the guests were lost.
-type Result1 = Result<Vec<u8>, Casualty>;
+type RecoveryResult = Result<Vec<u8>, Casualty>;
 
 /// Explore the whole recording.
 pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
@@ -74,16 +74,33 @@ pub fn execute(
             "crash interval {index} has no version {version} of component {component}"
         )));
     }
+    let space = Space { content: cursor.content(), interval: &interval };
+    let (mut result, mut chosen) = run_fixed(machine, source, space, choices.clone(), recover)?;
+    // A single state is worth a complete log. A new guest's kernel has said nothing yet. Where it takes long to start
+    // one, the agent waits until the kernel may say everything again.
+    if result.as_ref().is_ok_and(|report| !is_whole(report)) {
+        machine.dismiss_if_quick();
+        let recover = Recover { whole_log: true, ..recover.clone() };
+        (result, chosen) = run_fixed(machine, source, space, choices, &recover)?;
+    }
+    let (observation, casualty) = report(result);
+    HarnessEvent::Executed { observation, choices: chosen, casualty }.emit();
+    Ok(())
+}
+
+/// Run the state that `choices` name. Returns what was chosen, too.
+fn run_fixed(
+    machine: &mut Machine,
+    source: &Source,
+    space: Space<'_>,
+    choices: Vec<Choice>,
+    recover: &Recover,
+) -> Result<(RecoveryResult, Vec<Choice>), GuestError> {
     let mut explorer = Fixed::new(choices, |_, _| 0);
     explorer.next_execution();
-    // A single state is worth the time that it takes until its log is complete.
-    let recover = Recover { whole_log: true, ..recover.clone() };
-    let mut trust = Trust::new(source, &recover);
-    let space = Space { content: cursor.content(), interval: &interval };
+    let mut trust = Trust::new(source, recover);
     let (result, _) = run_state(machine, &mut trust, space, &mut explorer, Keep::Nothing)?;
-    let (observation, casualty) = report(result);
-    HarnessEvent::Executed { observation, choices: explorer.choices(), casualty }.emit();
-    Ok(())
+    Ok((result, explorer.choices()))
 }
 
 /// What is kept of a recovery besides its result.
@@ -103,7 +120,7 @@ fn run_state(
     space: Space<'_>,
     explorer: &mut dyn Explorer,
     keep: Keep<'_>,
-) -> Result<(Result1, Option<Recording>), GuestError> {
+) -> Result<(RecoveryResult, Option<Recording>), GuestError> {
     let scratch = if let Keep::Recording(scratch) = keep { Some(scratch) } else { None };
     let command = Command::Recover(trust.recover.clone());
     let mut casualty = None;
@@ -135,7 +152,7 @@ fn run_state(
     Ok((Err(casualty.expect("two guests were lost")), None))
 }
 
-fn report(result: Result1) -> (Value, Option<Casualty>) {
+fn report(result: RecoveryResult) -> (Value, Option<Casualty>) {
     match result {
         Ok(bytes) => (parse(&bytes), None),
         Err(casualty) => (Value::Null, Some(casualty)),
@@ -148,7 +165,7 @@ fn parse(bytes: &[u8]) -> Value {
 
 /// An outcome while its states are being counted.
 struct Tally {
-    result: Result1,
+    result: RecoveryResult,
     states: BigUint,
     executions: u64,
     choices: Vec<Choice>,
@@ -289,7 +306,7 @@ impl Campaign<'_> {
         cold: &mut bool,
         space: Space<'_>,
         keep: Keep<'_>,
-    ) -> Result<(Result1, Option<Recording>), GuestError> {
+    ) -> Result<(RecoveryResult, Option<Recording>), GuestError> {
         let known = match keep {
             Keep::Footprint => self.machine.recall(&self.job.recover, space, explorer),
             Keep::Nothing | Keep::Recording(_) => None,
@@ -376,7 +393,7 @@ impl Sample {
         Sample { random: Random::new(job.seed ^ u64::from(interval)), share: job.recheck_share, kept: Vec::new() }
     }
 
-    fn offer(&mut self, choices: &[Choice], result: &Result1) {
+    fn offer(&mut self, choices: &[Choice], result: &RecoveryResult) {
         if let Ok(bytes) = result {
             if self.random.unit() < self.share {
                 self.kept.push((choices.to_vec(), bytes.clone()));
@@ -404,7 +421,7 @@ struct Tallies {
 }
 
 impl Tallies {
-    fn add(&mut self, space: Space<'_>, choices: Vec<Choice>, result: Result1) {
+    fn add(&mut self, space: Space<'_>, choices: Vec<Choice>, result: RecoveryResult) {
         let states = space.covered(&choices);
         let lost = space.lost(&choices);
         self.covered += &states;
