@@ -9,7 +9,6 @@ import json
 import os
 import resource
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +22,7 @@ REQUEST_BYTES_MAX = 1 << 20
 EXTRA = 3
 """The descriptor of a check's third file."""
 LATE = "late"
-"""The answer for a check that did not end in its time. Others are its exit status, or why it could not be started."""
+"""The answer for a check that did not end in its time. Others: its exit status; in a list, the errno of its start."""
 
 
 class Launcher:
@@ -65,8 +64,8 @@ class Launcher:
         if not answer:
             raise OSError("what starts the checks has ended")
         told = json.loads(answer)
-        if isinstance(told, str) and told != LATE:
-            raise OSError(told)
+        if isinstance(told, list):
+            raise OSError(told[0], os.strerror(told[0]))
         return None if told == LATE else int(told)
 
 
@@ -76,10 +75,11 @@ def _serve(orders: socket.socket) -> None:
         if not request:
             return
         command, seconds = json.loads(request)
+        answer: int | str | list[int | None]
         try:
             answer = _run(command, files, seconds, orders)
         except OSError as error:
-            answer = error.strerror or str(error)
+            answer = [error.errno]
         finally:
             for file in files:
                 os.close(file)
@@ -109,13 +109,14 @@ def _run(command: list[str], files: list[int], seconds: float, orders: socket.so
 def _main(group: str, memory_bytes: int, file_bytes: int) -> None:
     if group:
         (Path(group) / "cgroup.procs").write_text("0")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_FSIZE, file_bytes),
     ):
-        resource.setrlimit(kind, (limit, limit))
+        hard = resource.getrlimit(kind)[1]
+        least = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (least, least))
     os.dup2(os.open(os.devnull, os.O_RDONLY), EXTRA)  # nothing else shall have this number
     _serve(socket.socket(fileno=0))
 

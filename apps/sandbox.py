@@ -8,6 +8,7 @@ import errno
 import itertools
 import os
 import queue
+import secrets
 import shlex
 import shutil
 import signal
@@ -148,7 +149,8 @@ class Sandbox:
                     files = archive.fileno(), said.fileno(), lines.fileno()
                     status = launcher.run(self._command(command), files, self._limits.seconds)
             except OSError as error:
-                raise SandboxError(f"no check can be run: {error.strerror or error}") from error
+                kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
+                raise kind(f"no check can be run: {error.strerror or error}") from error
             if status is None:
                 return CheckResult(None, "")
             said.seek(0)
@@ -171,7 +173,13 @@ class Sandbox:
             launcher = Launcher(self._group, self._limits.memory_mib << 10, self._limits.disk_mib << 10)
         try:
             yield launcher
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EAGAIN:  # it was the check that could not begin
+                self._launchers.put(launcher)
+            else:
+                launcher.close()
+            raise
+        except BaseException:
             launcher.close()
             raise
         self._launchers.put(launcher)
@@ -213,7 +221,7 @@ def _control_group(processes: int) -> Path | None:
     There, what forks without end is ended with its time.
     """
     for parent in (_CGROUPS / "pids", _CGROUPS):
-        group = parent / f"postcrash-{os.getpid()}-{next(_numbers)}"
+        group = parent / f"postcrash-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
         try:
             group.mkdir()
         except OSError:

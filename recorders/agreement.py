@@ -239,7 +239,7 @@ def _placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest]
     sharing: frozenset[int] = frozenset()
     best = _Flushes(disk, above, writes, sharing)
     best.place()
-    while is_threaded and best.result.disagreements:
+    while is_threaded and best.result.disagreements and len(sharing) < _SHARING_MAX:
         attempts = [
             _Flushes(disk, above, writes, sharing | {number}) for number in best.may_share[-_SHARING_TRIED_MAX:]
         ]
@@ -252,6 +252,8 @@ def _placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest]
     return best.result
 
 
+_SHARING_MAX = 200
+"""So many shared flushes are looked for, because each takes a walk over the traces."""
 _SHARING_TRIED_MAX = 8
 """So many requests before a disagreement are tried. Behind a shared flush the traces disagree soon."""
 

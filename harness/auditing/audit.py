@@ -49,6 +49,11 @@ class Audit:
         return (*self.results, *(self.second.results if self.second else ()))
 
     @property
+    def recordings(self) -> int:
+        """So many were made. There is none where the program could not be run."""
+        return sum(bool(result.recording) for result in self.results)
+
+    @property
     def verdict(self) -> Verdict:
         """The worst of all."""
         return worst(result.verdict for result in self.everything)
@@ -72,7 +77,7 @@ class Audit:
             total=sum(result.states for result in self.everything),
             recoveries=sum(result.recoveries for result in self.everything),
             folders=self.folders,
-            recordings=len(self.results),
+            recordings=self.recordings,
             ways=self.ways,
             said="" if self.verdict is Verdict.HOLDS else (findings[0].message if findings else "; ".join(reasons)),
             finding=findings[0].id if findings else "",
@@ -147,7 +152,7 @@ def audit(
             *(application, workload_of(application), target, session.kernel.label),
             *(tuple(recorded.hows), tuple(recorded.results)),
             folders=judge.folders,
-            ways=len(set(recorded.shapes)),
+            ways=len(set(filter(None, recorded.shapes))),
             second=second_crashes(session, application, target, disks, guests, progress, judge.kept) if twice else None,
         )
 

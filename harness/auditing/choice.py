@@ -69,8 +69,10 @@ def no_longer_syncing(application: Application) -> Application:
     """The application with an fsync that does nothing, and likewise all that makes files durable. Raises UsageError."""
     if shutil.which(_NO_SYNC) is None:
         raise UsageError(f"--without-fsync needs {_NO_SYNC}: run  apt-get install {_NO_SYNC}")
-    command = shlex.join([_NO_SYNC, "sh", "-c", application.run])
-    return replace(application, name=f"{application.name} without fsync", run=command)
+    run, recover = (
+        command and shlex.join([_NO_SYNC, "sh", "-c", command]) for command in (application.run, application.recover)
+    )
+    return replace(application, name=f"{application.name} without fsync", run=run, recover=recover)
 
 
 def variants_of(application: Application, values: Mapping[str, str], *, every: bool) -> list[Application]:

@@ -35,14 +35,16 @@ class ApplicationJudge(FolderJudge):
         *,
         keeps: bool = False,
         acknowledged: tuple[str, ...] | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """`seconds`: how long all checks together may take; None is no limit. `keeps` as in `FolderJudge`.
 
-        `acknowledged`: what had been acknowledged before, whatever is said now; None: what is said counts.
+        `acknowledged`: what had been acknowledged before, whatever is said now; None: what is said counts. `sandbox`:
+        one of `sandbox_of` that somebody else closes; None: its own.
         """
         super().__init__(seconds, keeps=keeps)
-        self._application, self._acknowledged = application, acknowledged
-        self._sandbox = sandbox_of(application, application.check_seconds)
+        self._application, self.before, self._is_own = application, acknowledged, sandbox is None
+        self._sandbox = sandbox or sandbox_of(application, application.check_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -50,12 +52,13 @@ class ApplicationJudge(FolderJudge):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._sandbox.close()
+        if self._is_own:
+            self._sandbox.close()
 
     @property
     def version(self) -> str:
         """Digest of what is known of the application: not of the files that its commands read."""
-        return hashlib.sha256(json.dumps([about(self._application), self._acknowledged]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([about(self._application), self.before]).encode()).hexdigest()
 
     @property
     def no_answer(self) -> str:
@@ -68,7 +71,7 @@ class ApplicationJudge(FolderJudge):
 
     def acknowledged(self, history: History) -> tuple[str, ...]:
         """See `FolderJudge`."""
-        return super().acknowledged(history) if self._acknowledged is None else self._acknowledged
+        return super().acknowledged(history) if self.before is None else self.before
 
 
 def sandbox_of(application: Application, seconds: int) -> Sandbox:

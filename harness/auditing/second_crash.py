@@ -6,16 +6,17 @@ that had been acknowledged before the first crash.
 """
 
 import fcntl
+import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.folder_judge import FolderState
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.auditing.judge import ABOUT, ACKNOWLEDGED, ApplicationJudge, about
+from postcrash.harness.auditing.judge import ABOUT, ACKNOWLEDGED, ApplicationJudge, about, sandbox_of
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
@@ -28,16 +29,30 @@ from postcrash.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
+class SecondCrash:
+    """What came of crashes within the application's recovery of one folder, on one disk."""
+
+    state: FolderState
+    how: Exploration
+    result: Examination
+
+
+@dataclass(frozen=True, slots=True)
 class SecondCrashes:
-    """What came of crashes within the application's recovery of each of so many folders; a result for each disk."""
+    """What came of crashes within the application's recovery of each of so many folders, on each disk."""
 
     folders: int
-    results: tuple[Examination, ...]
+    crashes: tuple[SecondCrash, ...]
+
+    @property
+    def results(self) -> tuple[Examination, ...]:
+        """The results alone."""
+        return tuple(each.result for each in self.crashes)
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all."""
-        return worst(result.verdict for result in self.results)
+        """The worst of all. Undecided if there was no folder."""
+        return worst([result.verdict for result in self.results] or [Verdict.UNDECIDED])
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -56,60 +71,86 @@ def second_crashes(
     states: Sequence[FolderState],
 ) -> SecondCrashes:
     """Crash the application's recovery of each of `states`, on each of `disks`. Raises HarnessError."""
-    with ExitStack() as stack:
-        files = stack.enter_context(_archives(states))
+    with closing(sandbox_of(application, application.check_seconds)) as sandbox, _archives(states) as archives:
         judges = {
-            lines: stack.enter_context(ApplicationJudge(application, acknowledged=lines))
+            lines: ApplicationJudge(application, acknowledged=lines, sandbox=sandbox)
             for lines in dict.fromkeys(state.acknowledged for state in states)
         }
+        places = [(state, disk) for state in states for disk in disks]
         plans = [
-            _plan(session, application, target, disk, judges[state.acknowledged], state, file)
-            for state, file in zip(states, files, strict=True)
-            for disk in disks
+            _plan(session, application, target, disk, judges[state.acknowledged], archives.file_of(state))
+            for state, disk in places
         ]
-        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
-    return SecondCrashes(len(states), tuple(results))
+        results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True, failures=True)
+        crashes = tuple(SecondCrash(state, disk, result) for (state, disk), result in zip(places, results, strict=True))
+        archives.keep([each.state for each in crashes if each.result.findings])
+    return SecondCrashes(len(states), crashes)
 
 
 def _plan(
-    session: Session,
-    application: Application,
-    target: Target,
-    how: Exploration,
-    judge: ApplicationJudge,
-    state: FolderState,
-    file: Path,
+    session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge, file: Path
 ) -> Plan:
     unpack = Operation(RUN, value=f"tar -xpf {shlex.quote(str(file))}", seconds=application.seconds)
-    recover = Operation(RUN, value=application.recover, seconds=application.check_seconds)
+    recover = Operation(RUN, value=_may_fail(application.recover), seconds=application.check_seconds)
     workload = Workload(f"{application.name} recovering", (unpack,), (recover,)).with_tail()
-    told = {ABOUT: about(application), ACKNOWLEDGED: list(state.acknowledged)}
+    told = {ABOUT: about(application), ACKNOWLEDGED: list(judge.before or ())}
     return replace(folder_plan(session, workload, target, how, (judge,), told), findings_max=1)
 
 
-@contextmanager
-def _archives(states: Sequence[FolderState]) -> Iterator[list[Path]]:
-    """A file with each folder, at a place that is the same in every run, so that ids of findings are, too.
+def _may_fail(command: str) -> str:
+    """The command, with success for a failure of its own: there may be nothing to recover yet, and the check judges it.
 
-    The last of the audits that use the files removes them.
+    A shell that does not find the command, or a command that is killed, is a failure still.
     """
+    return f"sh -c {shlex.quote(command)}; [ $? -lt 126 ]"
+
+
+_KEPT = ".kept"
+
+
+class _Archives:
+    """A file for each folder, at a place that is the same in every run, so that ids of findings are, too."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def file_of(self, state: FolderState) -> Path:
+        """Where the file of a folder is."""
+        return self._place / f"{state.folder.digest}.tar"
+
+    def write(self, state: FolderState) -> None:
+        """Make the file of a folder, if nobody has made it yet."""
+        file = self.file_of(state)
+        if not file.exists():
+            part = file.with_suffix(f".tar.{os.getpid()}")
+            part.write_bytes(state.folder.archive)
+            part.replace(file)
+
+    def keep(self, states: Sequence[FolderState]) -> None:
+        """Never remove the files of these folders: a finding about a guest that was lost runs its workload again."""
+        for state in states:
+            self.file_of(state).with_suffix(_KEPT).touch()
+
+    def remove(self) -> None:
+        """Remove all others."""
+        for file in self._place.glob("*.tar*"):
+            if not file.with_name(f"{file.name.partition('.')[0]}{_KEPT}").exists():
+                file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _archives(states: Sequence[FolderState]) -> Iterator[_Archives]:
+    """The files of these folders. The last of the audits that use them removes them."""
     place = cache_folder() / "folders"
     place.mkdir(parents=True, exist_ok=True)
     with (place / "in-use").open("w") as in_use:
         fcntl.flock(in_use, fcntl.LOCK_SH)
-        files = [place / f"{state.folder.digest}.tar" for state in states]
+        archives = _Archives(place)
         try:
-            for file, state in zip(files, states, strict=True):
-                if not file.exists():
-                    part = file.with_suffix(f".{id(state)}")
-                    part.write_bytes(state.folder.archive)
-                    part.replace(file)
-            yield files
+            for state in states:
+                archives.write(state)
+            yield archives
         finally:
-            try:
+            with suppress(BlockingIOError):
                 fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pass
-            else:
-                for file in place.glob("*.tar"):
-                    file.unlink(missing_ok=True)
+                archives.remove()

@@ -92,10 +92,10 @@ def audit_command(
       postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
     """
     variants = chosen_applications(name, run, check, set_up, chosen, every=every)
-    if without_fsync:
-        variants = [no_longer_syncing(each) for each in variants]
     if recover is not None:
         variants = [replace(each, recover=recover) for each in variants]
+    if without_fsync:
+        variants = [no_longer_syncing(each) for each in variants]
     for each in variants if twice else ():
         if not each.recover:
             raise UsageError(f"--twice: nobody knows how {each.name} recovers: say so with --recover, or in its file")

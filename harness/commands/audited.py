@@ -41,7 +41,7 @@ def print_audit(session: Session, done: Audit) -> None:
         highlight=False,
     )
     if done.ways:
-        console.print(f"recorded {_recordings_text(len(done.results), done.ways)}", highlight=False)
+        console.print(f"recorded {_recordings_text(done.recordings, done.ways)}", highlight=False)
 
 
 def _recordings_text(recordings: int, ways: int) -> str:
@@ -70,6 +70,8 @@ def _print_second(console: Console, second: SecondCrashes) -> None:
     for name in dict.fromkeys(name for result in second.results for name in result.rulings):
         rulings = [result.rulings[name] for result in second.results if name in result.rulings]
         _print_ruling(console, name, max(rulings, key=lambda ruling: ruling.verdict))
+    for note in dict.fromkeys(note for result in second.results for note in result.notes):
+        console.print(f"  note: {note}", markup=False, highlight=False)
     covered, states, recoveries = second.counts
     console.print(f"  {covered:,} of {states:,} crash states, {recoveries:,} recoveries", highlight=False)
 
@@ -80,7 +82,7 @@ def audit_to_json(done: Audit) -> dict[str, object]:
         "application": done.application.name,
         **{"target": done.target.name, "kernel": done.kernel, "verdict": done.verdict.name.lower()},
         "workload": done.workload.to_text(),
-        **{"folders": done.folders, "recordings": len(done.results), "ways": done.ways},
+        **{"folders": done.folders, "recordings": done.recordings, "ways": done.ways},
         "disks": [
             {"held": how.held, **_result_to_json(result)} for how, result in zip(done.how, done.results, strict=True)
         ],
@@ -104,5 +106,11 @@ def _result_to_json(result: Examination) -> dict[str, object]:
 def _second_to_json(second: SecondCrashes) -> dict[str, object]:
     return {
         **{"folders": second.folders, "verdict": second.verdict.name.lower()},
-        "recoveries_of_folders": [_result_to_json(result) for result in second.results],
+        "recoveries_of_folders": [
+            {
+                **{"folder": each.state.folder.digest, "acknowledged": list(each.state.acknowledged)},
+                **{"held": each.how.held, **_result_to_json(each.result)},
+            }
+            for each in second.crashes
+        ],
     }

@@ -97,6 +97,25 @@ def test_a_recovery_that_does_not_survive_a_second_crash(audit: Audit, recover: 
         assert "3 of 3" in audit(found[0]["id"], "--times", "3", command="repro").stdout
 
 
+def test_a_recovery_may_fail_where_there_is_nothing_yet(audit: Audit) -> None:
+    given = ("--run", "echo new >f; sync; echo done", "--target", "ext4-current", "--one-disk", "--recordings", "1")
+    (done,) = json.loads(audit(*given, "--check", "true", "--recover", "test -s f", "--twice", "--json", "-").stdout)[
+        "audits"
+    ]
+    assert (done["verdict"], done["second_crash"]["verdict"]) == ("holds", "holds")
+    lacking = audit(*given, "--check", "true", "--recover", "no-such-program", "--twice")
+    assert (lacking.returncode, "not found" in lacking.stderr) == (4, True)
+
+
+def test_a_check_that_accepts_no_folder_leaves_none_to_crash_again(audit: Audit) -> None:
+    given = ("--run", "echo new >f; sync; echo done", "--target", "ext4-current", "--one-disk", "--recordings", "1")
+    ran = audit(*given, "--check", "false", "--recover", "true", "--twice", "--json", "-")
+    (done,) = json.loads(ran.stdout)["audits"]
+    assert (done["verdict"], done["second_crash"]["verdict"]) == ("violated", "undecided")
+    assert done["second_crash"]["recoveries_of_folders"] == []
+
+
+@pytest.mark.full
 def test_sqlites_recovery_survives_a_second_crash(audit: Audit) -> None:
     done = told(audit, "sqlite-3.40", "--set", "journal=truncate", "--twice")
     assert done["verdict"] == "holds"

@@ -208,3 +208,18 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
             pytest.fail(f"the check never began: {listed}")
         process.kill()
     assert still_running(endless(4)) == []
+
+
+def test_a_check_can_be_interrupted_by_its_own_signal(sandbox: Sandbox, folder: Make) -> None:
+    """A check that stops its server by SIGINT finds the signal as it is elsewhere."""
+    command = "trap 'echo interrupted; exit 0' INT; kill -INT $$; exit 1"
+    assert sandbox.run(folder(), command, []).output == "interrupted\n"
+
+
+def test_a_check_that_cannot_begin_beside_others_is_tried_again(folder: Make) -> None:
+    forks = f"[ $1 = 0 ] && exec {endless(5)}; forks $(($1 - 1)) & forks $(($1 - 1)) & wait"
+    with Sandbox(Limits(seconds=3, processes=60)) as sandbox, ThreadPoolExecutor(2) as pool:
+        bomb = pool.submit(sandbox.run, folder(), f"forks() {{ {forks}; }}; forks 8", [])
+        time.sleep(1)
+        assert sandbox.run(folder(), "exit 0", []).status is not None
+        bomb.result()
