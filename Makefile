@@ -34,6 +34,7 @@ bench: setup
 	$(VENV)/bin/python bench/growth.py --plot docs/growth.svg
 	$(VENV)/bin/python bench/scale.py
 	$(VENV)/bin/python bench/hunt.py
+	$(VENV)/bin/python bench/checks.py
 
 mutants: setup
 	$(VENV)/bin/python -m tests.mutants.run $(ARGS)
