@@ -12,8 +12,6 @@ import select
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,13 +24,12 @@ LATE = "late"
 
 
 class Launcher:
-    """Starts a process that starts checks: in the control group `group`, with these limits. OSError.
+    """Starts a process that starts checks, one at a time: in the control group `group`, with these limits. OSError.
 
     memory_kib, file_kib  of each process, and of each file
     """
 
     def __init__(self, group: Path | None, memory_kib: int, file_kib: int) -> None:
-        self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (self._socket, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
@@ -57,8 +54,8 @@ class Launcher:
         started.
         """
         request = json.dumps([list(command), seconds]).encode()
-        with self._lock, suppress(ConnectionError):
-            answer = b""
+        answer = b""
+        with suppress(ConnectionError):
             socket.send_fds(self._socket, [request], list(files))
             answer = self._socket.recv(REQUEST_BYTES_MAX)
         if not answer:
@@ -90,20 +87,23 @@ def _run(command: list[str], files: list[int], seconds: float, orders: socket.so
     given, said, extra = files
     os.dup2(extra, EXTRA, inheritable=True)
     process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=[EXTRA])
-    end = time.monotonic() + seconds
-    ended = os.pidfd_open(process.pid)
-    waiting = select.poll()
-    waiting.register(ended, select.POLLIN)
-    waiting.register(orders, select.POLLHUP)
     try:
-        told = dict(waiting.poll(max(0.0, end - time.monotonic()) * 1000))
-        if ended in told:
-            return process.wait()
-        return LATE
+        return process.wait() if _ends(process.pid, seconds, orders) else LATE
     finally:
-        os.close(ended)
         process.kill()
         process.wait()
+
+
+def _ends(process: int, seconds: float, orders: socket.socket) -> bool:
+    """Whether the process ends in so many seconds, and before the other end of `orders` is gone."""
+    ended = os.pidfd_open(process)
+    try:
+        waiting = select.poll()
+        waiting.register(ended, select.POLLIN)
+        waiting.register(orders, select.POLLHUP)
+        return ended in dict(waiting.poll(seconds * 1000))
+    finally:
+        os.close(ended)
 
 
 def _main(group: str, memory_bytes: int, file_bytes: int) -> None:
