@@ -1,5 +1,6 @@
 // LevelDB: a store with a few pairs (`set-up`), one of several workloads (`run`), the recovery after a crash (`recover`),
-// and what must be there then (`check`). It is linked with the library of each version, or, with -DROCKSDB, with RocksDB, which has the same calls.
+// and what must be there then (`check`). It is linked with the library of each version, or, with -DROCKSDB, with
+// RocksDB, which has the same calls.
 //
 // LevelDB promises that a put with `sync` is durable when it has returned. Other puts may be lost, the last ones first:
 // no put is there without all that came before it. The store opens after a crash. A repair promises less: it can be
