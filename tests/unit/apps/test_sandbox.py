@@ -33,11 +33,16 @@ def endless(number: int) -> str:
     return f"sleep {number}{os.getpid():08}"
 
 
+def listed(*selection: str) -> list[str]:
+    """What ps says, one line per process. It would cut long lines to the width of the terminal, or of $COLUMNS."""
+    told = subprocess.run(["ps", "-ww", *selection], capture_output=True, text=True, check=False)
+    return told.stdout.splitlines()
+
+
 def still_running(mark: str) -> list[str]:
     """Command lines of this machine with `mark` in them, once the kernel has had time to end what is being ended."""
     for _ in range(100):
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        found = [line for line in listed.splitlines() if mark in line]
+        found = [line for line in listed("-e", "-o", "args") if mark in line]
         if not found:
             break
         time.sleep(0.1)
@@ -158,10 +163,8 @@ def test_modes_mean_nothing_to_root(sandbox: Sandbox) -> None:
 
 def launchers() -> list[int]:
     """The processes of this one that start checks."""
-    listed = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
-    )
-    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "launcher.py" in line]
+    told = listed("-o", "pid=,args=", "--ppid", str(os.getpid()))
+    return [int(line.split()[0]) for line in told if "launcher.py" in line]
 
 
 def test_one_process_starts_the_checks_that_follow_each_other(folder: Make) -> None:
@@ -200,12 +203,12 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
     with subprocess.Popen([sys.executable, "-c", CHECKING, endless(4)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"begins\n"
         for _ in range(100):
-            listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-            if f"\n{endless(4)}\n" in listed:
+            running = listed("-e", "-o", "args")
+            if endless(4) in running:
                 break
             time.sleep(0.1)
         else:
-            pytest.fail(f"the check never began: {listed}")
+            pytest.fail(f"the check never began: {running}")
         process.kill()
     assert still_running(endless(4)) == []
 
