@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from postcrash.reports.gate.run import GateRun
+from postcrash.reports.page.layout import lay_out
 from postcrash.reports.page.of_gate import TITLE as GATE_TITLE
 from postcrash.reports.page.of_gate import report_of_gate
 from postcrash.reports.page.of_matrix import TITLE as MATRIX_TITLE
@@ -57,6 +58,7 @@ def _rendered(report: Report, stories: Sequence[Story]) -> str:
     style, script = (_joined(names) for names in (_STYLES, _SCRIPTS))
     page = _template().render(
         report=report,
+        layout=lay_out(report.heat_map),
         shown=shown,
         omitted=len(entries) - len(shown),
         ids=_ids(shown),

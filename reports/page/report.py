@@ -97,6 +97,11 @@ class HeatMap:
     notes: tuple[str, ...] = ()
 
     @property
+    def has_kernels(self) -> bool:
+        """Whether there are several."""
+        return len({at.kernel for at in self.columns}) > 1
+
+    @property
     def standings(self) -> tuple[str, ...]:
         """Those that occur, the worst first."""
         found = {square.standing for row in self.rows for square in row.squares if square is not None}

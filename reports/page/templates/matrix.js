@@ -4,13 +4,12 @@ const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], Arrow
 function showMap(state) {
   const map = document.getElementById("map");
   if (!map) return;
-  const headings = [...map.tHead.rows[0].cells];
-  const isHidden = headings.map(
-    (th, at) => at > 0 && !(fits(state.target, th.dataset.target) && fits(state.kernel, th.dataset.kernel)),
-  );
+  const headings = [...map.tHead.rows[map.tHead.rows.length - 1].cells];
+  const isHidden = headings.map((th, at) => at > 0 && !isChosen(th, state));
   headings.forEach((th, at) => (th.hidden = isHidden[at]));
+  showGroups(map, isHidden);
   for (const row of map.tBodies[0].rows) {
-    row.hidden = !fitsOne(state.judge, row.dataset.judges);
+    row.hidden = !isChosen(row, state);
     [...row.cells].forEach((cell, at) => {
       const link = linkOf(cell);
       const isOther = link !== null && !fits(state.standing, cell.dataset.standing);
@@ -23,6 +22,27 @@ function showMap(state) {
   const links = linksOf(map);
   const current = links.find((link) => link.tabIndex === 0 && link.hash !== "") ?? links[0];
   choose(links, links.find((link) => link.hash === "#" + state.cell) ?? current);
+}
+
+/** Each heading of several columns is as wide as those that are shown. */
+function showGroups(map, isHidden) {
+  let at = 1;
+  for (const th of map.tHead.querySelectorAll("th[data-columns]")) {
+    const end = at + Number(th.dataset.columns);
+    const count = isHidden.slice(at, end).filter((hidden) => !hidden).length;
+    th.hidden = count === 0;
+    th.colSpan = Math.max(count, 1);
+    at = end;
+  }
+}
+
+/** Whether the filters choose a line or column. What its heading does not say differs from cell to cell. */
+function isChosen({ dataset: { target, kernel, judges } }, state) {
+  return (
+    (target === undefined || fits(state.target, target)) &&
+    (kernel === undefined || fits(state.kernel, kernel)) &&
+    (judges === undefined || fitsOne(state.judge, judges))
+  );
 }
 
 function fits(wanted, found) {

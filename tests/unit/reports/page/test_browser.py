@@ -205,6 +205,43 @@ def test_filters_choose_cells_and_findings(reader: Reader, gate: str) -> None:
     expect(page.locator("#map td.dim a")).to_have_count(3)
 
 
+@pytest.fixture
+def wide_table(make_cell: Callable[..., Cell], make_matrix: Callable[..., Matrix]) -> str:
+    """Two properties of 22 places: targets stand down, and kernels beside each other."""
+    kernels = "6.1", "7.2"
+    columns = (
+        [make_cell(f"t{n}", name, kernel=kernel) for n in range(11) for name in ("P1", "P5")] for kernel in kernels
+    )
+    return render_matrix(make_matrix(*columns), [])
+
+
+def test_filters_choose_lines_and_columns_of_many_places(reader: Reader, wide_table: str) -> None:
+    page = reader.open(wide_table)
+    groups, columns = (page.locator(f"#map thead tr:{place}-child th:visible") for place in ("first", "last"))
+    lines = page.locator("#map tbody tr:visible")
+    rests = page.locator("#rests tbody tr:not([hidden])")
+    expect(groups).to_contain_text(["P1", "P5"])
+    expect(columns).to_have_text(["target", "6.1", "7.2", "6.1", "7.2"])
+    expect(lines).to_have_count(11)
+    page.locator("select[name=kernel]").select_option("7.2")
+    expect(columns).to_have_text(["target", "7.2", "7.2"])
+    expect(groups.first).to_have_attribute("colspan", "1")
+    page.locator("select[name=judge]").select_option("P5")
+    expect(groups).to_contain_text(["P5"])
+    expect(columns).to_have_text(["target", "7.2"])
+    expect(rests).to_have_count(11)
+    page.locator("select[name=target]").select_option("t4")
+    expect(lines).to_have_count(1)
+    expect(rests).to_contain_text(["P5t47.2"])
+    page.get_by_role("button", name="Clear").click()
+    expect(groups.first).to_have_attribute("colspan", "2")
+    page.get_by_label("P5, t3, 6.1: kept").click()
+    expect(page.locator("#evidence h3")).to_have_text("P5 on t3, 6.1")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", "P1, t3, 7.2: kept")
+
+
 def test_every_view_has_an_address(reader: Reader, gate: str, story: Story) -> None:
     page = reader.open(gate)
     page.get_by_label("Target").select_option("ext4-original")
