@@ -3,6 +3,8 @@
 An event is one of
 ("write", id, sector, sectors, fua, preflush), ("zero", id, sector, sectors, discard), ("flush", id), ("complete", id),
 ("started", operation), ("returned", operation, errno), ("durable",), in the order of the disk.
+A note of a system call is (events, "call-begins", thread, program, call) or (events, "call-ends", thread, result). It
+stands behind so many events, is none, and changes no crash state. An error is a negative errno.
 Choices are pairs (component, version); a component that is not named has version 0, which keeps all that it can.
 """
 
@@ -11,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 Event = tuple[Any, ...]
+CallNote = tuple[Any, ...]
 Choices = Sequence[tuple[int, int]]
 
 BELOW: int
@@ -30,6 +33,8 @@ class Recording:
     def digest(self) -> str:
         """SHA-256 of the content, hexadecimal."""
     def events(self) -> list[Event]: ...
+    def calls(self) -> list[CallNote]:
+        """Notes of the system calls that programs made on the target, in their order."""
     def data(self, event: int) -> bytes:
         """Data of the write that is event number `event`; IndexError for any other event."""
     def contents(self, end: int) -> list[tuple[Any, ...]]:

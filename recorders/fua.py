@@ -23,7 +23,9 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
     ids = count()
     yield from (event for event in events[:start] if event[0] in _MARKS)
     yield from _written(recording.contents(start), ids)
-    timed = [(number, 0, event) for number, event in enumerate(events) if number >= start and event[0] in _MARKS]
+    timed: list[tuple[float, int, Event]] = [
+        (number, 0, event) for number, event in enumerate(events) if number >= start and event[0] in _MARKS
+    ]
     for found in sorted(agreement.placed, key=lambda found: found.submitted):
         id, request = next(ids), found.request
         event: Event
@@ -37,7 +39,14 @@ def events_with_fua(recording: Recording, agreement: Agreement, start: int = 0) 
         timed.append((found.submitted, id, event))
         if found.completed is not None:
             timed.append((found.completed, id, ("complete", id)))
-    yield from (event for _, _, event in sorted(timed, key=lambda item: item[:2]))
+    yield from (event for _, _, event in sorted([*timed, *_calls(recording, start)], key=lambda item: item[:2]))
+
+
+def _calls(recording: Recording, start: int) -> Iterator[tuple[float, int, Event]]:
+    """The notes of calls, each between the events where it stands."""
+    for number, (events, *note) in enumerate(recording.calls()):
+        if events >= start:
+            yield events - 0.5, number, tuple(note)
 
 
 def _written(contents: list[tuple[Any, ...]], ids: Iterator[int]) -> Iterator[Event]:

@@ -9,6 +9,7 @@ from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.consoles import Casualty, console_file
 from postcrash.reports.explanation.block_names import WriteNames, block_names
 from postcrash.reports.explanation.block_part import DiskWrite
+from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
 from postcrash.reports.explanation.comparison import compare, error_name
 from postcrash.reports.explanation.epochs import (
     Words,
@@ -102,7 +103,12 @@ def explain(
         comparison=comparison,
         comparison_omitted=comparison_omitted,
         evidence=_evidence(crash, observation),
+        calls=tuple(call.explained for call in _calls(crash, recording, interval)[-CALLS_MAX:]),
     )
+
+
+def _calls(crash: Crash, recording: Recording, interval: Interval) -> list[ProgramCall]:
+    return calls_before(recording, crash_event(interval, crash.started, crash.returned))
 
 
 def interval_of(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:

@@ -32,6 +32,7 @@ def render_text(explanation: Explanation, console: Console, needed: Places | Non
     `needed` are the places of lost writes that matter, as `Finding.needed`.
     """
     _print_operations(explanation, console)
+    _print_calls(explanation, console)
     _print_epochs(explanation, console)
     _print_lost(explanation, console, needed or ())
     _print_result(explanation, console)
@@ -76,6 +77,19 @@ def _print_operations(explanation: Explanation, console: Console) -> None:
         style = STATUS_STYLES[operation.status]
         cells = (str(operation.number), visible(operation.text), operation.status)
         table.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(table)
+
+
+def _print_calls(explanation: Explanation, console: Console) -> None:
+    if not explanation.calls:
+        return
+    _print_title("The last system calls on the target", console)
+    table = _table("", "thread", "call", "result")
+    for call in explanation.calls:
+        style = STATUS_STYLES[call.status]
+        thread = f"{call.thread} ({call.program})"
+        cells = (str(call.number), thread, call.text, call.result or call.status)
+        table.add_row(*(Text(visible(cell), style=style) for cell in cells))
     console.print(table)
 
 

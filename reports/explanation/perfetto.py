@@ -12,17 +12,19 @@ from postcrash.reports.store.plain import Json
 _MOMENT_US = 1000
 _PROCESS = 1
 OPERATIONS, FLUSHES, FIRST_EPOCH = 1, 2, 3
-"""Numbers of the tracks. Each epoch has one of its own."""
+FIRST_THREAD = 1 << 20
+"""Numbers of the tracks. Each epoch and each thread of a program has one of its own."""
 _CATEGORY = "postcrash"
 
 
 def trace_events(title: str, explanation: Explanation, timeline: Timeline) -> Json:
-    """The trace as decoded JSON: operations, flushes, each epoch's writes and the crash.
+    """The trace as decoded JSON: operations, system calls, flushes, each epoch's writes and the crash.
 
     `explanation` and `timeline` are of one finding. What was under way at the crash ends there.
     """
     tracks = {OPERATIONS: "operations", FLUSHES: "flushes"}
     tracks |= {FIRST_EPOCH + place: f"epoch {epoch.number}" for place, epoch in enumerate(explanation.epochs)}
+    tracks |= {FIRST_THREAD + call.thread: f"thread {call.thread}, {call.program}" for call in explanation.calls}
     events = [
         {"ph": "M", "pid": _PROCESS, "name": "process_name", "args": {"name": title}},
         *(
@@ -43,6 +45,11 @@ def _slices(explanation: Explanation, timeline: Timeline) -> Iterator[Json]:
     identity = iter(range(1, 1 << 30))
     for operation in timeline.operations:
         yield from _slice(next(identity), OPERATIONS, texts[operation.number], operation.span, timeline, {})
+    calls = {call.number: call for call in explanation.calls}
+    for timed_call in timeline.calls:
+        call = calls[timed_call.number]
+        details: Json = {"result": call.result or call.status}
+        yield from _slice(next(identity), FIRST_THREAD + call.thread, call.text, timed_call.span, timeline, details)
     for span in timeline.flushes:
         yield from _slice(next(identity), FLUSHES, "flush", span, timeline, {})
     for place, (epoch, timed) in enumerate(zip(explanation.epochs, timeline.writes, strict=True)):

@@ -8,12 +8,21 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 from postcrash._core import Interval, Recording
+from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
 from postcrash.reports.explanation.explanation import Crash, interval_of
 
 _Events = list[tuple[object, ...]]
+
+
+class _Place(NamedTuple):
+    """From one place among the recording's events to another."""
+
+    start: float
+    end: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,14 @@ class TimedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedCall:
+    """When a system call was under way. `number` is that of `ExplainedCall`."""
+
+    number: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TimedWrite:
     """When a write was under way. It `is_torn` if it is what the crash kept or lost of a write that it kept in part."""
 
@@ -46,6 +63,7 @@ class Timeline:
 
     crash       the moment of the crash; all others are before it, from 0 on
     operations  operations that had started, in order, without those that had returned before moment 0
+    calls       the explanation's system calls that were under way from moment 0 on
     flushes     flush requests, and writes with PREFLUSH
     ends        when each of the explanation's epochs ends
     writes      for each of its epochs, the writes that it shows
@@ -53,6 +71,7 @@ class Timeline:
 
     crash: int
     operations: tuple[TimedOperation, ...]
+    calls: tuple[TimedCall, ...]
     flushes: tuple[Span, ...]
     ends: tuple[int, ...]
     writes: tuple[tuple[TimedWrite, ...], ...]
@@ -62,10 +81,13 @@ def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str])
     """The moments of the explanation that `explain` gives for the same arguments. Raises `ExplanationError`."""
     interval = interval_of(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
-    return _timed(recording.events(), interval, raw, crash)
+    calls = calls_before(recording, crash_event(interval, crash.started, crash.returned))[-CALLS_MAX:]
+    return _timed(recording.events(), interval, raw, crash, calls)
 
 
-def _timed(events: _Events, interval: Interval, raw: list[RawEpoch], crash: Crash) -> Timeline:
+def _timed(
+    events: _Events, interval: Interval, raw: list[RawEpoch], crash: Crash, calls: list[ProgramCall]
+) -> Timeline:
     shown = raw[first_shown(raw) :]
     first = min([event for epoch in shown for event in _submitted(epoch)] or [interval.before_event])
     if first_shown(raw) == 0:
@@ -73,50 +95,57 @@ def _timed(events: _Events, interval: Interval, raw: list[RawEpoch], crash: Cras
     spans = _spans(events[: interval.before_event])
     operations = _operations(events[: crash_event(interval, crash.started, crash.returned)])
     operations = [(number, span) for number, span in operations if span.end is None or span.end >= first]
+    under_way = [(call.number, _Place(call.begins, call.ends)) for call in calls]
+    under_way = [(number, span) for number, span in under_way if span.end is None or span.end >= first]
     flushes = [spans[index] for index in range(first, interval.before_event) if _is_flush(events[index])]
     torn = {event for epoch in raw for event in _torn(epoch.parts)}
     writes = [[(_whole(part, spans), torn & _origins(part)) for part in parts_shown(epoch)] for epoch in shown]
-    used = [*flushes, *(span for _, span in operations), *(span for epoch in writes for span, _ in epoch)]
+    used = [
+        *flushes,
+        *(span for _, span in [*operations, *under_way]),
+        *(span for epoch in writes for span, _ in epoch),
+    ]
     ends = {event for span in used for event in (span.start, span.end) if event is not None}
     moments = sorted(event for event in ends if event >= first)
 
-    def moment(event: int) -> int:
+    def moment(event: float) -> int:
         return bisect_left(moments, event)
 
-    def moved(span: Span) -> Span:
+    def moved(span: _Place) -> Span:
         return Span(moment(span.start), None if span.end is None else moment(span.end))
 
     return Timeline(
         crash=len(moments),
         operations=tuple(TimedOperation(number, moved(span)) for number, span in operations),
+        calls=tuple(TimedCall(number, moved(span)) for number, span in under_way),
         flushes=tuple(map(moved, flushes)),
         ends=tuple(moment(event) for event in _ends(shown, flushes, interval.before_event)),
         writes=tuple(tuple(TimedWrite(moved(span), bool(is_torn)) for span, is_torn in epoch) for epoch in writes),
     )
 
 
-def _spans(events: _Events) -> dict[int, Span]:
+def _spans(events: _Events) -> dict[int, _Place]:
     """For each request, by the number of its event: from submission to completion."""
     started: dict[object, int] = {}
     spans = {}
     for index, event in enumerate(events):
         if event[0] == "complete":
             if (start := started.pop(event[1], None)) is not None:
-                spans[start] = Span(start, index)
+                spans[start] = _Place(start, index)
         elif event[0] in ("write", "zero", "flush"):
             started[event[1]] = index
-            spans[index] = Span(index, None)
+            spans[index] = _Place(index, None)
     return spans
 
 
-def _operations(events: _Events) -> list[tuple[int, Span]]:
-    spans: dict[int, Span] = {}
+def _operations(events: _Events) -> list[tuple[int, _Place]]:
+    spans: dict[int, _Place] = {}
     for index, event in enumerate(events):
         match event:
             case ("started", int(operation)):
-                spans[operation + 1] = Span(index, None)
+                spans[operation + 1] = _Place(index, None)
             case ("returned", int(operation), _):
-                spans[operation + 1] = Span(spans[operation + 1].start, index)
+                spans[operation + 1] = _Place(spans[operation + 1].start, index)
     return list(spans.items())
 
 
@@ -140,14 +169,14 @@ def _torn(parts: Iterable[WritePart]) -> set[int]:
     return kept & lost
 
 
-def _whole(part: WritePart, spans: dict[int, Span]) -> Span:
+def _whole(part: WritePart, spans: dict[int, _Place]) -> _Place:
     """From the submission of the first of a part's requests to the completion of the last."""
     own = [spans[event] for event in sorted(_origins(part))]
     ends = [span.end for span in own if span.end is not None]
-    return Span(own[0].start, max(ends) if len(ends) == len(own) else None)
+    return _Place(own[0].start, max(ends) if len(ends) == len(own) else None)
 
 
-def _ends(shown: list[RawEpoch], flushes: list[Span], crash: int) -> list[int]:
+def _ends(shown: list[RawEpoch], flushes: list[_Place], crash: int) -> list[float]:
     """An epoch ends when the flush after its last write is submitted."""
     lasts = [max(_submitted(epoch)) for epoch in shown]
     return [next((flush.start for flush in flushes if flush.start > last), crash) for last in lasts]

@@ -19,6 +19,23 @@ class ExplainedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedCall:
+    """A system call of a program on the target.
+
+    number  counts from 1
+    thread  likewise, in the order of the threads' first calls
+    result  what it returned, or the error's name; empty if it was in progress at the crash
+    """
+
+    number: int
+    thread: int
+    program: str
+    text: str
+    result: str
+    status: OperationStatus
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainedWrite:
     """A write, discard or write-zeroes, or a run of its pieces if the crash kept only a part of it.
 
@@ -97,6 +114,7 @@ class Explanation:
     unsent              operations whose bytes were all still in the kernel's memory
     failure             why there is no tree, such as a failed mount; empty if there is one
     comparison_omitted  paths beyond those in `comparison`
+    calls               the last system calls of programs on the target before the crash
     """
 
     operations: tuple[ExplainedOperation, ...]
@@ -111,6 +129,7 @@ class Explanation:
     comparison: tuple[PathComparison, ...]
     comparison_omitted: int
     evidence: tuple[Evidence, ...]
+    calls: tuple[ExplainedCall, ...] = ()
 
     def to_json(self) -> Json:
         """As decoded JSON."""

@@ -1,11 +1,12 @@
-"""Turns frozen dataclasses into JSON values and back. Reading is strict: fields and types must match exactly.
+"""Turns frozen dataclasses into JSON values and back. Reading is strict: fields and types must match exactly. Only a
+field that has a default may be missing, because an older version may not have known it.
 
 Supported fields: int, str, bool, literals, enumerations (as the member's name in lower case), tuples, dicts (any JSON
 object), dataclasses, and any of these or None.
 """
 
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -82,6 +83,7 @@ def _read_dataclass(kind: Any, value: object, place: str) -> object:
         raise PlainError(place, "an object", value)
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind)]
-    if sorted(map(str, value)) != sorted(names):
+    needed = {field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}
+    if not needed <= set(map(str, value)) <= set(names):
         raise PlainError(place, f"the fields {', '.join(names)}", list(value))
-    return kind(**{name: _read(hints[name], value[name], f"{place}.{name}") for name in names})
+    return kind(**{name: _read(hints[name], value[name], f"{place}.{name}") for name in names if name in value})

@@ -1,4 +1,5 @@
-//! The recording: an immutable file with every request of one run, in order, and the marks of its operations.
+//! The recording: an immutable file with every request of one run, in order, the marks of its operations, and notes of the
+//! system calls of its programs.
 //!
 //! Layout (little-endian): magic, disk size in sectors (u64), length of the metadata (u32), the metadata (JSON,
 //! opaque here), the events, an end byte, the number of events (u64), SHA-256 of all that came before. A file that is
@@ -15,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
+use crate::calls::{CallNote, CallStep, Threads};
 use crate::mapped::{release_pages, Mapped};
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
@@ -64,6 +66,7 @@ pub struct Recording {
     disk_sectors: u64,
     metadata: Range<usize>,
     events: Vec<Event>,
+    calls: Vec<CallNote>,
 }
 
 impl Recording {
@@ -72,8 +75,8 @@ impl Recording {
         let map = Mapped::open(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
         let mut parser = Parser { bytes: &map, at: 0, path };
         let (disk_sectors, metadata) = parser.header()?;
-        let events = parser.events(disk_sectors)?;
-        Ok(Recording { path: path.to_owned(), disk_sectors, metadata, events, map })
+        let (events, calls) = parser.events(disk_sectors)?;
+        Ok(Recording { path: path.to_owned(), disk_sectors, metadata, events, calls, map })
     }
 
     pub fn path(&self) -> &Path {
@@ -91,6 +94,15 @@ impl Recording {
 
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    pub fn calls(&self) -> &[CallNote] {
+        &self.calls
+    }
+
+    /// Text of a call's note.
+    pub fn text(&self, range: &Range<usize>) -> &str {
+        std::str::from_utf8(&self.map[range.clone()]).expect("checked when opened")
     }
 
     pub fn mapped(&self) -> &Mapped {
@@ -166,24 +178,29 @@ impl Parser<'_> {
         hasher.finalize().into()
     }
 
-    fn events(&mut self, disk_sectors: u64) -> Result<Vec<Event>, RecordingError> {
-        let mut events = Vec::new();
-        let mut outstanding = Outstanding::default();
+    fn events(&mut self, disk_sectors: u64) -> Result<(Vec<Event>, Vec<CallNote>), RecordingError> {
+        let (mut events, mut calls) = (Vec::new(), Vec::new());
+        let (mut outstanding, mut threads) = (Outstanding::default(), Threads::default());
         loop {
             if events.len() % EVENTS_BETWEEN_LOOKS == 0 {
                 release_pages(&[self.bytes]);
             }
             let start = self.at;
-            let kind = self.u8()?;
-            if kind == tag::END {
-                break;
-            }
-            let event = self.event(kind)?;
-            if let Err(reason) = outstanding.admit(&event, disk_sectors) {
+            let admitted = match self.u8()? {
+                tag::END => break,
+                kind @ (tag::CALL_BEGINS | tag::CALL_ENDS) => {
+                    let note = CallNote { events: events.len(), thread: self.u32()?, step: self.call_step(kind)? };
+                    threads.admit(&note).map(|()| calls.push(note))
+                }
+                kind => {
+                    let event = self.event(kind)?;
+                    outstanding.admit(&event, disk_sectors).map(|()| events.push(event))
+                }
+            };
+            if let Err(reason) = admitted {
                 self.at = start;
                 return Err(self.malformed(reason));
             }
-            events.push(event);
         }
         if self.u64()? != events.len() as u64 {
             return Err(self.malformed("the number of events does not match"));
@@ -191,7 +208,23 @@ impl Parser<'_> {
         if self.at + 32 != self.bytes.len() {
             return Err(self.malformed("there is more after its end"));
         }
-        Ok(events)
+        Ok((events, calls))
+    }
+
+    fn call_step(&mut self, kind: u8) -> Result<CallStep, RecordingError> {
+        if kind == tag::CALL_ENDS {
+            return Ok(CallStep::Ends { result: self.u64()? as i64 });
+        }
+        Ok(CallStep::Begins { program: self.text()?, call: self.text()? })
+    }
+
+    fn text(&mut self) -> Result<Range<usize>, RecordingError> {
+        let length = self.u32()? as usize;
+        let range = self.take(length)?;
+        match std::str::from_utf8(&self.bytes[range.clone()]) {
+            Ok(_) => Ok(range),
+            Err(error) => Err(self.malformed(format!("a system call's text cannot be read: {error}"))),
+        }
     }
 
     fn event(&mut self, kind: u8) -> Result<Event, RecordingError> {
@@ -306,6 +339,8 @@ mod tag {
     pub const STARTED: u8 = 6;
     pub const RETURNED: u8 = 7;
     pub const DURABLE: u8 = 8;
+    pub const CALL_BEGINS: u8 = 9;
+    pub const CALL_ENDS: u8 = 10;
 }
 
 /// Writes a recording. No file exists at `path` until [`RecordingWriter::finish`] has returned. The writer refuses
@@ -316,6 +351,7 @@ pub struct RecordingWriter {
     disk_sectors: u64,
     events: u64,
     outstanding: Outstanding,
+    threads: Threads,
     hasher: Sha256,
 }
 
@@ -331,8 +367,15 @@ impl RecordingWriter {
         let mut prefix = path.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder).map_err(io)?;
-        let (out, path, outstanding) = (BufWriter::new(file), path.to_owned(), Outstanding::default());
-        let mut writer = RecordingWriter { out, path, disk_sectors, events: 0, outstanding, hasher: Sha256::new() };
+        let mut writer = RecordingWriter {
+            out: BufWriter::new(file),
+            path: path.to_owned(),
+            disk_sectors,
+            events: 0,
+            outstanding: Outstanding::default(),
+            threads: Threads::default(),
+            hasher: Sha256::new(),
+        };
         writer.put(&[
             MAGIC,
             &disk_sectors.to_le_bytes(),
@@ -400,6 +443,28 @@ impl RecordingWriter {
 
     pub fn durable(&mut self) -> Result<(), RecordingError> {
         self.event(Event::Durable, &[&[tag::DURABLE]])
+    }
+
+    /// A thread of the program named `program` begins a system call.
+    pub fn call_begins(&mut self, thread: u32, program: &str, call: &str) -> Result<(), RecordingError> {
+        let step = CallStep::Begins { program: 0..program.len(), call: 0..call.len() };
+        self.note(thread, step)?;
+        self.put(&[&[tag::CALL_BEGINS], &thread.to_le_bytes()])?;
+        for text in [program, call] {
+            self.put(&[&(text.len() as u32).to_le_bytes(), text.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// It ends with `result`.
+    pub fn call_ends(&mut self, thread: u32, result: i64) -> Result<(), RecordingError> {
+        self.note(thread, CallStep::Ends { result })?;
+        self.put(&[&[tag::CALL_ENDS], &thread.to_le_bytes(), &result.to_le_bytes()])
+    }
+
+    fn note(&mut self, thread: u32, step: CallStep) -> Result<(), RecordingError> {
+        let note = CallNote { events: self.events as usize, thread, step };
+        self.threads.admit(&note).map_err(|reason| RecordingError::Refused { path: self.path.clone(), reason })
     }
 
     /// Seal the recording and move it to its path.

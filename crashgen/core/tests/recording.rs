@@ -4,6 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use postcrash_core::calls::{CallNote, CallStep};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
 use postcrash_core::ground::Base;
@@ -52,6 +53,8 @@ fn write_sample(writer: &mut RecordingWriter) -> Result<(), RecordingError> {
     writer.complete(0)?;
     writer.durable()?;
     writer.started(0)?;
+    writer.call_begins(1, "sh", "sync()")?;
+    writer.call_begins(2, "mv", "rename(\"ä\", \"b\")")?;
     writer.write(1, 3, &[9; 512], true, false)?;
     writer.write(2, 3, &[8; 512], false, true)?;
     writer.zero(3, 0, 16, true)?;
@@ -60,6 +63,7 @@ fn write_sample(writer: &mut RecordingWriter) -> Result<(), RecordingError> {
     for id in [2, 5, 1] {
         writer.complete(id)?;
     }
+    writer.call_ends(2, -2)?;
     writer.returned(0, 28)
 }
 
@@ -130,6 +134,26 @@ fn a_recording_comes_back_as_it_was_written() {
     assert_eq!(*rest[5], Event::Flush { id: 5 });
     assert_eq!(*rest[9], Event::Returned { op: 0, errno: 28 });
     assert_eq!(folder.names(), ["a.pcr"]);
+}
+
+#[test]
+fn notes_of_calls_come_back_with_their_places_and_are_no_events() {
+    let folder = Folder::new();
+    let path = folder.file("a.pcr");
+    sample(&path);
+    let recording = Recording::open(&path).expect("a recording");
+    let told: Vec<_> =
+        recording.calls().iter().map(|note| (note.events, note.thread, text(&recording, note))).collect();
+    let wanted = [(4, 1, "sh: sync()"), (4, 2, "mv: rename(\"ä\", \"b\")"), (12, 2, "-2")];
+    assert_eq!(told, wanted.map(|(events, thread, text)| (events, thread, text.to_owned())));
+    assert_eq!(recording.events().len(), 13);
+}
+
+fn text(recording: &Recording, note: &CallNote) -> String {
+    match &note.step {
+        CallStep::Begins { program, call } => format!("{}: {}", recording.text(program), recording.text(call)),
+        CallStep::Ends { result } => result.to_string(),
+    }
 }
 
 #[test]
@@ -220,12 +244,17 @@ fn metadata_that_is_too_long_or_too_deep_is_an_error() {
 #[test]
 fn events_that_cannot_be_are_errors() {
     let folder = Folder::new();
+    let call = |text: &[u8]| [event(9, &[(4, 1), (4, text.len() as u64)]), text.to_vec(), event(0, &[(3, 0)])].concat();
     let flush = |id| event(4, &[(4, id)]);
     let complete = |id| event(5, &[(4, id)]);
     let started = |op| event(6, &[(4, op)]);
     let returned = |op| event(7, &[(4, op), (4, 0)]);
     for (events, reason) in [
-        (vec![event(9, &[])], "unknown event kind 9"),
+        (vec![event(11, &[])], "unknown event kind 11"),
+        (vec![event(10, &[(4, 1), (8, 0)])], "thread 1 ends a system call that it has not begun"),
+        (vec![call(b"sh"), call(b"sh")], "thread 1 begins a system call within another one"),
+        (vec![call(b"\xff")], "a system call's text cannot be read"),
+        (vec![event(9, &[(4, 1), (4, 0xffff_ffff)])], "ends in the middle of a field"),
         (vec![complete(3)], "request 3 completes but is not outstanding"),
         (vec![flush(3), complete(3), complete(3)], "request 3 completes but is not outstanding"),
         (vec![flush(3), flush(3)], "request 3 is submitted twice"),
@@ -316,7 +345,7 @@ enum Mutation {
 
 fn mutation() -> impl Strategy<Value = Mutation> {
     let at = any::<prop::sample::Index>;
-    let byte = || prop_oneof![any::<u8>(), 0..9u8, Just(0xff)];
+    let byte = || prop_oneof![any::<u8>(), 0..11u8, Just(0xff)];
     prop_oneof![
         4 => (at(), byte()).prop_map(|(at, byte)| Mutation::Set(at, byte)),
         1 => (at(), byte()).prop_map(|(at, byte)| Mutation::Insert(at, byte)),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use bounded::BoundedCursor;
 use num_bigint::BigUint;
+use postcrash_core::calls::{CallNote, CallStep};
 use postcrash_core::choice::{Choice, BELOW};
 use postcrash_core::contents::{self, SectorExtent};
 use postcrash_core::cursor::Cursor;
@@ -61,6 +62,10 @@ impl Recording {
         self.0.events().iter().map(|event| event_tuple(py, event)).collect()
     }
 
+    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.0.calls().iter().map(|note| self.call_tuple(py, note)).collect()
+    }
+
     fn data<'py>(&self, py: Python<'py>, event: usize) -> PyResult<Bound<'py, PyBytes>> {
         match self.0.events().get(event) {
             Some(Event::Write { data, .. }) => Ok(PyBytes::new(py, &self.0.bytes()[data.clone()])),
@@ -75,6 +80,17 @@ impl Recording {
             SectorExtent::Zeros { sector, sectors } => ("zeros", *sector, *sectors).into_pyobject(py),
         };
         extents.iter().map(tuple).collect()
+    }
+}
+
+impl Recording {
+    fn call_tuple<'py>(&self, py: Python<'py>, note: &CallNote) -> PyResult<Bound<'py, PyTuple>> {
+        match &note.step {
+            CallStep::Begins { program, call } => {
+                (note.events, "call-begins", note.thread, self.0.text(program), self.0.text(call)).into_pyobject(py)
+            }
+            CallStep::Ends { result } => (note.events, "call-ends", note.thread, *result).into_pyobject(py),
+        }
     }
 }
 
@@ -362,6 +378,7 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
     let number = |at: usize| event.get_item(at)?.extract::<u64>();
     let id = |at: usize| event.get_item(at)?.extract::<u32>();
     let flag = |at: usize| event.get_item(at)?.extract::<bool>();
+    let text = |at: usize| event.get_item(at)?.extract::<String>();
     let kind: String = event.get_item(0)?.extract()?;
     let written = match kind.as_str() {
         "write" => {
@@ -374,6 +391,8 @@ fn write_event(writer: &mut RecordingWriter, event: &Bound<'_, PyTuple>) -> PyRe
         "started" => writer.started(id(1)?),
         "returned" => writer.returned(id(1)?, id(2)?),
         "durable" => writer.durable(),
+        "call-begins" => writer.call_begins(id(1)?, &text(2)?, &text(3)?),
+        "call-ends" => writer.call_ends(id(1)?, event.get_item(2)?.extract()?),
         other => return Err(PyValueError::new_err(format!("unknown event '{other}'"))),
     };
     written.map_err(raise)

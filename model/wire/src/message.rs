@@ -11,6 +11,10 @@ pub enum Message {
     Returned { op: u32, errno: u32 },
     /// The set-up is on the device, so recording begins.
     Durable,
+    /// A thread of a program begins a system call. Threads are numbered from 1.
+    Called { thread: u32, program: String, call: String },
+    /// It ends with this result; an error is a negative errno.
+    CallEnded { thread: u32, result: i64 },
     /// The command is finished. The payload is its result (JSON of an observation, or empty).
     Done(Vec<u8>),
     /// The command failed for a reason that does not lie in the target. The text is the reason.
@@ -29,6 +33,10 @@ impl Message {
             Message::Durable => vec![3],
             Message::Done(payload) => [&[4][..], payload].concat(),
             Message::Failed(text) => [&[5][..], text.as_bytes()].concat(),
+            Message::Called { thread, program, call } => {
+                [&[6][..], &thread.to_le_bytes(), program.as_bytes(), &[0], call.as_bytes()].concat()
+            }
+            Message::CallEnded { thread, result } => [&[7][..], &thread.to_le_bytes(), &result.to_le_bytes()].concat(),
         }
     }
 
@@ -44,6 +52,16 @@ impl Message {
             3 => Ok(Message::Durable),
             4 => Ok(Message::Done(rest.to_vec())),
             5 => Ok(Message::Failed(String::from_utf8_lossy(rest).into_owned())),
+            6 => {
+                let thread = word(0)?;
+                let end = rest[4..].iter().position(|&byte| byte == 0).ok_or(MessageError("a field is missing"))?;
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                Ok(Message::Called { thread, program: text(&rest[4..4 + end]), call: text(&rest[5 + end..]) })
+            }
+            7 => Ok(Message::CallEnded {
+                thread: word(0)?,
+                result: (u64::from(word(4)?) | u64::from(word(8)?) << 32) as i64,
+            }),
             _ => Err(MessageError("its kind is unknown")),
         }
     }
@@ -59,6 +77,8 @@ mod tests {
             Message::Started { op: 3 },
             Message::Returned { op: 3, errno: 28 },
             Message::Durable,
+            Message::Called { thread: 2, program: "sh".into(), call: "sync()".into() },
+            Message::CallEnded { thread: 2, result: -28 },
             Message::Done(b"{}".to_vec()),
             Message::Failed("no module".into()),
         ];
@@ -69,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_broken_message_is_an_error() {
-        for bytes in [&[][..], &[9], &[1, 0], &[2, 0, 0, 0, 0]] {
+        for bytes in [&[][..], &[9], &[1, 0], &[2, 0, 0, 0, 0], &[6, 0, 0, 0, 0, 7], &[7, 0, 0, 0, 0, 0, 0, 0, 0]] {
             assert!(Message::decode(bytes).is_err());
         }
     }

@@ -28,18 +28,21 @@ function scaleOf(timeline) {
   return { at, span, label, letters, crash: at(timeline.crash), width: at(timeline.crash) + 70 };
 }
 
-/** Operations and writes on one time axis, one row each. */
+/** Operations, system calls and writes on one time axis, one row each. */
 function lanes(explanation, timeline) {
   const scale = scaleOf(timeline);
   const names = new Map(explanation.operations.map((operation) => [operation.number, operation]));
+  const calls = new Map(explanation.calls.map((call) => [call.number, call]));
   const writes = timedWrites(explanation, timeline);
   const rows = [
     ...timeline.operations.map(({ number, span }) => operationLane(names.get(number), span, scale)),
+    ...timeline.calls.map(({ number, span }) => callLane(calls.get(number), span, scale)),
     ...writes.map((timed) => writeLane(timed, scale)),
   ];
   const height = CHART.top + rows.length * CHART.row + 8;
+  const called = timeline.calls.length ? `, ${counted(timeline.calls.length, "system call")}` : "";
   const told =
-    `${counted(timeline.operations.length, "operation")} and ${counted(writes.length, "write")} in ` +
+    `${counted(timeline.operations.length, "operation")}${called} and ${counted(writes.length, "write")} in ` +
     `${counted(explanation.epochs.length, "epoch")} up to the crash; the text below has all of them`;
   return chart("What happened when", told, scale.width, height, [
     ...background(explanation, timeline, scale, height),
@@ -54,6 +57,14 @@ function operationLane(operation, span, scale) {
   return [
     label(`${operation.number} ${operation.text}`, isOpen ? "in progress at the crash" : "returned", scale),
     drawn("rect", { class: isOpen ? "operation open" : "operation", x, y: 4, width, height: CHART.bar }),
+  ];
+}
+
+function callLane({ thread, program, text, result, status }, span, scale) {
+  const [x, width] = scale.span(span);
+  return [
+    label(`[${thread}] ${text}`, `thread ${thread}, ${program}: ${result || `${status} at the crash`}`, scale),
+    drawn("rect", { class: result ? "call" : "call open", x, y: 6, width, height: CHART.bar - 4 }),
   ];
 }
 
@@ -200,7 +211,7 @@ function chart(title, told, width, height, parts) {
   return element("figure", { class: "chart" }, element("h3", {}, title), scroll);
 }
 
-function legend() {
+function legend(hasCalls) {
   const item = (name, words) =>
     element(
       "li",
@@ -221,6 +232,7 @@ function legend() {
     item("write torn lost", "◐ torn: kept in part"),
     item("flush", "F flush"),
     item("fua", "FUA"),
+    hasCalls && item("call", "system call of a thread [1]"),
     element("li", {}, "a recording has an order but no clock: a step to the right is its next event"),
   );
 }

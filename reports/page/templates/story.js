@@ -31,8 +31,9 @@ function explained({ id, explanation, needed }, timeline, names, texts) {
   const known = { id, needed, names, texts };
   return [
     element("div", { class: "columns" }, operations(explanation), lost(explanation, known)),
+    systemCalls(explanation),
     comparison(explanation),
-    timeline && element("section", {}, lanes(explanation, timeline), diskMap(explanation, timeline), legend()),
+    timeline && element("section", {}, lanes(explanation, timeline), diskMap(explanation, timeline), legend(timeline.calls.length > 0)),
     requests(explanation),
     explanation.evidence.map(({ title, text }) => folded(title, element("pre", {}, text), true)),
   ].flat();
@@ -73,6 +74,22 @@ function operations({ operations: all }) {
     element("h3", {}, "Workload, and how far it was"),
     element("ol", { class: "operations" }, items),
   );
+}
+
+/** What the program asked of the file system, in the order of the disk's requests. */
+function systemCalls({ calls }) {
+  if (!calls.length) return false;
+  const items = calls.map(({ number, thread, program, text, result, status }) =>
+    element(
+      "li",
+      { class: status.replace(" ", "-"), value: number },
+      element("code", {}, text),
+      element("span", {}, result ? ` = ${result}` : ` ${status}`),
+      element("small", {}, ` thread ${thread}, ${program}`),
+    ),
+  );
+  const list = element("ol", { class: "operations calls" }, items);
+  return folded("The last system calls on the target", list, calls.length <= 12);
 }
 
 /** The lost writes and, if it was tried, which of them matter. */

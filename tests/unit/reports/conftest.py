@@ -69,6 +69,15 @@ def events() -> list[Event]:
     ]
 
 
+NOTES: dict[int, list[Event]] = {
+    7: [("call-begins", 1, "sh", 'openat("B", O_WRONLY|O_CREAT)'), ("call-ends", 1, 3)],
+    17: [("call-begins", 1, "sh", 'rename("B", "A")'), ("call-ends", 1, 0)],
+    18: [("call-begins", 1, "sh", "sync()"), ("call-begins", 2, "mv", 'unlink("no")'), ("call-ends", 2, -2)],
+    26: [("call-ends", 1, 0)],
+}
+"""System calls by the number of the event before which they stand. The first ends before the epochs that are shown."""
+
+
 @dataclass(frozen=True)
 class StoredFinding:
     """A finding with the files that it refers to."""
@@ -90,6 +99,14 @@ def observation(segments: list[list[Any]], size: int = 5000, klog: tuple[str, ..
     root = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 3, "inode": 0, "size": 0}
     file = {"path": "A", "type": "file", "mode": 0o644, "nlink": 1, "inode": 1, "size": size, "segments": segments}
     return {"mount_errno": 0, "tree": [root, file], "klog": list(klog), "fsck": None}
+
+
+@pytest.fixture
+def calling(tmp_path: Path) -> Recording:
+    """The recording of the crash, with system calls in it."""
+    noted = [each for number, event in enumerate(events()) for each in (*NOTES.get(number, ()), event)]
+    write_recording(tmp_path / "calling.pcr", DISK_SECTORS, "{}", noted)
+    return Recording(tmp_path / "calling.pcr")
 
 
 @pytest.fixture

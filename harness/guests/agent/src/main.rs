@@ -5,6 +5,7 @@
 mod bench;
 mod blktrace;
 mod btrfs;
+mod calls;
 mod checkpoint;
 mod commit;
 mod device_mapper;
@@ -36,6 +37,8 @@ use postcrash_wire::{Command, Message};
 
 /// Where the target is mounted.
 const MOUNT_POINT: &str = "/mnt";
+/// In the agent's own root: where programs of the host find their root, with the host's files and the target.
+const HOST: &str = "/tmp/host";
 /// The disk under test.
 const TEST_DISK: &str = "/dev/vda";
 const MAILBOX: &str = "/dev/vdb";

@@ -13,20 +13,21 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use postcrash_wire::Message;
 use serde::Serialize;
 
+use crate::calls::Calls;
 use crate::modules;
 use crate::mount::call_mount;
 use crate::remote::Remote;
 use crate::sys::{check, cstr, open};
 use crate::walk::HIDDEN;
-use crate::MOUNT_POINT;
+use crate::{HOST, MOUNT_POINT};
 
-/// In the agent's own root: where the host's files are seen, and what the program writes to its standard error.
+/// In the agent's own root: a file system in memory, and in it what the program writes to its standard error.
 const SCRATCH: &str = "/tmp";
 /// The modules that programs may use.
 const MODULES: &str = "programs";
-const HOST: &str = "/tmp/host";
 const ERRORS: &str = "/tmp/errors";
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 const LINES_MAX: usize = 4096;
@@ -66,6 +67,16 @@ impl Stopped {
     }
 }
 
+/// What is told while a program runs, before the thread that it is about goes on.
+pub enum Told<'a> {
+    /// A line of its output.
+    Line(&'a str),
+    /// One of its system calls begins or ends.
+    Call(Message),
+}
+
+type Tell<'a> = dyn FnMut(Told) -> io::Result<()> + 'a;
+
 /// What a program said, and how it ended.
 #[derive(Serialize)]
 pub struct Transcript {
@@ -87,14 +98,9 @@ impl Transcript {
     }
 }
 
-/// Run the shell command to its end and call `said` for each line, before the thread that wrote it goes on.
-pub fn run(
-    command: &str,
-    seconds: u64,
-    input: Stdio,
-    stopped: Stopped,
-    said: &mut dyn FnMut(&str) -> io::Result<()>,
-) -> io::Result<Transcript> {
+/// Run the shell command to its end and call `tell` for each line, and for system calls of the threads that are stopped if
+/// these are all.
+pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &mut Tell) -> io::Result<Transcript> {
     mount_scratch()?;
     modules::load(MODULES)?;
     let before = unlisted();
@@ -119,13 +125,27 @@ pub fn run(
     let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
     let main = started.id() as libc::pid_t;
-    let status = traced(main, &others, stopped.options(), limit, &mut || output.drain(said))
-        .inspect_err(|_| drop(kill_all_but(&others)))?;
+    let mut calls = Calls::default();
+    let mut at_stop = |stop: Stop| {
+        let may_go_on = output.drain(tell)?;
+        let note = match (stop, stopped) {
+            (Stop::Call(thread), Stopped::All) => calls.stopped(thread),
+            (Stop::End(thread), Stopped::All) => {
+                calls.ended(thread);
+                None
+            }
+            _ => None,
+        };
+        note.map_or(Ok(()), |note| tell(Told::Call(note)))?;
+        Ok(may_go_on)
+    };
+    let status =
+        traced(main, &others, stopped.options(), limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
     }
-    output.end(said)?;
+    output.end(tell)?;
     let Some(status) = status else {
         let errors = format!("it did not end within {seconds} s");
         return Ok(Transcript { lines: output.lines, status: LATE, errors });
@@ -201,6 +221,16 @@ fn mount_tmp(place: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Why the tracer looks.
+enum Stop {
+    /// A system call of this thread begins or ends.
+    Call(libc::pid_t),
+    /// This thread has ended.
+    End(libc::pid_t),
+    /// Something else, or nothing for a while.
+    Other,
+}
+
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
 /// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed, but the
 /// processes of `before`.
@@ -210,7 +240,7 @@ fn traced(
     before: &HashSet<libc::pid_t>,
     options: libc::c_int,
     limit: Duration,
-    stopped: &mut dyn FnMut() -> io::Result<bool>,
+    stopped: &mut dyn FnMut(Stop) -> io::Result<bool>,
 ) -> io::Result<Option<ExitStatus>> {
     let mut known = HashSet::new();
     let mut ended = None;
@@ -218,7 +248,7 @@ fn traced(
     let mut is_over = false;
     loop {
         let told = next(end)?;
-        let must_end = !stopped()? || (matches!(told, Next::Late) && ended.is_none());
+        let must_end = !stopped(told.stop())? || (matches!(told, Next::Late) && ended.is_none());
         if must_end && !is_over {
             kill_all_but(before)?;
             is_over = true;
@@ -286,6 +316,16 @@ enum Next {
     Late,
 }
 
+impl Next {
+    fn stop(&self) -> Stop {
+        match *self {
+            Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
+            Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
+            _ => Stop::Other,
+        }
+    }
+}
+
 fn next(end: Instant) -> io::Result<Next> {
     let mut status = 0;
     loop {
@@ -342,13 +382,13 @@ impl Output {
     }
 
     /// Take what is there. Whether the program may go on: it has not said too much.
-    fn drain(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<bool> {
+    fn drain(&mut self, tell: &mut Tell) -> io::Result<bool> {
         if self.is_too_much() {
             return Ok(false);
         }
         for line in self.remote.as_mut().map_or(Ok(Vec::new()), Remote::received)? {
             self.bytes += line.len();
-            said(&line)?;
+            tell(Told::Line(&line))?;
             self.lines.push(line);
         }
         let mut waiting: libc::c_int = 0;
@@ -363,24 +403,24 @@ impl Output {
         self.pending.extend_from_slice(&bytes);
         while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
-            self.line(&line[..end], said)?;
+            self.line(&line[..end], tell)?;
         }
         Ok(!self.is_too_much())
     }
 
     /// The last line, if it has no end.
-    fn end(&mut self, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
-        self.drain(said)?;
+    fn end(&mut self, tell: &mut Tell) -> io::Result<()> {
+        self.drain(tell)?;
         let line = std::mem::take(&mut self.pending);
         if line.is_empty() {
             return Ok(());
         }
-        self.line(&line, said)
+        self.line(&line, tell)
     }
 
-    fn line(&mut self, bytes: &[u8], said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    fn line(&mut self, bytes: &[u8], tell: &mut Tell) -> io::Result<()> {
         let line = String::from_utf8_lossy(bytes).into_owned();
-        said(&line)?;
+        tell(Told::Line(&line))?;
         self.lines.push(line);
         Ok(())
     }

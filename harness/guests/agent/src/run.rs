@@ -12,7 +12,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
-use crate::program::{self, Stopped, Transcript};
+use crate::program::{self, Stopped, Told, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
@@ -130,7 +130,8 @@ fn supervised(marks: &mut ProgressMarks, supervisor: &[String], operations: &[Op
     let mut failed = false;
     give(marks, &mut waiting, &mut input)?;
     let ended = {
-        let mut returned = |line: &str| {
+        let mut returned = |told: Told| {
+            let Told::Line(line) = told else { return Ok(()) };
             let errno = line.parse().map_err(|_| io::Error::other(format!("{line:?} is no errno")))?;
             marks.returned(errno)?;
             if errno == 0 {
@@ -234,12 +235,15 @@ fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript
 /// A program that is recorded. That it runs is one operation. Each line that it says is one that ends when it has been said,
 /// and so is its end.
 fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
-    let mut next = || marks.returned(0).and_then(|()| marks.started());
-    next()?;
-    run_program(operation, &mut |_| next())
+    let next = |marks: &mut ProgressMarks| marks.returned(0).and_then(|()| marks.started());
+    next(marks)?;
+    run_program(operation, &mut |told| match told {
+        Told::Line(_) => next(marks),
+        Told::Call(note) => marks.mailbox.send(&note),
+    })
 }
 
-fn run_program(operation: &Operation, said: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<Transcript> {
+fn run_program(operation: &Operation, tell: &mut dyn FnMut(Told) -> io::Result<()>) -> io::Result<Transcript> {
     let stopped = if operation.op == Word::Watch { Stopped::Main } else { Stopped::All };
-    program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, said)
+    program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)
 }

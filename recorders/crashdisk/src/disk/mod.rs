@@ -205,6 +205,9 @@ impl OpenRecording {
                 self.writer.returned(op, errno)
             }
             Message::Durable => self.writer.durable(),
+            Message::Called { .. } | Message::CallEnded { .. } if !self.recording => Ok(()),
+            Message::Called { thread, ref program, ref call } => self.writer.call_begins(thread, program, call),
+            Message::CallEnded { thread, result } => self.writer.call_ends(thread, result),
             Message::Done(_) | Message::Failed(_) => {
                 self.recording = false;
                 Ok(())

@@ -271,12 +271,12 @@ impl Guest {
     ///
     /// An operation that has returned has made its promises, whatever the kernel still does for it. So its mark does
     /// not wait for the kernel to rest, and a request that comes later stands behind the mark. The next message does
-    /// wait.
+    /// wait. Nothing rests on where a system call is noted, so that its notes do not wait either.
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let taken = take(&mut self.ports[Device::Mailbox as usize])?;
         self.serve_disk(disk)?;
         for request in taken {
-            if disk.wants_rest() && !Mailbox::tells_of_return(&request) {
+            if disk.wants_rest() && !Mailbox::is_prompt(&request) {
                 self.rest(disk)?;
             }
             let Some(connection) = self.ports[Device::Mailbox as usize].connection.as_mut() else { return Ok(()) };

@@ -77,11 +77,13 @@ impl Mailbox {
         Ok(None)
     }
 
-    /// Whether a request is the message that an operation has returned. This message fits into one request.
-    pub fn tells_of_return(request: &Request) -> bool {
+    /// Whether a request is a message that does not wait for the kernel to rest: an operation has returned, or a program's
+    /// system call is noted. This message fits into one request.
+    pub fn is_prompt(request: &Request) -> bool {
         let RequestKind::Write { sector: START, data } = &request.kind else { return false };
         let payload = frame::payload_length(data).ok().and_then(|length| data[frame::HEADER_BYTES..].get(..length));
-        payload.is_some_and(|payload| matches!(Message::decode(payload), Ok(Message::Returned { .. })))
+        let message = payload.and_then(|payload| Message::decode(payload).ok());
+        matches!(message, Some(Message::Returned { .. } | Message::Called { .. } | Message::CallEnded { .. }))
     }
 
     /// Answer the waiting read if there is a command.
@@ -199,11 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn the_return_of_an_operation_is_told_from_all_else() {
-        let told = |kind| Mailbox::tells_of_return(&Request::of(kind));
+    fn returns_and_notes_are_told_from_all_else() {
+        let told = |kind| Mailbox::is_prompt(&Request::of(kind));
         let write = |sector, message: &Message| RequestKind::Write { sector, data: frame::encode(&message.encode()) };
         let returned = Message::Returned { op: 3, errno: 0 };
         assert!(told(write(START, &returned)));
+        assert!(told(write(START, &Message::CallEnded { thread: 1, result: 0 })));
+        assert!(told(write(START, &Message::Called { thread: 1, program: "sh".into(), call: "sync()".into() })));
         assert!(!told(write(START + 8, &returned)));
         assert!(!told(RequestKind::Read { sector: START, bytes: 4096 }));
         for other in [Message::Started { op: 3 }, Message::Durable, Message::Done(Vec::new())] {

@@ -124,6 +124,27 @@ def test_a_story_is_told(reader: Reader, table: str, story: Story) -> None:
     expect(told.get_by_text("EXT4-fs warning (device ubdb): odd")).to_be_visible()
 
 
+def test_system_calls_of_a_program_are_told_and_drawn(
+    reader: Reader, story: Story, crash: Any, calling: Any, make_matrix: Callable[..., Matrix]
+) -> None:
+    told = replace(story.finding, explanation=explain(crash.finding, calling, crash.base))
+    with_calls = Story(told, timeline(crash.finding, calling, crash.base))
+    page = reader.open(render_matrix(make_matrix([]), [with_calls]), f"#{told.id}")
+    expect(page.get_by_text("The last system calls on the target")).to_be_visible()
+    expect(page.locator(".calls li")).to_have_text(
+        [
+            'openat("B", O_WRONLY|O_CREAT) = 3 thread 1, sh',
+            'rename("B", "A") = 0 thread 1, sh',
+            "sync() in progress thread 1, sh",
+            'unlink("no") = ENOENT (No such file or directory) thread 2, mv',
+        ]
+    )
+    lanes = page.locator(".chart svg").first
+    assert lanes.locator("rect.call").count() == 3 and lanes.locator("rect.call.open").count() == 1
+    assert "[1] sync() (thread 1, sh: in progress at the crash)" in "".join(lanes.locator("text").all_text_contents())
+    expect(page.locator(".legend")).to_contain_text("system call of a thread [1]")
+
+
 def test_it_says_which_of_the_lost_writes_matter(
     reader: Reader, story: Story, make_matrix: Callable[..., Matrix]
 ) -> None:

@@ -1,0 +1,63 @@
+"""The system calls that a recording's programs made on the target, up to a crash."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from postcrash._core import Recording
+from postcrash.reports.explanation.comparison import error_name
+from postcrash.reports.store.explained import ExplainedCall
+
+CALLS_MAX = 40
+"""How many calls are shown, the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCall:
+    """A call, and when it was under way.
+
+    number  counts from 1
+    begins  between two events of the recording: 6.5 is behind event 6
+    ends    likewise; None if it was under way at the crash
+    """
+
+    number: int
+    thread: int
+    program: str
+    text: str
+    begins: float
+    ends: float | None = None
+    result: int | None = None
+
+    @property
+    def explained(self) -> ExplainedCall:
+        """The call in words."""
+        if self.result is None:
+            return ExplainedCall(self.number, self.thread, self.program, self.text, "", "in progress")
+        result = error_name(-self.result) if self.result < 0 else str(self.result)
+        return ExplainedCall(self.number, self.thread, self.program, self.text, result, "returned")
+
+
+def calls_before(recording: Recording, crash: int) -> list[ProgramCall]:
+    """Those that had begun before a crash just before the event number `crash`, in this order."""
+    calls: list[ProgramCall] = []
+    under_way: dict[int, int] = {}
+    for place, note in _placed(recording, crash):
+        match note:
+            case ("call-begins", int(thread), str(program), str(text)):
+                under_way[thread] = len(calls)
+                calls.append(ProgramCall(len(calls) + 1, thread, program, text, place))
+            case ("call-ends", int(thread), int(result)):
+                index = under_way.pop(thread)
+                calls[index] = replace(calls[index], ends=place, result=result)
+    return calls
+
+
+def _placed(recording: Recording, crash: int) -> Iterator[tuple[float, tuple[object, ...]]]:
+    """The notes with their places. Those between the same two events are as far from each other as from these."""
+    notes = [(events, note) for events, *note in recording.calls() if events <= crash]
+    together = Counter(events for events, _ in notes)
+    passed: Counter[int] = Counter()
+    for events, note in notes:
+        passed[events] += 1
+        yield events - 1 + passed[events] / (together[events] + 1), tuple(note)
