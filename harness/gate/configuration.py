@@ -11,7 +11,7 @@ from postcrash._core import DeviceModel
 from postcrash.harness.budget import Budget, BudgetError
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.repair import Recovery
-from postcrash.harness.expectations.expectation import CONTRACT, Expectation
+from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, Expectation
 from postcrash.model.places_in_toml import line_of
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
@@ -46,9 +46,10 @@ def _model(name: str) -> str:
 
 
 def _expectation(name: str, info: ValidationInfo) -> str:
-    """The level. A contract's path is seen from the gate's file."""
+    """The level. The path of a contract, or of a kernel's file, is seen from the gate's file."""
     level, _, value = name.partition(":")
-    if level == CONTRACT and isinstance(info.context, Path):
+    is_path = level == CONTRACT or (level == KERNEL and os.sep in value)
+    if is_path and isinstance(info.context, Path):
         name = f"{level}:{os.path.relpath(info.context / value)}"
     try:
         Expectation.named(name)

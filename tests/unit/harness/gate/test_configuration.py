@@ -44,6 +44,9 @@ def test_paths_are_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     gate = load(written(tmp_path / "sub", f'expect = "contract:held.json"\n{SMALL}'))
     assert gate.expect == "contract:sub/held.json"
+    for written_so, seen in (("./linux", "sub/linux"), ("7.2", "7.2")):
+        gate = load(written(tmp_path / "sub", f'expect = "kernel:{written_so}"\n{SMALL}'))
+        assert gate.expect == f"kernel:{seen}"
 
 
 @pytest.mark.parametrize(
