@@ -27,6 +27,13 @@ ROOT = Path(__file__).resolve().parent.parent
 VM_TESTS = ROOT / "tests/vm"
 STYLE_TESTS = ROOT / "tests/style"
 FOLDER_MARKERS = {VM_TESTS: "guest", ROOT / "tests/canaries": "planted"}
+LONGEST = (
+    *("vm/test_audit.py", "vm/test_checkers.py", "canaries/test_core_mutants.py", "vm/test_gate.py"),
+    *("vm/test_repair.py", "vm/test_hunt.py", "vm/test_engines.py", "vm/test_cli.py", "vm/test_xsync.py"),
+    *("vm/test_kills.py", "vm/test_table.py", "vm/test_tutorials.py", "vm/test_instants.py"),
+    *("vm/test_lost_workloads.py", "vm/test_planted_faults.py", "vm/test_report.py", "vm/test_terminal.py"),
+)
+"""Files that take minutes. They run first, so that no worker is left with one of them when the others have ended."""
 GUEST_COMMANDS = ["linux.uml", "qemu-system-x86_64", "mkfs.ext4"]
 
 
@@ -49,6 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for folder, marker in FOLDER_MARKERS.items():
             if item.path.is_relative_to(folder):
                 item.add_marker(marker)
+    places = {ROOT / "tests" / file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     if config.option.full:
         return
     left_out = [item for item in items if item.get_closest_marker("full")]

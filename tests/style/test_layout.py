@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from ..conftest import LONGEST
+
 PACKAGES = {
     "model",
     "targets",
@@ -30,3 +32,8 @@ def test_postcrash_holds_nothing_else(root: Path) -> None:
 def test_each_package_says_what_it_is(root: Path) -> None:
     for name in PACKAGES:
         assert (root / name / "__init__.py").read_text().startswith('"""'), name
+
+
+def test_the_longest_files_of_tests_are_there(root: Path) -> None:
+    missing = [file for file in LONGEST if not (root / "tests" / file).is_file()]
+    assert missing == [], "tests/conftest.py names them"

@@ -132,8 +132,8 @@ def test_what_has_no_recovery_of_its_own_cannot_be_crashed_twice(audit: Audit) -
 
 
 CARELESS = """\
-import os, time
-padding, blocks, is_careful = (time.monotonic_ns() // 1000 % count for count in (32, 4, 2))
+import os
+padding, blocks, is_careful = (byte % count for byte, count in zip(os.urandom(3), (32, 4, 2)))
 file = os.open("padding", os.O_CREAT | os.O_WRONLY)
 for _ in range(padding):
     os.pwrite(file, b"more", 0)
