@@ -51,10 +51,11 @@ class Change(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """`entry` got its name (`is_there`) or lost it."""
+    """`entry` got its name (`is_there`) or lost it. Later operations may put something else there: `others`."""
 
     entry: Entry
     is_there: bool
+    others: tuple[Entry, ...] = ()
 
     @property
     def path(self) -> str:
@@ -73,7 +74,8 @@ class NameChange:
             return ChangeState.OLD if self.is_there else ChangeState.NEW
         if not self.is_there:
             return ChangeState.OLD
-        is_right = not found.error and (found.type, found.target) == (self.entry.type, self.entry.target)
+        kinds = {(entry.type, entry.target) for entry in (self.entry, *self.others)}
+        is_right = not found.error and (found.type, found.target) in kinds
         return ChangeState.NEW if is_right else ChangeState.OTHER
 
     def found(self, workload: Workload, tree: Tree) -> str:
@@ -263,7 +265,8 @@ class _Finder:
         if self._is_changed([entry is not None for entry in entries]):
             entry = last or first
             assert entry is not None
-            yield NameChange(entry, last is not None)
+            others = dict.fromkeys(each for each in entries if each and each.inode != entry.inode)
+            yield NameChange(entry, last is not None, tuple(others))
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
             is_told = not _is_like(last, first) if is_settled else bool(written(first))
