@@ -45,6 +45,8 @@ false alarm:
 - which of the files that a name can stand for was found, if it keeps the promises of one of them;
 - bytes beyond the promised size;
 - zero and stale bytes in a hole, or past an end, that a later operation fills: blocks may be there before their data;
+- bytes that collapse-range or insert-range moves, once a later write has overwritten them in place: if the shift is
+  lost and the write is not, the new bytes stand where the old ones stood. No document orders the two;
 - zero bytes behind the end that a later operation gives the file, up to the end of that block: ext4 and f2fs write them
   before they move the end. In blocks behind it, nobody has a reason to write zeros;
 - entries of a directory after fdatasync of it, which is no "explicit fsync()";

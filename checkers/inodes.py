@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from postcrash.checkers.links import Link, links
+from postcrash.checkers.shifts import displaced
 from postcrash.model import EntryType, History, Segment, Tree, Workload
+from postcrash.model.segments import Segments
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH
 
@@ -21,7 +23,7 @@ class Past:
     size     the largest that the file ever had, in bytes
     targets  of a symbolic link
     xattrs   pairs of name and value
-    written  where its bytes came from
+    written  where its bytes came from, or come from if a shift is lost and a later write is not (`shifts.py`)
     """
 
     types: set[EntryType] = field(default_factory=set)
@@ -42,15 +44,19 @@ class Past:
 class Pasts:
     """The past of every name that operations made, those in progress included."""
 
-    def __init__(self, trees: Iterable[Tree]) -> None:
+    def __init__(self, workload: Workload, trees: Iterable[Tree]) -> None:
         self._made: dict[Link, set[int]] = defaultdict(set)
         self._pasts: dict[int, Past] = defaultdict(Past)
+        contents: dict[int, list[Segments]] = defaultdict(list)
         for tree in trees:
             for link, inode in links(tree).items():
                 self._made[link].add(inode)
             for entry in (*tree.values(), *tree.held.values()):
                 seen = Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments))
                 self._pasts[entry.inode].add(seen)
+                contents[entry.inode].append(entry.segments)
+        for inode, states in contents.items():
+            self._pasts[inode].written |= displaced(workload, states)
 
     def of(self, path: str) -> Past | None:
         """What the inodes that `path` can stand for were. None if no operation made the name."""
@@ -72,4 +78,4 @@ def pasts(history: History) -> Pasts:
 
 @lru_cache(maxsize=256)
 def _pasts(workload: Workload, started: int) -> Pasts:
-    return Pasts(History(workload, started, started).possible_trees(0))
+    return Pasts(workload, History(workload, started, started).possible_trees(0))

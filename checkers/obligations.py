@@ -5,7 +5,7 @@ found under.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +13,8 @@ from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.lives import lives
-from postcrash.model import Entry, Persistence, Route, Workload, all_from, sources
+from postcrash.checkers.shifts import displaced, sources_at
+from postcrash.model import Entry, Persistence, Route, Segment, Workload, all_from, sources
 from postcrash.model.segments import ZERO, Segments, clipped, write_of
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.properties.wording import shown_bytes, shown_source
@@ -157,11 +158,12 @@ def _terms(workload: Workload, started: int) -> _Terms:
 
 def _content(workload: Workload, barrier: Barrier, states: list[Entry]) -> "FileContent":
     first, sizes = states[0], [entry.size for entry in states]
+    moved = displaced(workload, (entry.segments for entry in states))
     if barrier.persistence not in _PARTS:
-        return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments), first.size)
+        return FileContent(workload, min(sizes), max(sizes), _runs(states, first.segments, moved), first.size)
     wanted = _part(barrier, workload, first)
     end = max((run.end for run in wanted), default=0)
-    return FileContent(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted), end)
+    return FileContent(workload, min(end, *sizes), None, _runs(_around(states, wanted), wanted, moved), end)
 
 
 def _around(states: list[Entry], wanted: Segments) -> list[Entry]:
@@ -268,8 +270,8 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
     return tuple(run for run in within if (write := write_of(run.source)) and write[0] in stored)
 
 
-def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
-    """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture.
+def _runs(entries: list[Entry], wanted: Segments, moved: frozenset[Segment]) -> tuple[SourceRun, ...]:
+    """Where the bytes of `wanted` may come from, if a crash may show any of `entries` or a mixture, or `moved` bytes.
 
     A run that some later state changes may show any of its states. Bytes of other origin are no broken obligation where
 
@@ -282,12 +284,12 @@ def _runs(entries: list[Entry], wanted: Segments) -> tuple[SourceRun, ...]:
     filled = _blocks_where(_is_filled, entries)
     cut = _cut_blocks(entries)
     edges = {edge for run in changed + cut for edge in run}
-    edges |= _edges(wanted).union(*(_edges(e.segments) for e in entries))
+    edges |= _edges(wanted).union(_edges(moved), *(_edges(e.segments) for e in entries))
     moves = any(_is_moved(entries, start, end) for start, end in _pieces(entries))
     runs = []
     for start, end in pairwise(sorted(edges)):
         if clipped(wanted, start, end):
-            allowed = _sources_of(entries, start, end)
+            allowed = _sources_of(entries, start, end) | sources_at(moved, start, end)
             if allowed & {ZERO, None} and _overlaps(filled, start, end):
                 allowed |= {ZERO, "stale"}
             if _overlaps(changed, start, end) and (_is_moved(entries, start, end) or (None in allowed and moves)):
@@ -338,7 +340,7 @@ def _is_changed(entries: list[Entry], start: int, end: int) -> bool:
     return len(_sources_of(entries, start, end)) > 1
 
 
-def _edges(segments: Segments) -> frozenset[int]:
+def _edges(segments: Iterable[Segment]) -> frozenset[int]:
     return frozenset(edge for segment in segments for edge in (segment.start, segment.end))
 
 

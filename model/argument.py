@@ -27,6 +27,8 @@ LINE_BYTES_MAX = 2000
 """Small enough for one ext4 attribute block beside others."""
 
 MODES = ("none", "keep-size", "zero-range", "zero-range-keep-size", "punch-hole", "collapse-range", "insert-range")
+SHIFTS = frozenset({"collapse-range", "insert-range"})
+"""The modes that move what is behind their range."""
 NODES = ("fifo", "socket", "char", "block")
 """Special files."""
 XATTR_NAMESPACE = "user."

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
-from postcrash.model.argument import MIB
+from postcrash.model.argument import MIB, SHIFTS
 from postcrash.model.operation import HANDLE, PROGRAM_FORMS, Operation
 from postcrash.model.segments import (
     ZERO,
@@ -331,7 +331,7 @@ def _truncate(tree: Tree, operation: Operation, _inode: int) -> Changes:
 def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _file(tree, operation.path)
     start, end = _range(operation)
-    if operation.mode in ("collapse-range", "insert-range"):
+    if operation.mode in SHIFTS:
         return _with_content(tree, entry, _spliced(entry, start, end, operation.mode == "insert-range"))
     grows = operation.mode in ("none", "zero-range")
     zeroes = operation.mode in ("zero-range", "zero-range-keep-size", "punch-hole")

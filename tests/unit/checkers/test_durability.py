@@ -26,7 +26,7 @@ def entry_of(word: str) -> Entry:
     for run in filter(None, content.split("+")):
         source, _, length = run.partition(":")
         start = segments[-1].end if segments else 0
-        name = f"write:{source[1:]}".replace(">", "+") if source[0] == "w" else source
+        name = f"write:{source[1:]}".replace(">-", "-").replace(">", "+") if source[0] == "w" else source
         segments.append(Segment(start, start + int(length), name))
     size = segments[-1].end if segments else 0
     return Entry(path, "file", nlink=1, size=size, segments=tuple(segments), xattrs=xattrs)

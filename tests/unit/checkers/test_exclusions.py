@@ -54,6 +54,25 @@ DURABILITY = [
         (OPEN, "truncate a 0; append a 10", "a=stale:10"),
         (OPEN, "write a 0 10", "a=stale:10"),
     ),
+    # The write goes to the second block, which is the first one after the shift. In place of it nothing is excused.
+    (
+        "bytes that collapse-range",
+        (
+            "creat a; append a 8192",
+            "fallocate a collapse-range 0 4096; dwrite a 0 512",
+            "a=w0:4096+w1>4096:512+w0:3584",
+        ),
+        (
+            "creat a; append a 8192",
+            "fallocate a collapse-range 0 4096; dwrite a 0 512",
+            "a=w0:4096+w0>4096:512+w0:3584",
+        ),
+    ),
+    (
+        "bytes that collapse-range",
+        ("creat a; append a 8192", "fallocate a insert-range 0 4096; write a 4096 512", "a=w1>-4096:512+w0:7680"),
+        ("creat a; append a 8192", "write a 4096 512; fallocate a insert-range 0 4096", "a=w1>-4096:512+w0:7680"),
+    ),
     (
         "zero bytes behind the end",
         ("creat a; append a 9000", "truncate a 5000", "a=w0:5000+zero:3192+w0:808"),
