@@ -5,7 +5,9 @@ property's family tell its adversaries apart. The power may fail at every instan
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import IntEnum
+from itertools import takewhile
 
 from postcrash._core import DeviceModel
 from postcrash.model import Workload
@@ -53,14 +55,31 @@ BY_WORKLOAD = (Adversary.PLAIN, Adversary.FLUSH, Adversary.WRITEBACK, Adversary.
 _KERNEL = {"writeback": Adversary.WRITEBACK, "drop-caches": Adversary.WRITEBACK}
 
 
-def adversary_in(workload: Workload, family: Sequence[Workload]) -> Adversary:
-    """The adversary in a workload of a property's family.
+def adversary_in(workload: Workload, family: Sequence[Workload], started: int | None = None) -> Adversary:
+    """The adversary in a workload of a property's family, or in so many of its operations that had started.
 
     What each workload of the family has is the property's own. The operations at a workload's end that make all durable
-    are what the kernel does later by itself, so they count for nothing.
+    are what the kernel does later by itself, so they count for nothing. `started` counts the set-up, too.
     """
-    own = set.intersection(*map(_adversaries, family))
-    return max(_adversaries(workload) - own, default=Adversary.PLAIN)
+    recorded = None if started is None else max(started - len(workload.setup), 0)
+    return max(_adversaries(workload, recorded) - _own(family), default=Adversary.PLAIN)
+
+
+def within(workload: Workload, family: Sequence[Workload], strongest: Adversary) -> Workload | None:
+    """The workload up to its first operation of a stronger adversary; None if nothing is left of it.
+
+    A power cut before that operation needs none of it.
+    """
+    allowed = _own(family) | {each for each in Adversary if each <= strongest}
+    shorter = workload.without_tail()
+    kept = tuple(takewhile(lambda operation: _adversary_of(operation.form) in {None, *allowed}, shorter.ops))
+    if kept == shorter.ops:
+        return workload
+    return replace(shorter, ops=kept) if kept else None
+
+
+def _own(family: Sequence[Workload]) -> set[Adversary]:
+    return set.intersection(*map(_adversaries, family))
 
 
 def adversary_of_run(model: str, held: int | None, depth: int) -> Adversary:
@@ -72,8 +91,9 @@ def adversary_of_run(model: str, held: int | None, depth: int) -> Adversary:
     return Adversary.PLAIN if held is None else Adversary.HELD
 
 
-def _adversaries(workload: Workload) -> set[Adversary]:
-    found = (_adversary_of(operation.form) for operation in workload.without_tail().ops)
+def _adversaries(workload: Workload, recorded: int | None = None) -> set[Adversary]:
+    """Those in the first recorded operations, all by default."""
+    found = (_adversary_of(operation.form) for operation in workload.without_tail().ops[:recorded])
     return {each for each in found if each is not None}
 
 

@@ -10,7 +10,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.model import Verdict, Workload, worst
 from postcrash.properties import Property
-from postcrash.properties.adversary import BY_WORKLOAD, Adversary, adversary_in, adversary_of_run
+from postcrash.properties.adversary import BY_WORKLOAD, Adversary, adversary_in, adversary_of_run, within
 from postcrash.properties.promises import said_of
 from postcrash.reports.store.records import Cell, Finding, Simplicity, simplicity
 from postcrash.reports.store.store import Store
@@ -116,9 +116,10 @@ def make_plans(question: Question) -> list[Plan]:
 
 
 def _workloads(prop: Property, strongest: Adversary) -> list[Workload]:
-    """The workloads of the property's family without any adversary that is stronger."""
+    """The workloads of the property's family, each up to where an adversary comes that is stronger."""
     family = prop.workloads()
-    return [workload for workload in family if adversary_in(workload, family) <= strongest]
+    shorter = (within(workload, family, strongest) for workload in family)
+    return list(dict.fromkeys(workload for workload in shorter if workload is not None))
 
 
 def _cell(
@@ -138,7 +139,7 @@ def _cell(
     elif verdict is Verdict.HOLDS and (never := why_never(name, model)):
         verdict, reason = Verdict.UNDECIDED, never
     witnesses = [
-        (_adversary(prop, plan), finding)
+        (_adversary(prop, plan, finding), finding)
         for plan, result in examined
         for finding in result.findings
         if finding.checker == name
@@ -166,10 +167,11 @@ def _cell(
     return cell, witness
 
 
-def _adversary(prop: Property, plan: Plan) -> Adversary:
-    """The adversary in a workload of the property's family, and in how it was run."""
+def _adversary(prop: Property, plan: Plan, finding: Finding) -> Adversary:
+    """The adversary in what had started when the power failed, and in how the workload was run."""
     family = [workload.with_tail(checkpoint=False) for workload in prop.workloads()]
-    return max(adversary_in(plan.workload, family), adversary_of_run(plan.how.model, plan.how.held, plan.how.depth))
+    of_run = adversary_of_run(plan.how.model, plan.how.held, plan.how.depth)
+    return max(adversary_in(plan.workload, family, finding.started), of_run)
 
 
 def _not_asked(name: str, question: Question, target: Target, lacking: list[str]) -> Cell:

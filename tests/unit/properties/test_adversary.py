@@ -2,7 +2,7 @@
 
 import pytest
 
-from postcrash.model import parse_workload
+from postcrash.model import Workload, parse_workload
 from postcrash.properties import PROPERTIES, property_named
 from postcrash.properties.adversary import (
     ADVERSARIES,
@@ -11,6 +11,7 @@ from postcrash.properties.adversary import (
     Adversary,
     adversary_in,
     adversary_of_run,
+    within,
 )
 
 PLAIN = "creat a\nappend a 100\n"
@@ -37,6 +38,33 @@ def test_the_strongest_in_a_workload_counts(added: str, adversary: Adversary) ->
     family = [parse_workload(text, "w") for text in (PLAIN, PLAIN + added)]
     assert adversary_in(family[1], family) is adversary
     assert adversary_in(family[0], family) is Adversary.PLAIN
+
+
+def test_what_had_not_started_counts_for_nothing() -> None:
+    text = "creat s\n---\ncreat a\nappend a 100\nfsync a\nunlink a\n"
+    workload = parse_workload(text, "w").with_tail()
+    family = [workload, parse_workload("creat a\nappend a 100\n", "w").with_tail()]
+    found = [adversary_in(workload, family, started) for started in range(len(workload.operations) + 1)]
+    assert found == [*[Adversary.PLAIN] * 4, *[Adversary.FLUSH] * (len(found) - 4)]
+
+
+def test_a_workload_is_cut_where_a_stronger_adversary_comes() -> None:
+    texts = ("creat a\n", "creat a\nwriteback a\nunlink a\ncommit\nunlink b\n", "sync\ncreat a\n")
+    family = [parse_workload(text, "w") for text in texts]
+
+    def cut(workload: Workload, strongest: Adversary) -> str | None:
+        shorter = within(workload, family, strongest)
+        return None if shorter is None else "; ".join(map(str, shorter.ops))
+
+    plain, several, first = family
+    assert [cut(several, each) for each in BY_WORKLOAD] == [
+        "creat a",
+        "creat a",
+        "creat a; writeback a; unlink a",
+        "creat a; writeback a; unlink a; commit; unlink b",
+    ]
+    assert within(several, family, Adversary.COMMIT) is several
+    assert [cut(each, Adversary.PLAIN) for each in (plain, first)] == ["creat a", None]
 
 
 def test_the_tail_counts_for_nothing() -> None:
