@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+NO_TIME_FOR_CHECKS = "the budget has no time for more checks"
+"""Why it is undecided whether an application accepts what a crash leaves."""
+
 
 class ExitCode(IntEnum):
     """What a program of ours tells its caller."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from postcrash.apps import CheckResult, Folder, SandboxError, UnreadFolderError
 from postcrash.harness.examination.judges import Opinion
-from postcrash.model import History, Observation, Verdict
+from postcrash.model import NO_TIME_FOR_CHECKS, History, Observation, Verdict
 from postcrash.model.operation import SAYS
 from postcrash.model.tree import ROOT_PATH
 from postcrash.targets import RecoveryKind
@@ -72,7 +72,7 @@ class FolderJudge(ABC):
         if observation.mount_errno or ROOT_PATH not in observation.tree:
             return Opinion(Verdict.UNDECIDED, False, f"a crash state does not mount (errno {observation.mount_errno})")
         if self._seconds is not None and self._spent > self._seconds:
-            return Opinion(Verdict.UNDECIDED, False, f"the checks took more than {self._seconds:g} s", is_last=True)
+            return Opinion(Verdict.UNDECIDED, False, NO_TIME_FOR_CHECKS, is_last=True)
         try:
             result = self._asked(Folder.of(observation.tree), self.acknowledged(history))
         except (UnreadFolderError, SandboxError) as error:

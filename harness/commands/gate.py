@@ -54,7 +54,7 @@ def gate(
     Examples:
       postcrash init
       postcrash gate
-      postcrash gate --part small-hunt --time 2m --json gate.json
+      postcrash gate --part small --time 2m --json gate.json
       postcrash gate --accept "known since 6.1, see the list"
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept)

@@ -66,7 +66,14 @@ def _properties(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Names = Annotated[tuple[str, ...], Field(min_length=1)]
+def _once(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ValueError(f"{twice!r} is named twice")
+    return names
+
+
+Names = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_once)]
 Time = Annotated[str, AfterValidator(_time)]
 PropertyNames = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_properties)]
 
@@ -233,6 +240,7 @@ _WORDS = {
     "extra_forbidden": "there is no such setting",
     "missing": "this must be set",
     "tuple_type": "this must be a list",
+    "too_short": "this needs at least one name",
 }
 """What is wrong, in words of the file."""
 
@@ -252,4 +260,4 @@ def _objection(path: Path, error: ValidationError) -> str:
 def schema() -> str:
     """The JSON Schema of the file, for editors."""
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "postcrash gate"}
-    return json.dumps({**made, **GateFile.model_json_schema()}, indent=2) + "\n"
+    return json.dumps({**GateFile.model_json_schema(), **made}, indent=2) + "\n"

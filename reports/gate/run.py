@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from postcrash.model import Verdict, worst
+from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
 from postcrash.model.validation import first_objection, shown
 
 FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
@@ -97,8 +97,8 @@ class Failure(_Record):
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it says only that workloads were not run. Nobody can know what these would show."""
-        return not self.is_violated and self.message == NO_TIME
+        """Whether it says only that something was not run. Nobody can know what this would show."""
+        return not self.is_violated and self.message in (NO_TIME, NO_TIME_FOR_CHECKS)
 
     @property
     def sort(self) -> Literal["violated", "undecided", "known"]:

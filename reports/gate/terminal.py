@@ -64,7 +64,9 @@ def _listed(group: CauseGroup) -> Iterator[str]:
 
 def _part(part: Part) -> str:
     counts = f"{plural(part.workloads, 'workload')}, {counted(int(part.states))} crash states"
-    failed = [f"{len(part.new)} new"] if part.new else []
+    broken = sum(failure.is_violated for failure in part.new)
+    failed = [f"{broken} new"] if broken else []
+    failed += [f"{len(part.new) - broken} undecided"] if len(part.new) > broken else []
     known = [f"{len(part.failures) - len(part.new)} known"] if len(part.failures) > len(part.new) else []
     why = [unexplained(part)] if unexplained(part) else []
     lacking = [f"{sum(part.lacking.values())} not on this file system"] if part.lacking else []

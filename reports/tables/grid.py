@@ -181,7 +181,8 @@ def totals(grid: Grid) -> str:
     states, recoveries, workloads = (
         grouped(sum(number)) for number in zip(*((c.states, c.recoveries, c.workloads) for c in cells), strict=True)
     )
+    cover = "1 cell covers" if len(cells) == 1 else f"{len(cells)} cells cover"
     return (
-        f"{len(cells)} cells cover {states} crash states with {recoveries} recoveries of {workloads} workloads; "
+        f"{cover} {states} crash states with {recoveries} recoveries of {workloads} workloads; "
         "what is judged for two properties counts twice"
     )

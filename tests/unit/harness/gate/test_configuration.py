@@ -95,3 +95,9 @@ def test_each_setting_is_documented() -> None:
     sections = (GateFile, PropertiesPart, HuntPart, RandomPart, CorpusPart, ApplicationPart)
     names = {name for section in sections for name in section.model_fields}
     assert [name for name in sorted(names) if f"`{name}" not in page] == []
+
+
+def test_a_name_that_is_given_twice_and_a_list_without_names_are_refused(tmp_path: Path) -> None:
+    for targets, said in (('["xfs", "btrfs", "xfs"]', "'xfs' is named twice"), ("[]", "this needs at least one name")):
+        with pytest.raises(UsageError, match=f":1: targets: {said}"):
+            load(written(tmp_path, f"targets = {targets}\n{SMALL.partition(chr(10))[2]}"))

@@ -24,7 +24,7 @@ def test_findings_then_parts_then_the_verdict(mixed: GateRun) -> None:
     assert lines[-6] == "fixed: line 7 (c-00000000000000ff): was mended"
     assert lines[-5:] == [
         "✗ hunt-small on ext4-current, UML 6.1.176: "
-        "40 workloads, about 10^21 crash states, 120 recoveries, 2 new, 1 known",
+        "40 workloads, about 10^21 crash states, 120 recoveries, 1 new, 1 undecided, 1 known",
         "✗ hunt-small on ext4-current, QEMU/TCG 6.12.1: 40 workloads, about 10^21 crash states, 120 recoveries, 1 new",
         "✓ corpus on ext4-current, UML 6.1.176: 40 workloads, about 10^21 crash states, 120 recoveries, 1 known",
         "✓ corpus on btrfs, UML 6.1.176, device model torn:512: 40 workloads, about 10^21 crash states, 120 recoveries",
