@@ -4,36 +4,43 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
 
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.output import notes
+from postcrash.reports.numbers import counted
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.found import found_text
 
+_BAR_WIDTH = 16
+_TIME_WIDTH = 7
+"""Of a time such as 0:01:02, which a narrow terminal would cut."""
+
 
 class TerminalProgress:
-    """A bar of workloads and a count of recoveries, on standard error."""
+    """A bar of workloads on standard error, with covered crash states, the rate of recoveries, and times."""
 
-    def __init__(self, workloads: int | None, *, rates: bool = False) -> None:
-        """`workloads`: how many there will be, or None if that is not known. `rates`: show numbers per second."""
+    def __init__(self, workloads: int | None) -> None:
+        """`workloads`: how many there will be, or None if that is not known."""
         console = notes()
-        self._recoveries, self._finished, self._rates = 0, 0, rates
+        several = workloads != 1
+        self._recoveries, self._states = 0, 0
         self._started = time.monotonic()
         self._bars = Bars(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(_BAR_WIDTH),
             MofNCompleteColumn(),
-            TextColumn("workloads"),
-            TextColumn("{task.fields[recoveries]} recoveries{task.fields[rates]}"),
-            TimeElapsedColumn(),
+            TextColumn("workloads, {task.fields[told]}"),
+            TimeElapsedColumn(table_column=Column(min_width=_TIME_WIDTH)),
+            *([TimeRemainingColumn(table_column=Column(min_width=_TIME_WIDTH)), TextColumn("left")] if several else []),
             console=console,
             disable=console.quiet or not console.is_terminal,
             transient=True,
         )
-        self._task = self._bars.add_task("starting guests", total=workloads, recoveries=0, rates="")
+        self._task = self._bars.add_task("starting guests", total=workloads, told=self._told())
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -47,12 +54,12 @@ class TerminalProgress:
     def recoveries(self, count: int) -> None:
         """See `campaign.Progress`."""
         self._recoveries += count
-        self._bars.update(self._task, recoveries=self._recoveries, rates=self._rate())
+        self._bars.update(self._task, told=self._told())
 
     def finished(self, plan: Plan, examination: Examination) -> None:
         """See `campaign.Progress`."""
-        self._finished += 1
-        self._bars.update(self._task, advance=1, description=f"{plan.kernel} {plan.target.name}")
+        self._states += examination.covered
+        self._bars.update(self._task, advance=1, told=self._told(), description=f"{plan.kernel} {plan.target.name}")
 
     def skipped(self) -> None:
         """See `hunt.HuntProgress`."""
@@ -62,8 +69,6 @@ class TerminalProgress:
         """See `hunt.HuntProgress`."""
         self._bars.console.print(found_text(finding), markup=False, highlight=False, soft_wrap=True)
 
-    def _rate(self) -> str:
-        if not self._rates:
-            return ""
-        seconds = time.monotonic() - self._started
-        return f", {self._finished / seconds:.1f} workloads/s, {self._recoveries / seconds:.0f} recoveries/s"
+    def _told(self) -> str:
+        rate = self._recoveries / max(time.monotonic() - self._started, 1)
+        return f"{counted(self._states)} states, {rate:.0f} recoveries/s"

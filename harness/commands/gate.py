@@ -74,7 +74,7 @@ def _last(session: Session) -> GateRun | None:
 
 
 def _progress(planned: PlannedPart | None) -> TerminalProgress:
-    return TerminalProgress(None if planned is None else planned.workloads.count, rates=True)
+    return TerminalProgress(None if planned is None else planned.workloads.count)
 
 
 def _finished(part: Part) -> None:

@@ -193,7 +193,7 @@ def _explored(
     fresh: bool,
     until: float | None,
 ) -> HuntResult:
-    with TerminalProgress(selection.count, rates=True) as progress:
+    with TerminalProgress(selection.count) as progress:
         asked = (plan, session.crew(guests), session.store, progress)
         if isinstance(selection, RandomSelection):
             return random_hunt(selection, *asked, fresh=fresh, until=until)
