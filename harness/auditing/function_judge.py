@@ -1,7 +1,6 @@
 """The judge whose check is a Python function, as tests of pytest have it."""
 
 import subprocess
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from postcrash.apps import CheckResult, Folder, SandboxError
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.places import quick_folder
+from postcrash.harness.scratch import scratch
 
 CheckFunction = Callable[[Path, Sequence[str]], object]
 """Gets a copy of a folder, and what had been acknowledged. It raises an exception, or returns False, if it objects."""
@@ -36,17 +36,17 @@ class FunctionJudge(FolderJudge):
 
     def ask(self, folder: Folder, acknowledged: tuple[str, ...]) -> CheckResult:
         """See `FolderJudge`. Messages name paths relative to the folder, because its place differs each time."""
-        with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as place:
+        with scratch(quick_folder()) as place:
             _unpack(folder, place)
             try:
-                answer = self._function(Path(place), acknowledged)
+                answer = self._function(place, acknowledged)
             except self._objections as error:
-                return CheckResult(1, _said(error).replace(f"{place}/", "").replace(place, "."))
+                return CheckResult(1, _said(error).replace(f"{place}/", "").replace(str(place), "."))
         return CheckResult(1, "the check returned False") if answer is False else CheckResult(0, "")
 
 
-def _unpack(folder: Folder, place: str) -> None:
-    command = ["tar", "--no-same-owner", "-xpf", "-", "-C", place]
+def _unpack(folder: Folder, place: Path) -> None:
+    command = ["tar", "--no-same-owner", "-xpf", "-", "-C", str(place)]
     try:
         done = subprocess.run(command, input=folder.archive, capture_output=True, check=False)
     except OSError as error:

@@ -1,7 +1,6 @@
 """What an application needs of a file system: its check judges all that a crash could leave of one traced run."""
 
 import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from postcrash.harness.auditing.folder_judge import message_of
 from postcrash.harness.auditing.judge import sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
+from postcrash.harness.scratch import scratch
 
 _CHECKS_AT_ONCE = 4
 _ERRORS_SHOWN = 500
@@ -123,7 +123,7 @@ def protocol_of(application: Application) -> Protocol:
         raise InfrastructureError(str(error)) from error
     sandbox = sandbox_of(application, application.seconds)
     try:
-        with tempfile.TemporaryDirectory(prefix="postcrash-") as place:
+        with scratch() as place:
             folder, trace = Path(place, "folder"), Path(place, "trace")
             folder.mkdir()
             if application.set_up:

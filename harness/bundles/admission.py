@@ -8,7 +8,6 @@ much to look at.
 import json
 import os
 import re
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from postcrash.harness.examination.recorded import described_target
 from postcrash.harness.examination.recording import RECORDERS
 from postcrash.harness.expectations.difference import PREFIX
 from postcrash.harness.findings.minimize import plan_of
+from postcrash.harness.scratch import scratch
 from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.validation import first_objection, shown
@@ -270,8 +270,8 @@ def _ground(parts: Parts) -> Iterator[Path]:
         yield parts.base
         return
     _, interval, choices = parse_state_id(parts.finding.base)
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
-        image = Path(folder) / "image"
+    with scratch() as folder:
+        image = folder / "image"
         write_state(Recording(parts.below), parts.base, parts.finding.model, interval, choices, image)
         yield image
 

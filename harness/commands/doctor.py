@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
@@ -24,6 +23,7 @@ from postcrash.harness.guests.kernels import Stock, StockedKernel, missing_in
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
+from postcrash.harness.scratch import scratch
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events
@@ -142,7 +142,7 @@ def _boot(session: Session) -> str:
 
 def _blktrace(session: Session) -> str:
     base = session.base(TARGETS[0])
-    with TemporaryDirectory(prefix="postcrash-") as folder, Machine(session.settings) as machine:
+    with scratch() as folder, Machine(session.settings) as machine:
         out, trace = Path(folder, "recording.pcr"), Path(folder, "trace")
         workload = WorkloadBuilder().sync().build("sync")
         machine.record(base.path, TARGETS[0].mount_wire(), workload, out, {}, blktrace=trace)
@@ -154,8 +154,8 @@ def _log_writes(session: Session) -> str:
     target, workload = TARGETS[0], WorkloadBuilder().begin().creat("A").fsync("A").build("doctor").with_tail()
     base = session.base(target)
     settings = settings_for_recorders(session.settings, [DM_LOG_WRITES])
-    with Machine(settings) as machine, TemporaryDirectory(prefix="postcrash-") as folder:
-        out = Path(folder) / "recording"
+    with Machine(settings) as machine, scratch() as folder:
+        out = folder / "recording"
         record(machine, base.path, target.mount_wire(), workload, out, {}, held=None, recorder=DM_LOG_WRITES)
         fua = sum(event[0] == "write" and event[4] for event in Recording(out).events())
         return f"{fua} FUA writes seen on {target.name}"

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from rich.console import Console
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say, write_json
+from postcrash.harness.scratch import scratch
 from postcrash.model import ExitCode
 from postcrash.recorders.strace import (
     COMMAND,
@@ -59,8 +59,8 @@ def trace(root: Path, out: Path, json_file: str | None, keep: Path | None, progr
       postcrash check insert.ops --target ext4-current
     """
     run = _prepared(root, root)
-    with TemporaryDirectory(prefix="postcrash-") as scratch:
-        output = keep or Path(scratch, "strace.out")
+    with scratch() as folder:
+        output = keep or folder / "strace.out"
         try:
             code = run_under_strace(program, output, Path.cwd(), sys.stderr if json_file == "-" else None)
         except StraceMissing as error:

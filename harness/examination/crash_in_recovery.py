@@ -6,7 +6,6 @@ recording is the recording of the recovery. The finding's base is the id of the 
 """
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.judges import Opinion, unless_unread
 from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
+from postcrash.harness.scratch import scratch
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store
@@ -136,8 +136,8 @@ def source_of(store: Store, finding: Finding) -> Iterator[tuple[Source, Source |
     path = store.recording_path(below)
     known = Recording(path)
     under = Source(path, store.base_path(json.loads(known.metadata)["base"]), finding.model)
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
-        image = Path(folder) / "image"
+    with scratch() as folder:
+        image = folder / "image"
         write_state(known, under.base, finding.model, interval, list(choices), image)
         yield Source(recording, image, finding.model), under
 

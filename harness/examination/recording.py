@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.places import quick_folder
+from postcrash.harness.scratch import scratch
 from postcrash.model import Workload
 from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import UNSTABLE, compare
@@ -151,8 +151,8 @@ def record(
 
 
 def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:
-    with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
-        below, log = Path(folder) / "below.pcr", Path(folder) / "log"
+    with scratch(quick_folder()) as folder:
+        below, log = folder / "below.pcr", folder / "log"
         for log_set_up in (False, True):
             try:
                 ran = machine.record(

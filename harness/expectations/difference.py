@@ -4,7 +4,6 @@ No specification is needed. An outcome is what a recovery shows: every name, typ
 If a recovery left contents open, each of their versions is compared. Other judges look at the kernel's log.
 """
 
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.scratch import scratch
 from postcrash.model import Entry, History, Observation, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.targets import RecoveryKind
@@ -190,7 +190,7 @@ class DifferenceJudge:
         for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
             how = replace(self.reference.plan.how, held=held)
             plan = replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
-            with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
+            with scratch() as folder:
                 try:
                     result = examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
                 except CrashDiskEndedError as error:

@@ -1,11 +1,9 @@
 """Replay a finding: recover its crash state again, or run its workload again if guests were lost while they ran it."""
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.errors import GuestLostError, UsageError
@@ -17,6 +15,7 @@ from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
+from postcrash.harness.scratch import scratch
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
 from postcrash.reports.store.records import Choices, Finding
@@ -94,8 +93,8 @@ def _run_once(session: Session, machine: Machine, source: Source, finding: Findi
     """VIOLATED if two guests in a row are lost while they run the finding's workload, as before."""
     how, workload = recorded_how(session.store, finding), parse_workload(finding.workload_text, finding.workload_name)
     mount = session.target_of(finding).mount_wire()
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
-        out = Path(folder) / "run.pcr"
+    with scratch() as folder:
+        out = folder / "run.pcr"
         try:
             record(machine, source.base, mount, workload, out, {}, held=how["held"], recorder=how["recorder"])
         except GuestLostError as error:

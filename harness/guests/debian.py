@@ -16,6 +16,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.kernel import uml_version
 from postcrash.harness.guests.kernels import LIBRARIES, Parts, run_with
+from postcrash.harness.scratch import scratch
 
 IMAGE = "linux-image-amd64"
 UML = "user-mode-linux"
@@ -51,8 +52,8 @@ class Suite:
     def unpacked(self, package: str) -> Iterator[Parts]:
         """The kernel of `package`, in a temporary folder."""
         packages = self._needed(package)
-        with tempfile.TemporaryDirectory(prefix="postcrash-") as scratch:
-            root = Path(scratch) / "root"
+        with scratch() as folder:
+            root = folder / "root"
             versions = {each: self._unpack(each, root) for each in packages}
             image = next((each for each in reversed(packages) if each.startswith("linux-image-")), package)
             parts = _parts(root, f"{image} {versions[image]} ({self.name})")
@@ -62,17 +63,17 @@ class Suite:
     def with_needed(self, package: str) -> Iterator[Path]:
         """`package` and all packages that it depends on, unpacked into a temporary folder."""
         listed = self._apt("apt-cache", "depends", "--recurse", "--important", package).splitlines()
-        with tempfile.TemporaryDirectory(prefix="postcrash-") as scratch:
-            root = Path(scratch) / "root"
+        with scratch() as folder:
+            root = folder / "root"
             for each in filter(_PACKAGE.fullmatch, listed):
                 self._unpack(each, root)
             yield root
 
     def _unpack(self, package: str, root: Path) -> str:
         """Unpack the package into `root` and return its version."""
-        with tempfile.TemporaryDirectory(dir=root.parent) as scratch:
-            self._apt("apt-get", "download", "-qq", package, folder=scratch)
-            (archive,) = Path(scratch).glob("*.deb")
+        with tempfile.TemporaryDirectory(dir=root.parent) as fetched:
+            self._apt("apt-get", "download", "-qq", package, folder=fetched)
+            (archive,) = Path(fetched).glob("*.deb")
             _run(["dpkg-deb", "-x", str(archive), str(root)])
             return _run(["dpkg-deb", "-f", str(archive), "Version"]).strip()
 

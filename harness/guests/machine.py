@@ -7,7 +7,6 @@ import errno
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +42,7 @@ from postcrash.harness.guests.events import (
 from postcrash.harness.guests.kernel import is_static
 from postcrash.harness.guests.seat import Seat
 from postcrash.harness.guests.supervisor import run_to_wire
+from postcrash.harness.scratch import ScratchFolder
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX
@@ -95,8 +95,8 @@ class Machine:
 
     def __init__(self, settings: MachineSettings) -> None:
         self._settings = settings
-        self._work = Path(tempfile.mkdtemp(prefix="postcrash-"))
-        self._log = self._work / "log"
+        self._work = ScratchFolder()
+        self._log = self._work.path / "log"
         self._lost: list[LostAtWork] = []
         try:
             program = find_binary("crashdisk")
@@ -104,7 +104,7 @@ class Machine:
                 [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
             )
         except (BinaryNotFoundError, OSError) as error:
-            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.remove()
             raise InfrastructureError(str(error)) from error
         self._seat = Seat()
 
@@ -130,7 +130,7 @@ class Machine:
             self._process.kill()
             self._process.wait()
         self._seat.close()
-        shutil.rmtree(self._work, ignore_errors=True)
+        self._work.remove()
 
     @property
     def has_log_disk(self) -> bool:
@@ -159,7 +159,7 @@ class Machine:
             engine=settings.engine.to_wire(),
             kernel=str(settings.kernel),
             root=str(settings.root),
-            work=str(self._work),
+            work=str(self._work.path),
             memory_mib=settings.engine.memory_mib,
             disk_sectors=settings.disk_mib * 2048,
             cpu=self._seat.cpu,

@@ -19,6 +19,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import cached_root, module_files, packed, with_libraries
 from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.scratch import scratch
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
 from postcrash.reports.text import visible
@@ -89,8 +90,7 @@ def run_script(kernel: Kernel, root: Path, target: Target, text: str, sleeps_s: 
 
     The script may take `sleeps_s` more seconds than others. Raises InfrastructureError if no guest can be started here.
     """
-    with tempfile.TemporaryDirectory(prefix="postcrash-") as folder:
-        work = Path(folder)
+    with scratch() as work:
         try:
             for name, mib in (("disk", target.size_mib), ("log", LOG_MIB)):
                 with (work / name).open("wb") as disk:

@@ -7,7 +7,6 @@ with its recording. Recordings are the same in every run, so any other recording
 import hashlib
 import itertools
 import random
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -33,6 +32,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
 from postcrash.harness.places import quick_folder
+from postcrash.harness.scratch import scratch
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
@@ -230,7 +230,7 @@ class Hunt(ABC, Generic[Selected]):
     def run(self, crew: Crew) -> HuntResult:
         """Hunt, and return the result."""
         try:
-            with tempfile.TemporaryDirectory(prefix="postcrash-", dir=quick_folder()) as folder:
+            with scratch(quick_folder()) as folder:
                 numbers = itertools.count()
                 for done in examine_all(
                     *(self._todo(), crew, lambda: Path(folder, f"{next(numbers)}.pcr"), self._progress),
