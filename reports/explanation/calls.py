@@ -10,6 +10,11 @@ from postcrash.reports.store.explained import ExplainedCall
 
 CALLS_MAX = 40
 """How many calls are shown, the last ones."""
+NO_RESULT = -(2**63)
+"""The result of a call that never returns."""
+_ERRNO_MAX = 4095
+_RESTARTED = range(512, 517)
+"""The kernel's own numbers for calls that a signal has interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,15 @@ class ProgramCall:
         """The call in words."""
         if self.result is None:
             return ExplainedCall(self.number, self.thread, self.program, self.text, "", "in progress")
-        result = error_name(-self.result) if self.result < 0 else str(self.result)
-        return ExplainedCall(self.number, self.thread, self.program, self.text, result, "returned")
+        return ExplainedCall(self.number, self.thread, self.program, self.text, _shown(self.result), "returned")
+
+
+def _shown(result: int) -> str:
+    if result == NO_RESULT:
+        return "never returns"
+    if -result in _RESTARTED:
+        return "interrupted by a signal"
+    return error_name(-result) if -_ERRNO_MAX <= result < 0 else str(result)
 
 
 def calls_before(recording: Recording, crash: int) -> list[ProgramCall]:

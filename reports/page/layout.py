@@ -87,7 +87,7 @@ def _targets_down(heat_map: HeatMap) -> Layout:
         ),
         lines=tuple(
             Line(
-                Heading(target, target=target),
+                Heading(target, target=target, kernel=None if several else kernels[0]),
                 tuple(cells.get((row.name, Column(target, kernel))) for row, kernel in asked),
             )
             for target in dict.fromkeys(at.target for at in heat_map.columns)

@@ -419,3 +419,33 @@ def test_system_calls_stand_among_the_requests_that_they_make(audit: Audit, targ
     assert synced[0] < when["flush", "e"] < synced[1]
     threads = {event["args"]["name"] for event in trace if event["name"] == "thread_name"}
     assert {"thread 1, sh", "thread 2, sync", "thread 3, mv"} <= threads
+
+
+ENDED_IN_A_CALL = """\
+import os, signal, time
+os.mkfifo("fifo")
+child = os.fork()
+if not child:
+    os.open("fifo", os.O_WRONLY | os.O_CREAT)
+time.sleep(0.2)
+os.kill(child, signal.SIGKILL)
+os.wait()
+os.fsync(os.open("f", os.O_WRONLY | os.O_CREAT))
+print("done", flush=True)
+"""
+
+
+def test_a_call_in_which_its_process_is_killed_never_returns(audit: Audit, tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(ENDED_IN_A_CALL)
+    check = "! grep -q done $POSTCRASH_ACKNOWLEDGED"
+    given = ("--run", f"{sys.executable} {tmp_path}/killed.py", "--check", check, "--target", "ext4-current")
+    done = json.loads(audit(*given, "--one-disk", "--recordings", "1", "--json", "-").stdout)["audits"][0]
+    calls = told_of(audit, done["disks"][0]["findings"][0]["id"])
+    assert ('openat("fifo", O_WRONLY|O_CREAT)', "never returns") in calls
+    assert ('fsync("f")', "0") in calls
+
+
+def told_of(audit: Audit, id: str) -> list[tuple[str, str]]:
+    """The system calls of a finding, with their results."""
+    explanation = json.loads(audit(id, "--json", "-", command="explain").stdout)["explanation"]
+    return [(call["text"], call["result"]) for call in explanation["calls"]]

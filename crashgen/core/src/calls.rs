@@ -18,21 +18,34 @@ pub struct CallNote {
 pub enum CallStep {
     /// It begins. The ranges in the file hold text: the name of the program, and the call.
     Begins { program: Range<usize>, call: Range<usize> },
-    /// It ends with this result; an error is a negative errno.
+    /// It ends with this result; an error is a negative errno. `i64::MIN` if it never returns.
     Ends { result: i64 },
 }
 
-/// Checks that each thread has at most one system call under way.
+/// The longest text of a note, in bytes.
+pub const TEXT_BYTES_MAX: usize = 4096;
+/// The most notes of a recording.
+pub const NOTES_MAX: usize = 1 << 16;
+
+/// Checks that each thread has at most one system call under way, and that there are not too many notes.
 #[derive(Default)]
 pub struct Threads {
     calling: HashSet<u32>,
+    notes: usize,
 }
 
 impl Threads {
     /// Refuses a note that cannot come next. The text is the reason.
     pub fn admit(&mut self, note: &CallNote) -> Result<(), String> {
         let thread = note.thread;
+        self.notes += 1;
+        if self.notes > NOTES_MAX {
+            return Err(format!("more than {NOTES_MAX} notes of system calls"));
+        }
         match note.step {
+            CallStep::Begins { ref program, ref call } if program.len().max(call.len()) > TEXT_BYTES_MAX => {
+                Err(format!("a system call's text is longer than {TEXT_BYTES_MAX} bytes"))
+            }
             CallStep::Begins { .. } if !self.calling.insert(thread) => {
                 Err(format!("thread {thread} begins a system call within another one"))
             }

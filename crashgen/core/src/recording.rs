@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::calls::{CallNote, CallStep, Threads};
+use crate::calls::{CallNote, CallStep, Threads, TEXT_BYTES_MAX};
 use crate::mapped::{release_pages, Mapped};
 
 const MAGIC: &[u8; 8] = b"PCREC01\n";
@@ -182,7 +182,7 @@ impl Parser<'_> {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
         let (mut outstanding, mut threads) = (Outstanding::default(), Threads::default());
         loop {
-            if events.len() % EVENTS_BETWEEN_LOOKS == 0 {
+            if (events.len() + calls.len()) % EVENTS_BETWEEN_LOOKS == 0 {
                 release_pages(&[self.bytes]);
             }
             let start = self.at;
@@ -221,6 +221,9 @@ impl Parser<'_> {
     fn text(&mut self) -> Result<Range<usize>, RecordingError> {
         let length = self.u32()? as usize;
         let range = self.take(length)?;
+        if length > TEXT_BYTES_MAX {
+            return Err(self.malformed(format!("a system call's text of {length} bytes is too long")));
+        }
         match std::str::from_utf8(&self.bytes[range.clone()]) {
             Ok(_) => Ok(range),
             Err(error) => Err(self.malformed(format!("a system call's text cannot be read: {error}"))),

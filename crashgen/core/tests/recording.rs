@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use postcrash_core::calls::{CallNote, CallStep};
+use postcrash_core::calls::{CallNote, CallStep, NOTES_MAX, TEXT_BYTES_MAX};
 use postcrash_core::cursor::Cursor;
 use postcrash_core::device;
 use postcrash_core::ground::Base;
@@ -157,6 +157,21 @@ fn text(recording: &Recording, note: &CallNote) -> String {
 }
 
 #[test]
+fn a_recording_has_so_many_notes_and_no_more() {
+    let folder = Folder::new();
+    let mut writer = RecordingWriter::create(&folder.file("a.pcr"), DISK_SECTORS, METADATA).expect("a writer");
+    for _ in 0..NOTES_MAX / 2 {
+        writer.call_begins(1, "sh", "sync()").expect("room");
+        writer.call_ends(1, 0).expect("room");
+    }
+    let error = writer.call_begins(1, "sh", "sync()").expect_err("too many").to_string();
+    assert!(error.contains("more than 65536 notes of system calls"), "{error}");
+    let long = "x".repeat(TEXT_BYTES_MAX + 1);
+    let mut writer = RecordingWriter::create(&folder.file("b.pcr"), DISK_SECTORS, METADATA).expect("a writer");
+    assert!(writer.call_begins(1, "sh", &long).is_err());
+}
+
+#[test]
 fn zeros_and_writes_are_ordered_by_their_place_in_the_file() {
     let folder = Folder::new();
     let path = folder.file("a.pcr");
@@ -254,6 +269,7 @@ fn events_that_cannot_be_are_errors() {
         (vec![event(10, &[(4, 1), (8, 0)])], "thread 1 ends a system call that it has not begun"),
         (vec![call(b"sh"), call(b"sh")], "thread 1 begins a system call within another one"),
         (vec![call(b"\xff")], "a system call's text cannot be read"),
+        (vec![call(&[b'x'; 4097])], "a system call's text of 4097 bytes is too long"),
         (vec![event(9, &[(4, 1), (4, 0xffff_ffff)])], "ends in the middle of a field"),
         (vec![complete(3)], "request 3 completes but is not outstanding"),
         (vec![flush(3), complete(3), complete(3)], "request 3 completes but is not outstanding"),

@@ -13,13 +13,16 @@ pub enum Message {
     Durable,
     /// A thread of a program begins a system call. Threads are numbered from 1.
     Called { thread: u32, program: String, call: String },
-    /// It ends with this result; an error is a negative errno.
+    /// It ends with this result; an error is a negative errno. [`NO_RESULT`] if it never returns.
     CallEnded { thread: u32, result: i64 },
     /// The command is finished. The payload is its result (JSON of an observation, or empty).
     Done(Vec<u8>),
     /// The command failed for a reason that does not lie in the target. The text is the reason.
     Failed(String),
 }
+
+/// The result of a system call whose thread ends, or runs another program, before it returns.
+pub const NO_RESULT: i64 = i64::MIN;
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("the guest agent sent a message that cannot be read: {0}")]

@@ -1,18 +1,26 @@
 //! What the system calls of a program do to the target: a note when one begins, and one when it ends.
 //!
 //! Notes are for people who look at a crash. Nothing is judged by them. So a call that is not known here has none, nor has one
-//! whose file cannot be told.
+//! whose file cannot be told without waiting for the program.
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
-use postcrash_wire::Message;
+use postcrash_wire::message::{Message, NO_RESULT};
 
 use crate::{HOST, MOUNT_POINT};
 
 /// So many calls of one run are noted.
 const CALLS_MAX: usize = 4096;
+/// So much of what a process has mapped is read. A process may have very many mappings.
+const MAPS_BYTES_MAX: u64 = 1 << 16;
+const PAGE_BYTES: u64 = 4096;
+/// Bit of an entry of /proc/PID/pagemap: the page is in memory.
+const PRESENT: u64 = 1 << 63;
+/// Stands in the notes where calls are no longer noted.
+const NO_MORE: &str = "later calls are not noted";
 /// The longest path that is read, in bytes, and the longest that is shown, in characters.
 const PATH_BYTES_MAX: usize = libc::PATH_MAX as usize;
 const SHOWN_MAX: usize = 200;
@@ -92,8 +100,9 @@ const OPENINGS: [(i32, &str); 5] = [
 ];
 
 /// The threads of a program, and which of them are in a call that was noted.
-#[derive(Default)]
 pub struct Calls {
+    /// The device number of the target.
+    device: u64,
     /// By thread: its number, and whether it is in a call.
     threads: HashMap<libc::pid_t, (u32, bool)>,
     /// How many threads have had a number.
@@ -102,6 +111,11 @@ pub struct Calls {
 }
 
 impl Calls {
+    pub fn of_target() -> io::Result<Calls> {
+        let device = fs::metadata(MOUNT_POINT)?.dev();
+        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0 })
+    }
+
     /// What there is to note of a thread that has stopped where a system call begins or ends.
     pub fn stopped(&mut self, thread: libc::pid_t) -> Option<Message> {
         let registers = registers(thread).ok()?;
@@ -110,24 +124,48 @@ impl Calls {
             return Some(Message::CallEnded { thread: *number, result: registers.rax as i64 });
         }
         let begins = registers.rax as i64 == -i64::from(libc::ENOSYS);
-        if !begins || registers.cs == CODE_32 || self.noted >= CALLS_MAX {
+        if !begins || registers.cs == CODE_32 || self.noted > CALLS_MAX {
             return None;
         }
         let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
-        let call = shown(thread, registers.orig_rax as i64, &given)?;
+        let call = shown(thread, registers.orig_rax as i64, &given, self.device)?;
         self.noted += 1;
+        if self.noted > CALLS_MAX {
+            return Some(Message::Called { thread: 0, program: String::new(), call: NO_MORE.to_owned() });
+        }
         let (number, calling) = self.threads.entry(thread).or_insert_with(|| {
             self.numbers += 1;
             (self.numbers, false)
         });
         *calling = true;
-        let program = fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default().trim_end().to_owned();
+        let program = fs::read(format!("/proc/{thread}/comm")).unwrap_or_default();
+        let program = String::from_utf8_lossy(&program).trim_end().to_owned();
         Some(Message::Called { thread: *number, program, call })
     }
 
-    /// A thread has ended. Another one may get its id.
-    pub fn ended(&mut self, thread: libc::pid_t) {
-        self.threads.remove(&thread);
+    /// A thread has ended, or runs another program from now on. Its call, if it is in one, does not return.
+    pub fn ended(&mut self, thread: libc::pid_t) -> Option<Message> {
+        let (number, calling) = self.threads.remove(&thread)?;
+        calling.then_some(Message::CallEnded { thread: number, result: NO_RESULT })
+    }
+
+    /// A thread runs another program, and has the id of its process for that. What becomes of the calls of both ids.
+    pub fn executed(&mut self, thread: libc::pid_t) -> Vec<Message> {
+        let mut former: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one number.
+        let asked = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &mut former) };
+        let threads = [thread, if asked < 0 { thread } else { former as libc::pid_t }];
+        threads.into_iter().filter_map(|thread| self.ended(thread)).collect()
+    }
+
+    /// All threads have ended.
+    pub fn all_ended(&mut self) -> Vec<Message> {
+        let threads: Vec<_> = self.threads.keys().copied().collect();
+        let mut notes: Vec<_> = threads.into_iter().filter_map(|thread| self.ended(thread)).collect();
+        if self.noted > CALLS_MAX {
+            notes.push(Message::CallEnded { thread: 0, result: NO_RESULT });
+        }
+        notes
     }
 }
 
@@ -143,25 +181,31 @@ fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
 }
 
 /// The call as text, if it can change the target or makes it durable.
-fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6]) -> Option<String> {
+fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Option<String> {
     let (_, name, parts) = CALLS.iter().find(|(known, ..)| *known == number)?;
     let is_writable = given[2] & libc::PROT_WRITE as u64 != 0 && given[3] & libc::MAP_SHARED as u64 != 0;
     if number == libc::SYS_mmap && !is_writable {
         return None;
     }
+    // Whether one of the call's files is on the target. A call without files is about everything.
+    let mut concerns = !parts.iter().any(|part| matches!(part, File(_) | Path(_) | PathAt(..) | Mapped(_)));
+    let mut seen = |(name, device): (String, Option<u64>)| {
+        concerns |= device == Some(target);
+        quoted(&name)
+    };
     let mut texts = Vec::new();
     for part in *parts {
         texts.push(match *part {
-            File(at) => quoted(&file(thread, given[at])?),
-            Path(at) => quoted(&path(thread, libc::AT_FDCWD, given[at])?),
-            PathAt(folder, at) => quoted(&path(thread, given[folder] as i32, given[at])?),
-            Mapped(at) => quoted(&mapped(thread, given[at])?),
+            File(at) => seen(file(thread, given[at])?),
+            Path(at) => seen(path(thread, libc::AT_FDCWD, given[at])?),
+            PathAt(folder, at) => seen(path(thread, given[folder] as i32, given[at])?),
+            Mapped(at) => seen((mapped(thread, given[at])?, Some(target))),
             Bytes(at) => format!("{} bytes", given[at]),
             BytesAt(at, offset) => format!("{} bytes at {}", given[at], given[offset]),
             Flags(at) => opening(given[at] as i32)?,
         });
     }
-    Some(format!("{}({})", name.trim_start_matches("SYS_"), texts.join(", ")))
+    concerns.then(|| format!("{}({})", name.trim_start_matches("SYS_"), texts.join(", ")))
 }
 
 /// How a file is opened, if this can change it or make it.
@@ -191,68 +235,93 @@ fn quoted(path: &str) -> String {
     format!("{shown:?}")
 }
 
-/// The path, in the target, of the file behind a descriptor.
-fn file(thread: libc::pid_t, number: u64) -> Option<String> {
-    within(&link(&format!("/proc/{thread}/fd/{}", number as i32))?)
+/// The file behind a descriptor: its name, and the number of its device.
+fn file(thread: libc::pid_t, number: u64) -> Option<(String, Option<u64>)> {
+    let place = format!("/proc/{thread}/fd/{}", number as i32);
+    Some((in_target(&link(&place)?), device(&place)))
 }
 
-/// The path, in the target, that a call names.
-fn path(thread: libc::pid_t, folder: i32, address: u64) -> Option<String> {
+/// The file that a call names: its name, and the number of the device that its folder is on.
+fn path(thread: libc::pid_t, folder: i32, address: u64) -> Option<(String, Option<u64>)> {
     let named = string(thread, address)?;
-    if named.starts_with('/') {
-        return within(&named);
-    }
     let start = match folder {
+        _ if named.starts_with('/') => "root".to_owned(),
         libc::AT_FDCWD => "cwd".to_owned(),
         folder => format!("fd/{folder}"),
     };
-    within(&format!("{}/{named}", link(&format!("/proc/{thread}/{start}"))?))
+    let parent = named.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
+    let found = device(&format!("/proc/{thread}/{start}/{parent}"));
+    let start = if start == "root" { String::new() } else { link(&format!("/proc/{thread}/{start}"))? };
+    Some((in_target(&format!("{start}/{named}")), found))
 }
 
 /// The path, in the target, of the file that is mapped at an address.
 fn mapped(thread: libc::pid_t, address: u64) -> Option<String> {
-    let maps = fs::read_to_string(format!("/proc/{thread}/maps")).ok()?;
-    maps.lines().find_map(|line| {
+    let mut bytes = Vec::new();
+    fs::File::open(format!("/proc/{thread}/maps")).ok()?.take(MAPS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    String::from_utf8_lossy(&bytes).lines().find_map(|line| {
         let (first, rest) = line.split_once('-')?;
         let (last, rest) = rest.split_once(' ')?;
         let range = u64::from_str_radix(first, 16).ok()?..u64::from_str_radix(last, 16).ok()?;
-        let start = rest.find('/')?;
-        range.contains(&address).then(|| within(&rest[start..])).flatten()
+        let path = &rest[rest.find('/')?..];
+        let is_in_target = [MOUNT_POINT, &format!("{HOST}{MOUNT_POINT}")].iter().any(|root| path.starts_with(root));
+        (range.contains(&address) && is_in_target).then(|| in_target(path))
     })
 }
 
-fn link(place: &str) -> Option<String> {
-    fs::read_link(place).ok()?.into_os_string().into_string().ok()
+fn device(place: &str) -> Option<u64> {
+    fs::metadata(place).ok().map(|found| found.dev())
 }
 
-/// What a path is called in the target, without `.` and empty names. None if it lies elsewhere.
+fn link(place: &str) -> Option<String> {
+    Some(fs::read_link(place).ok()?.to_string_lossy().into_owned())
+}
+
+/// What a path is called in the target, without `.` and empty names. What lies elsewhere keeps its path.
 ///
 /// The program has the target at its mount point. A path that the kernel tells may start at the agent's root instead.
-fn within(path: &str) -> Option<String> {
-    let at = path
-        .find(&format!("{MOUNT_POINT}/"))
-        .or_else(|| path.ends_with(MOUNT_POINT).then(|| path.len() - MOUNT_POINT.len()))?;
-    let is_root = path[..at].is_empty() || path[..at] == *HOST;
-    let names: Vec<_> =
-        path[at + MOUNT_POINT.len()..].split('/').filter(|name| !name.is_empty() && *name != ".").collect();
-    is_root.then(|| if names.is_empty() { ".".to_owned() } else { names.join("/") })
+fn in_target(path: &str) -> String {
+    let names: Vec<_> = path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+    let whole = format!("/{}", names.join("/"));
+    let seen = whole.strip_prefix(HOST).unwrap_or(&whole);
+    match seen.strip_prefix(MOUNT_POINT) {
+        Some("") => ".".to_owned(),
+        Some(inside) if inside.starts_with('/') => inside[1..].to_owned(),
+        _ => whole,
+    }
 }
 
-/// The text at an address of a thread's memory, up to its zero byte.
+/// The text at an address of a thread's memory, up to its zero byte. None if it lies on a page that is not there: to read it
+/// might take until the program goes on.
 fn string(thread: libc::pid_t, address: u64) -> Option<String> {
-    let mut bytes = vec![0_u8; PATH_BYTES_MAX];
-    // A page that is not there ends the text, so that pages are read one by one.
-    let first = PATH_BYTES_MAX - address as usize % PATH_BYTES_MAX;
+    let mut text = Vec::new();
+    while text.len() < PATH_BYTES_MAX {
+        let at = address.checked_add(text.len() as u64)?;
+        let part = within_page(thread, at, PAGE_BYTES - at % PAGE_BYTES)?;
+        if let Some(end) = part.iter().position(|&byte| byte == 0) {
+            text.extend_from_slice(&part[..end]);
+            return Some(String::from_utf8_lossy(&text).into_owned());
+        }
+        text.extend_from_slice(&part);
+    }
+    None
+}
+
+/// The bytes of one page of a thread's memory, from an address on.
+fn within_page(thread: libc::pid_t, address: u64, length: u64) -> Option<Vec<u8>> {
+    let mut entry = [0; 8];
+    let pages = fs::File::open(format!("/proc/{thread}/pagemap")).ok()?;
+    pages.read_exact_at(&mut entry, address / PAGE_BYTES * 8).ok()?;
+    if u64::from_le_bytes(entry) & PRESENT == 0 {
+        return None;
+    }
+    let mut bytes = vec![0_u8; length as usize];
     let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let there = [
-        libc::iovec { iov_base: address as *mut libc::c_void, iov_len: first },
-        libc::iovec { iov_base: address.wrapping_add(first as u64) as *mut libc::c_void, iov_len: bytes.len() - first },
-    ];
+    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
     // SAFETY: the kernel writes at most the vector's length into it.
-    let count = unsafe { libc::process_vm_readv(thread, &here, 1, there.as_ptr(), there.len() as libc::c_ulong, 0) };
-    let read = bytes.get(..usize::try_from(count).ok()?)?;
-    let end = read.iter().position(|&byte| byte == 0)?;
-    Some(String::from_utf8_lossy(&read[..end]).into_owned())
+    let count = unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) };
+    bytes.truncate(usize::try_from(count).ok()?);
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -261,12 +330,16 @@ mod tests {
 
     #[test]
     fn paths_are_told_as_the_target_has_them() {
-        assert_eq!(within(&format!("{MOUNT_POINT}/a/b")).as_deref(), Some("a/b"));
-        assert_eq!(within(&format!("{HOST}{MOUNT_POINT}//a/./b")).as_deref(), Some("a/b"));
-        assert_eq!(within(MOUNT_POINT).as_deref(), Some("."));
-        assert_eq!(within(&format!("{HOST}{MOUNT_POINT}")).as_deref(), Some("."));
-        for elsewhere in ["/srv/f", "/srv/mnt/f", "pipe:[77]", "/mntx/f", ""] {
-            assert_eq!(within(elsewhere), None, "{elsewhere}");
+        for (path, told) in [
+            (format!("{MOUNT_POINT}/a/b"), "a/b"),
+            (format!("{HOST}{MOUNT_POINT}//a/./b"), "a/b"),
+            (format!("/{MOUNT_POINT}/a"), "a"),
+            (MOUNT_POINT.to_owned(), "."),
+            (format!("{HOST}{MOUNT_POINT}"), "."),
+            ("/srv/f".to_owned(), "/srv/f"),
+            ("/mntx/f".to_owned(), "/mntx/f"),
+        ] {
+            assert_eq!(in_target(&path), told);
         }
     }
 
@@ -282,10 +355,35 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_read_from_memory() {
+    fn a_path_is_read_from_memory_that_is_there() {
         let here = std::process::id() as libc::pid_t;
         let text = std::ffi::CString::new("some/where").expect("no zero");
         assert_eq!(string(here, text.as_ptr() as u64).as_deref(), Some("some/where"));
         assert_eq!(string(here, 16), None);
+        // SAFETY: new memory that nobody has touched, so that it has no page; and one page that is touched, without an end.
+        let (untouched, endless) = unsafe {
+            let place = libc::mmap(
+                std::ptr::null_mut(),
+                3 * PAGE_BYTES as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(place, libc::MAP_FAILED);
+            std::ptr::write_bytes(place.cast::<u8>(), b'x', PAGE_BYTES as usize);
+            (place as u64 + PAGE_BYTES, place as u64)
+        };
+        assert_eq!(string(here, untouched), None);
+        assert_eq!(string(here, endless), None, "the second page is not there");
+    }
+
+    #[test]
+    fn a_call_of_a_thread_that_ends_does_not_return() {
+        let mut calls =
+            Calls { device: 0, threads: HashMap::from([(7, (1, true)), (8, (2, false))]), numbers: 2, noted: 2 };
+        assert_eq!(calls.ended(8), None);
+        assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
+        assert_eq!(calls.all_ended(), []);
     }
 }

@@ -125,22 +125,21 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
     let main = started.id() as libc::pid_t;
-    let mut calls = Calls::default();
+    let mut calls = Calls::of_target()?;
     let mut at_stop = |stop: Stop| {
         let may_go_on = output.drain(tell)?;
-        let note = match (stop, stopped) {
-            (Stop::Call(thread), Stopped::All) => calls.stopped(thread),
-            (Stop::End(thread), Stopped::All) => {
-                calls.ended(thread);
-                None
-            }
-            _ => None,
+        let notes = match (stop, stopped) {
+            (Stop::Call(thread), Stopped::All) => calls.stopped(thread).into_iter().collect(),
+            (Stop::End(thread), Stopped::All) => calls.ended(thread).into_iter().collect(),
+            (Stop::Exec(thread), Stopped::All) => calls.executed(thread),
+            _ => Vec::new(),
         };
-        note.map_or(Ok(()), |note| tell(Told::Call(note)))?;
+        notes.into_iter().try_for_each(|note| tell(Told::Call(note)))?;
         Ok(may_go_on)
     };
     let status =
         traced(main, &others, stopped.options(), limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
+    calls.all_ended().into_iter().try_for_each(|note| tell(Told::Call(note)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
@@ -227,6 +226,8 @@ enum Stop {
     Call(libc::pid_t),
     /// This thread has ended.
     End(libc::pid_t),
+    /// This thread runs another program.
+    Exec(libc::pid_t),
     /// Something else, or nothing for a while.
     Other,
 }
@@ -321,6 +322,7 @@ impl Next {
         match *self {
             Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
             Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
+            Next::Event(thread, status) if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::Exec(thread),
             _ => Stop::Other,
         }
     }

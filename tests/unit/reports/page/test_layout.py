@@ -64,6 +64,7 @@ def test_with_one_kernel_properties_stand_across_without_it() -> None:
     assert (layout.lines_are, layout.groups) == ("target", ())
     assert [(at.text, at.kernel, at.judges) for at in layout.columns] == [("P0", None, ("P0",)), ("P1", None, ("P1",))]
     assert standings(layout)[0] == ["P0 t0 6.1", "P1 t0 6.1"]
+    assert {line.heading.kernel for line in layout.lines} == {"6.1"}
 
 
 def test_many_rows_stay_rows() -> None:
