@@ -263,7 +263,7 @@ def _part(barrier: Barrier, workload: Workload, entry: Entry) -> Segments:
     assert operation is not None
     within = entry.segments
     if operation.offset is not None and operation.length is not None:
-        within = clipped(entry.segments, operation.offset, operation.offset + operation.length)
+        within = clipped(entry.segments, *operation.byte_range)
     if barrier.persistence is Persistence.OWN:
         return within
     stored = {each.tag for each in workload.operations if each.form.data is Route.MAPPING}

@@ -297,6 +297,13 @@ class Operation:
         return {"path": self.path, "to": self.to, None: None}[self.form.content]
 
     @property
+    def byte_range(self) -> tuple[int, int]:
+        """The bytes from OFFSET on, as many as LENGTH: the first one and the end."""
+        assert self.offset is not None
+        assert self.length is not None
+        return self.offset, self.offset + self.length
+
+    @property
     def is_held(self) -> bool:
         """Whether the operation acts on the handle of an open file."""
         return self.path.startswith(HANDLE)

@@ -71,6 +71,15 @@ def clipped(segments: Segments, start: int, end: int) -> Segments:
     )
 
 
+def spliced(segments: Segments, start: int, end: int, inserts: bool) -> Segments:
+    """The content after a range of zeros was put in, or after a range was taken out."""
+    before, size = clipped(segments, 0, start), segments[-1].end if segments else 0
+    if inserts:
+        tail = shifted(clipped(segments, start, size), end - start)
+        return merged((*before, Segment(start, end, ZERO), *tail))
+    return merged((*before, *shifted(clipped(segments, end, size), start - end)))
+
+
 def resized(segments: Segments, size: int) -> Segments:
     """The content after a truncate to `size`: cut, or grown with zeros."""
     old_size = segments[-1].end if segments else 0

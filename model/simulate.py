@@ -13,13 +13,13 @@ from postcrash.model.argument import MIB, SHIFTS
 from postcrash.model.operation import HANDLE, PROGRAM_FORMS, Operation
 from postcrash.model.segments import (
     ZERO,
-    Segment,
     Segments,
     clipped,
     merged,
     overwritten,
     resized,
     shifted,
+    spliced,
     write_of,
     written,
 )
@@ -304,16 +304,10 @@ def _check_told(segments: Segments) -> None:
             )
 
 
-def _range(operation: Operation) -> tuple[int, int]:
-    assert operation.offset is not None
-    assert operation.length is not None
-    return operation.offset, operation.offset + operation.length
-
-
 def _write(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _file(tree, operation.path)
     assert operation.tag is not None
-    segments = overwritten(entry.segments, *_range(operation), written(operation.tag))
+    segments = overwritten(entry.segments, *operation.byte_range, written(operation.tag))
     return _with_content(tree, entry, segments)
 
 
@@ -330,7 +324,7 @@ def _truncate(tree: Tree, operation: Operation, _inode: int) -> Changes:
 
 def _fallocate(tree: Tree, operation: Operation, _inode: int) -> Changes:
     entry = _file(tree, operation.path)
-    start, end = _range(operation)
+    start, end = operation.byte_range
     if operation.mode in SHIFTS:
         return _with_content(tree, entry, _spliced(entry, start, end, operation.mode == "insert-range"))
     grows = operation.mode in ("none", "zero-range")
@@ -348,11 +342,7 @@ def _spliced(entry: Entry, start: int, end: int, inserts: bool) -> Segments:
         raise _Refused("EINVAL", f"the range is not one of whole blocks of {BLOCK_BYTES} bytes")
     if (start if inserts else end) >= entry.size:
         raise _Refused("EINVAL", "the range reaches the end of the file")
-    before = clipped(entry.segments, 0, start)
-    if inserts:
-        tail = clipped(entry.segments, start, entry.size)
-        return merged((*before, Segment(start, end, ZERO), *shifted(tail, end - start)))
-    return merged((*before, *shifted(clipped(entry.segments, end, entry.size), start - end)))
+    return spliced(entry.segments, start, end, inserts)
 
 
 def _reflink(tree: Tree, operation: Operation, _inode: int) -> Changes:
@@ -377,7 +367,7 @@ def _shared(tree: Tree, operation: Operation) -> tuple[Segments, Entry]:
     """
     entry, to = _file(tree, operation.path), _file(tree, operation.to)
     assert operation.to_offset is not None
-    start, end = _range(operation)
+    start, end = operation.byte_range
     by = operation.to_offset - start
     if end > entry.size:
         raise _Refused("EINVAL", f"the range reaches beyond the end of {operation.path}")
