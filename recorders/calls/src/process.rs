@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
+use postcrash_stopped::registers;
+
 /// What a thread stands at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
@@ -73,12 +75,7 @@ impl Stops {
     /// User-mode Linux has no PTRACE_GET_SYSCALL_INFO. There, entries and exits of a thread come by turns, and all programs
     /// are native ones.
     fn by_registers(&mut self, thread: libc::pid_t) -> At {
-        // SAFETY: the kernel fills the structure, for which all bytes are valid.
-        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure lives through the call.
-        if unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) } < 0 {
-            return At::Other;
-        }
+        let Ok(registers) = registers(thread) else { return At::Other };
         if self.inside.remove(&thread) {
             let result = registers.rax as i64;
             return At::Exit((!(-ERRNO_MAX..0).contains(&result)).then_some(registers.rax));
@@ -122,17 +119,7 @@ pub fn path_of(thread: libc::pid_t, number: u64) -> String {
 
 /// Bytes of a thread's memory, fewer than `length` if it has no more, and at most so many as are looked at of one message.
 pub fn read(thread: libc::pid_t, address: u64, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; (length as usize).min(BYTES_MAX)];
-    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: the kernel writes at most the vector's length into it.
-    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
-        count if count < 0 => Err(io::Error::last_os_error()),
-        count => {
-            bytes.truncate(count as usize);
-            Ok(bytes)
-        }
-    }
+    postcrash_stopped::read(thread, address, (length as usize).min(BYTES_MAX))
 }
 
 /// Whether a call opens a FIFO: this lasts until somebody opens its other end.

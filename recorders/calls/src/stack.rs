@@ -9,6 +9,7 @@ use addr2line::Loader;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use object::{Object, ObjectSection};
+use postcrash_stopped::{read, registers};
 use serde::Serialize;
 
 const FRAMES_MAX: usize = 24;
@@ -108,25 +109,10 @@ fn told(source: &Loader, address: u64) -> Frame {
     Frame { function: symbol.unwrap_or_default(), file: file.to_owned(), line }
 }
 
-fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
-    // SAFETY: the structure holds plain numbers, and the kernel fills it.
-    unsafe {
-        let mut registers: libc::user_regs_struct = std::mem::zeroed();
-        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
-            0 => Ok(registers),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
 /// A word of the thread's memory.
 fn word(thread: libc::pid_t, address: u64) -> Option<u64> {
-    let mut bytes = [0; 8];
-    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: both ranges have eight bytes; the kernel checks the other process's.
-    let length = unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) };
-    (length == 8).then(|| u64::from_ne_bytes(bytes))
+    let bytes = read(thread, address, 8).ok()?;
+    bytes.try_into().ok().map(u64::from_ne_bytes)
 }
 
 /// The programs and libraries of a process, from lines such as `7f00-7f01 r-xp 00026000 08:01 42 /usr/lib/libc.so.6`.

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
+use postcrash_stopped::{read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 
 use crate::{HOST, MOUNT_POINT};
@@ -169,17 +170,6 @@ impl Calls {
     }
 }
 
-fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
-    // SAFETY: the kernel fills the structure, for which all bytes are valid. It lives through the call.
-    unsafe {
-        let mut registers: libc::user_regs_struct = std::mem::zeroed();
-        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
-            0 => Ok(registers),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
 /// The call as text, if it can change the target or makes it durable.
 fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Option<String> {
     let (_, name, parts) = CALLS.iter().find(|(known, ..)| *known == number)?;
@@ -315,13 +305,7 @@ fn within_page(thread: libc::pid_t, address: u64, length: u64) -> Option<Vec<u8>
     if u64::from_le_bytes(entry) & PRESENT == 0 {
         return None;
     }
-    let mut bytes = vec![0_u8; length as usize];
-    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: the kernel writes at most the vector's length into it.
-    let count = unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) };
-    bytes.truncate(usize::try_from(count).ok()?);
-    Some(bytes)
+    read(thread, address, length as usize).ok()
 }
 
 #[cfg(test)]

@@ -68,14 +68,14 @@ impl Stopped {
 }
 
 /// What is told while a program runs, before the thread that it is about goes on.
-pub enum Told<'a> {
+pub enum ProgramEvent<'a> {
     /// A line of its output.
     Line(&'a str),
     /// One of its system calls begins or ends.
     Call(Message),
 }
 
-type Tell<'a> = dyn FnMut(Told) -> io::Result<()> + 'a;
+type Tell<'a> = dyn FnMut(ProgramEvent) -> io::Result<()> + 'a;
 
 /// What a program said, and how it ended.
 #[derive(Serialize)]
@@ -134,12 +134,12 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
             (Stop::Exec(thread), Stopped::All) => calls.executed(thread),
             _ => Vec::new(),
         };
-        notes.into_iter().try_for_each(|note| tell(Told::Call(note)))?;
+        notes.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
         Ok(may_go_on)
     };
     let status =
         traced(main, &others, stopped.options(), limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
-    calls.all_ended().into_iter().try_for_each(|note| tell(Told::Call(note)))?;
+    calls.all_ended().into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
@@ -390,7 +390,7 @@ impl Output {
         }
         for line in self.remote.as_mut().map_or(Ok(Vec::new()), Remote::received)? {
             self.bytes += line.len();
-            tell(Told::Line(&line))?;
+            tell(ProgramEvent::Line(&line))?;
             self.lines.push(line);
         }
         let mut waiting: libc::c_int = 0;
@@ -422,7 +422,7 @@ impl Output {
 
     fn line(&mut self, bytes: &[u8], tell: &mut Tell) -> io::Result<()> {
         let line = String::from_utf8_lossy(bytes).into_owned();
-        tell(Told::Line(&line))?;
+        tell(ProgramEvent::Line(&line))?;
         self.lines.push(line);
         Ok(())
     }

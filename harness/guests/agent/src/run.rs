@@ -12,7 +12,7 @@ use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
 use crate::operations::perform;
-use crate::program::{self, Stopped, Told, Transcript};
+use crate::program::{self, ProgramEvent, Stopped, Transcript};
 use crate::steady::Steady;
 use crate::sys::errno;
 use crate::{commit, TEST_DISK};
@@ -130,8 +130,8 @@ fn supervised(marks: &mut ProgressMarks, supervisor: &[String], operations: &[Op
     let mut failed = false;
     give(marks, &mut waiting, &mut input)?;
     let ended = {
-        let mut returned = |told: Told| {
-            let Told::Line(line) = told else { return Ok(()) };
+        let mut returned = |event: ProgramEvent| {
+            let ProgramEvent::Line(line) = event else { return Ok(()) };
             let errno = line.parse().map_err(|_| io::Error::other(format!("{line:?} is no errno")))?;
             marks.returned(errno)?;
             if errno == 0 {
@@ -237,13 +237,13 @@ fn set_up(_: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript
 fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Transcript> {
     let next = |marks: &mut ProgressMarks| marks.returned(0).and_then(|()| marks.started());
     next(marks)?;
-    run_program(operation, &mut |told| match told {
-        Told::Line(_) => next(marks),
-        Told::Call(note) => marks.mailbox.send(&note),
+    run_program(operation, &mut |event| match event {
+        ProgramEvent::Line(_) => next(marks),
+        ProgramEvent::Call(note) => marks.mailbox.send(&note),
     })
 }
 
-fn run_program(operation: &Operation, tell: &mut dyn FnMut(Told) -> io::Result<()>) -> io::Result<Transcript> {
+fn run_program(operation: &Operation, tell: &mut dyn FnMut(ProgramEvent) -> io::Result<()>) -> io::Result<Transcript> {
     let stopped = if operation.op == Word::Watch { Stopped::Main } else { Stopped::All };
     program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)
 }

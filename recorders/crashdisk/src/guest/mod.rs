@@ -271,7 +271,7 @@ impl Guest {
     ///
     /// An operation that has returned has made its promises, whatever the kernel still does for it. So its mark does
     /// not wait for the kernel to rest, and a request that comes later stands behind the mark. The next message does
-    /// wait. Nothing rests on where a system call is noted, so that its notes do not wait either.
+    /// wait. Nothing rests on where a system call is noted, so its notes do not wait either.
     fn serve_mailbox(&mut self, disk: &mut dyn Disk) -> Result<(), GuestError> {
         let taken = take(&mut self.ports[Device::Mailbox as usize])?;
         self.serve_disk(disk)?;

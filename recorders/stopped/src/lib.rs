@@ -1,0 +1,57 @@
+//! Looking at a thread that ptrace has stopped: its registers and its memory.
+
+use std::io;
+
+/// The registers of a thread that this process traces.
+pub fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
+    // SAFETY: the structure holds plain numbers, and the kernel fills it. It lives through the call.
+    unsafe {
+        let mut registers: libc::user_regs_struct = std::mem::zeroed();
+        match libc::ptrace(libc::PTRACE_GETREGS, thread, 0, &mut registers) {
+            0 => Ok(registers),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Bytes of a thread's memory, fewer than `length` if it has no more there. A page that is not in memory is waited for.
+pub fn read(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
+    // SAFETY: the kernel writes at most the vector's length into it, and checks the other process's range.
+    match unsafe { libc::process_vm_readv(thread, &here, 1, &there, 1, 0) } {
+        count if count < 0 => Err(io::Error::last_os_error()),
+        count => {
+            bytes.truncate(count as usize);
+            Ok(bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_as_far_as_there_is_any() {
+        let here = std::process::id() as libc::pid_t;
+        let text = *b"some text";
+        assert_eq!(read(here, text.as_ptr() as u64, 4).expect("there"), b"some");
+        assert!(read(here, 16, 4).is_err());
+        // SAFETY: two new pages, of which the second one is taken away again.
+        let page = unsafe {
+            let place =
+                libc::mmap(std::ptr::null_mut(), 8192, libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+            assert_ne!(place, libc::MAP_FAILED);
+            assert_eq!(libc::munmap(place.byte_add(4096), 4096), 0);
+            place as u64
+        };
+        assert_eq!(read(here, page, 8192).expect("the first page").len(), 4096);
+    }
+
+    #[test]
+    fn a_thread_that_is_not_traced_has_no_registers() {
+        assert!(registers(std::process::id() as libc::pid_t).is_err());
+    }
+}
