@@ -103,12 +103,13 @@ def explain(
         comparison=comparison,
         comparison_omitted=comparison_omitted,
         evidence=_evidence(crash, observation),
-        calls=tuple(call.explained for call in _calls(crash, recording, interval)[-CALLS_MAX:]),
+        calls=tuple(call.explained for call in shown_calls(crash, recording, interval)),
     )
 
 
-def _calls(crash: Crash, recording: Recording, interval: Interval) -> list[ProgramCall]:
-    return calls_before(recording, crash_event(interval, crash.started, crash.returned))
+def shown_calls(crash: Crash, recording: Recording, interval: Interval) -> list[ProgramCall]:
+    """The last system calls before the crash."""
+    return calls_before(recording, crash_event(interval, crash.started, crash.returned))[-CALLS_MAX:]
 
 
 def interval_of(crash: Crash, recording: Recording, base_path: str | PathLike[str]) -> Interval:

@@ -11,9 +11,9 @@ from os import PathLike
 from typing import NamedTuple
 
 from postcrash._core import Interval, Recording
-from postcrash.reports.explanation.calls import CALLS_MAX, ProgramCall, calls_before
+from postcrash.reports.explanation.calls import ProgramCall
 from postcrash.reports.explanation.epochs import RawEpoch, WritePart, crash_event, first_shown, parts_shown, raw_epochs
-from postcrash.reports.explanation.explanation import Crash, interval_of
+from postcrash.reports.explanation.explanation import Crash, interval_of, shown_calls
 
 _Events = list[tuple[object, ...]]
 
@@ -81,7 +81,7 @@ def timeline(crash: Crash, recording: Recording, base_path: str | PathLike[str])
     """The moments of the explanation that `explain` gives for the same arguments. Raises `ExplanationError`."""
     interval = interval_of(crash, recording, base_path)
     raw = raw_epochs(recording, interval, frozenset(interval.lost(crash.choices)))
-    calls = calls_before(recording, crash_event(interval, crash.started, crash.returned))[-CALLS_MAX:]
+    calls = shown_calls(crash, recording, interval)
     return _timed(recording.events(), interval, raw, crash, calls)
 
 

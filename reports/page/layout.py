@@ -25,7 +25,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class NumberedSquare:
     """A square with its name and the number of its line in the table of what each answer rests on."""
 
     square: Square
@@ -38,7 +38,7 @@ class Line:
     """A line of the page: a heading and a cell in each column. None if the question was not asked."""
 
     heading: Heading
-    cells: tuple[Cell | None, ...]
+    cells: tuple[NumberedSquare | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _of_row(row: Row, span: int = 1) -> Heading:
     return Heading(row.name, row.title, judges=row.judges, span=span)
 
 
-def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, Column], Cell | None]]:
+def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, Column], NumberedSquare | None]]:
     """By the row's name and the place."""
     several = heat_map.has_kernels
     number = 0
@@ -110,4 +110,4 @@ def _cells(heat_map: HeatMap) -> Iterator[tuple[tuple[str, Column], Cell | None]
                 continue
             number += 1
             name = ", ".join([row.name, at.target, *([at.kernel] if several else [])])
-            yield (row.name, at), Cell(square, name, number)
+            yield (row.name, at), NumberedSquare(square, name, number)

@@ -93,7 +93,6 @@ def test_a_trace_has_a_track_for_each_thread(crash: Any, calling: Recording) -> 
 
 def test_of_many_calls_the_last_ones_are_shown(crash: Any, calling: Recording, monkeypatch: Any) -> None:
     assert CALLS_MAX > 4
-    for name in ("explanation", "timeline"):
-        monkeypatch.setattr(f"postcrash.reports.explanation.{name}.CALLS_MAX", 2)
+    monkeypatch.setattr("postcrash.reports.explanation.explanation.CALLS_MAX", 2)
     assert [call.number for call in explain(crash.finding, calling, crash.base).calls] == [3, 4]
     assert [call.number for call in timeline(crash.finding, calling, crash.base).calls] == [3, 4]
