@@ -1,6 +1,8 @@
 """`postcrash doctor`: try whether everything is here that the other commands need."""
 
+import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -50,10 +52,16 @@ def doctor(session: Session, json_file: str | None) -> int:
     Each line is something that was tried, not guessed. A thing with - is missing, but only other engines than the one
     in use (--engine, --kernel) or targets outside the table need it. Exit code 0 if all is well, 3 if something is
     missing.
+
+    \b
+    Examples:
+      postcrash doctor
+      postcrash doctor --engine qemu --json -
     """
     checks = [
         _try("user-mode Linux", lambda: _about(find_kernel()), needed=False),
         _try("user-mode Linux boots", _uml_boots, needed=False),
+        _try("user-mode Linux is confined", _confined, needed=False),
         _try("QEMU", lambda: str(qemu_program()), needed=False),
         _try("KVM", _kvm, needed=False),
         _try("strace", _strace, needed=False),
@@ -96,6 +104,23 @@ def _uml_boots() -> str:
     if is_static(kernel.path):
         return f"without {LIBRARY}: it is linked statically, so that nothing can be preloaded"
     return f"with {LIBRARY}"
+
+
+def _confined() -> str:
+    """Whether the crash disk can take from user-mode Linux what a guest does not need (SECURITY.md)."""
+    if os.geteuid() != 0:
+        raise InfrastructureError("only root can confine it: a guest has your rights (SECURITY.md)")
+    made = subprocess.run(
+        ["unshare", "--mount", "--net", "--ipc", "--uts", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        reason = made.stderr.strip().splitlines()[-1:] or ["unshare fails"]
+        raise InfrastructureError(f"{reason[0]}: a guest has root's rights (SECURITY.md)")
+    return "no network, no rights, and nothing of the host but what it reads"
 
 
 def _about(kernel: Kernel) -> str:

@@ -130,14 +130,25 @@ def outcomes(machine: Machine, recorded: RecordedWorkload, brute_force: bool) ->
     ]
 
 
+def differences(found: list[Counter[str]], truth: list[Counter[str]]) -> str:
+    """For each crash interval that differs, the number of states, and the observations that only one of them has."""
+    told = [f"{len(found)} and {len(truth)} intervals"] if len(found) != len(truth) else []
+    for number, (own, other) in enumerate(zip(found, truth, strict=False)):
+        if own != other:
+            more, less = (dict((one - two).most_common(2)) for one, two in ((own, other), (other, own)))
+            told.append(f"interval {number}, {own.total()} and {other.total()} states: {more} in place of {less}")
+    return "; ".join(told)
+
+
 def objection(program: Path, settings: MachineSettings, recorded: RecordedWorkload, truth: list[Counter[str]]) -> str:
     """An objection to a crash disk. Empty if there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postcrash.harness.guests.machine.find_binary", lambda _: program)
         try:
             with Machine(settings) as machine:
-                if outcomes(machine, recorded, brute_force=False) != truth:
-                    return "it does not find what brute force finds"
+                found = outcomes(machine, recorded, brute_force=False)
+                if found != truth:
+                    return f"it does not find what brute force finds: {differences(found, truth)}"
                 recover = recorded.target.recovery(walk=True, fsck=False)
                 events = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
                 certificates = [Certificate.of(report, recover) for report in intervals_of(events)]

@@ -192,6 +192,13 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether programs of the host run in the guest.
+    pub fn runs_programs(&self) -> bool {
+        let Command::Run(run) = self else { return false };
+        let is_program = |operation: &Operation| matches!(operation.op, Word::Run | Word::Watch);
+        !run.supervisor.is_empty() || run.setup.iter().chain(&run.ops).any(is_program)
+    }
+
     /// For how long its operations sleep, and its programs may take.
     pub fn sleeps(&self) -> Duration {
         let Command::Run(run) = self else { return Duration::ZERO };

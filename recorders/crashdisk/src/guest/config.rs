@@ -69,6 +69,9 @@ pub struct GuestConfig {
     /// File that the guest sees as /dev/ubda, or under QEMU as /dev/vdc (for the baseline of the benchmark).
     #[serde(default)]
     pub plain_disk: Option<PathBuf>,
+    /// Whether the host's files can be read in the guest, where the engine can show them.
+    #[serde(default)]
+    pub sees_host: bool,
     /// File behind the guest's third disk, /dev/vdc, where dm-log-writes can log.
     #[serde(default)]
     pub log_disk: Option<PathBuf>,

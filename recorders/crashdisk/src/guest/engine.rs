@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use crate::guest::config::{Engine, GuestConfig, CONSOLE};
+use crate::guest::confinement::Confinement;
 use crate::guest::sleep::Sleep;
 use crate::guest::{process, qemu, stacks, termination, uml};
 
@@ -14,6 +15,21 @@ impl Engine {
     /// Start the guest's process in a process group of its own. The watcher knows this group and kills it when this
     /// process ends.
     pub fn launch(&self, config: &GuestConfig) -> io::Result<Child> {
+        let confined = match self {
+            Engine::Uml(uml) => Confinement::of(config, uml).and_then(|found| match found {
+                Some(confinement) => self.start(config, Some(confinement)).map(Some),
+                None => Ok(None),
+            }),
+            Engine::Qemu(_) => Ok(None),
+        };
+        match confined {
+            Ok(Some(child)) => Ok(child),
+            // In most containers it cannot be confined, and some kernels need more than they are shown.
+            Ok(None) | Err(_) => self.start(config, None),
+        }
+    }
+
+    fn start(&self, config: &GuestConfig, confinement: Option<Confinement>) -> io::Result<Child> {
         let console = File::create(config.work.join(CONSOLE))?;
         let mut process = match self {
             Engine::Uml(uml) => uml::command(uml, config),
@@ -26,8 +42,9 @@ impl Engine {
         unsafe {
             process.pre_exec(move || {
                 termination::announce()?;
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 process::pin(cpu);
+                confinement.as_ref().map_or(Ok(()), Confinement::enter)?;
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL); // another user's process forgets it
                 Ok(())
             });
         }

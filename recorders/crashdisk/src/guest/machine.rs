@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use postcrash_core::explore::Explorer;
 use postcrash_core::space::Space;
-use postcrash_wire::Recover;
+use postcrash_wire::{Command, Recover};
 
 use crate::disk::memo::Recoveries;
 use crate::disk::{holds_reads, EmptyDisk};
@@ -16,14 +16,25 @@ pub struct Machine {
     config: GuestConfig,
     guest: Guest,
     generation: u32,
+    /// The kernel does not boot confined.
+    is_unconfined: bool,
     /// What the machine's guests have recovered.
     pub recoveries: Recoveries,
 }
 
 impl Machine {
-    pub fn boot(config: GuestConfig) -> Result<Machine, GuestError> {
-        let guest = Guest::boot(&config, &mut EmptyDisk::default())?;
-        Ok(Machine { config, guest, generation: 0, recoveries: Recoveries::default() })
+    /// Boot a guest. A kernel that does not boot confined is booted as a process with all rights of this one. No image
+    /// from elsewhere has a part in this, because the first guest has an empty disk.
+    pub fn boot(mut config: GuestConfig) -> Result<Machine, GuestError> {
+        let guest = match Guest::boot(&config, &mut EmptyDisk::default()) {
+            Err(GuestError::Boot(_)) if matches!(config.engine, Engine::Uml(_)) && !config.sees_host => {
+                config.sees_host = true;
+                Guest::boot(&config, &mut EmptyDisk::default())?
+            }
+            other => other?,
+        };
+        let is_unconfined = config.sees_host;
+        Ok(Machine { config, guest, is_unconfined, generation: 0, recoveries: Recoveries::default() })
     }
 
     /// A guest that is ready for a command.
@@ -33,6 +44,21 @@ impl Machine {
             self.generation += 1;
         }
         Ok(&mut self.guest)
+    }
+
+    /// A guest that is ready for this command. Only a guest that runs programs of the host sees the host's files.
+    pub fn guest_for(&mut self, command: &Command) -> Result<&mut Guest, GuestError> {
+        let sees_host = command.runs_programs() || self.is_unconfined;
+        if sees_host != self.config.sees_host {
+            self.config.sees_host = sees_host;
+            self.guest.end();
+        }
+        self.guest()
+    }
+
+    /// End the guest. The next command gets a new one.
+    pub fn dismiss(&mut self) {
+        self.guest.end();
     }
 
     /// End the guest if a new one starts within a moment. `guest` starts it.

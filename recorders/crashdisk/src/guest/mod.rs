@@ -4,6 +4,7 @@
 //! the message was taken. So marks and requests stand in one order.
 
 pub mod config;
+mod confinement;
 pub mod engine;
 pub mod held_reads;
 pub mod machine;

@@ -1,9 +1,10 @@
 //! User-mode Linux: the kernel is a program, and its root is a folder of the host.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use crate::guest::config::{GuestConfig, Uml, KERNEL_ARGUMENTS};
@@ -49,6 +50,13 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
     process
 }
 
+/// The files of the libraries that are preloaded. Those that are named without a folder are the host's.
+pub fn preloaded(uml: &Uml) -> Vec<PathBuf> {
+    let own = std::env::var_os(PRELOAD).unwrap_or_default();
+    let named = own.as_bytes().split(|byte| b": ".contains(byte)).map(|name| PathBuf::from(OsStr::from_bytes(name)));
+    uml.preload.iter().cloned().chain(named).filter(|path| path.is_absolute()).collect()
+}
+
 /// This library, followed by the libraries that our own environment asks for.
 fn before_others(library: OsString) -> OsString {
     match std::env::var_os(PRELOAD) {
@@ -69,18 +77,19 @@ pub fn stacks(pid: u32, console: &Path, work: &Path) -> String {
         }
         Err(error) => format!("where the kernel is running cannot be told: {error}\n"),
     };
-    told + &stacks::stacks(console, "9w", |key| press(work, key))
+    told + &stacks::stacks(console, "9w", |key| press(pid, work, key))
 }
 
 /// Press a magic SysRq key by a request to the management console (arch/um/drivers/mconsole.h). The request is magic,
 /// version and length, then the command. The answer also appears on the guest's console, where nothing is dropped.
-fn press(work: &Path, key: char) -> io::Result<()> {
+/// The console's socket is seen from the root that the process has.
+fn press(pid: u32, work: &Path, key: char) -> io::Result<()> {
     let command = format!("sysrq {key}");
     let numbers = [MCONSOLE_MAGIC, MCONSOLE_VERSION, command.len() as u32];
     let mut request: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     request.extend_from_slice(command.as_bytes());
     request.resize(numbers.len() * size_of::<u32>() + MCONSOLE_BYTES, 0);
-    let place = work.join(NAME).join("mconsole");
+    let place = format!("/proc/{pid}/root{}/{NAME}/mconsole", work.display());
     UnixDatagram::unbound()?.send_to(&request, place).map(|_| ())
 }
 

@@ -13,6 +13,9 @@ use crate::error::GuestError;
 use crate::guest::machine::Machine;
 use crate::guest::Guest;
 
+/// What the agent says if processes of an earlier run still have the disk, so that nothing was run. A new guest has none.
+const BUSY: &str = "mount: Device or resource busy";
+
 /// What is recorded, and where it goes.
 pub struct Job {
     pub base: PathBuf,
@@ -30,11 +33,18 @@ pub fn record(machine: &mut Machine, mut job: Job) -> Result<(), GuestError> {
     job.run.blktrace = job.blktrace.is_some();
     job.run.held = job.held.is_some();
     let command = Command::Run(job.run);
-    let (answer, RecordingSummary { requests, failed }) = machine.twice(|machine| {
+    let attempt = |machine: &mut Machine| {
         let base = Base::open(&job.base)?;
         let writer = RecordingWriter::create(&job.out, base.sectors(), &job.metadata)?;
-        run(machine.guest()?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
-    })?;
+        run(machine.guest_for(&command)?, &command, RecordingDisk::new(&base, writer, job.held), Work::Run)
+    };
+    let (answer, RecordingSummary { requests, failed }) = match machine.twice(attempt) {
+        Err(GuestError::Agent(text)) if text.starts_with(BUSY) => {
+            machine.dismiss();
+            attempt(machine)?
+        }
+        recorded => recorded?,
+    };
     let mut transcripts = Value::Null;
     if let Some(file) = job.blktrace {
         std::fs::write(file, answer)?;
