@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .mutant import Mutant
-from .stages import MutantFinding, StageOutcome
+from .stages import STAGE_LIMITS, MutantFinding, StageOutcome
 
 SOON_S = 10.0
 COMMAND = "make mutants"
@@ -107,7 +107,14 @@ def _is_missed(row: Row, stages: int) -> bool:
 
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
     """docs/mutants.md. `stock` is by target."""
-    parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
+    parts = [
+        _HEAD.format(
+            command=COMMAND,
+            kernel=kernel,
+            stages=", ".join(f"`{name}`" for name in stages),
+            limits=" ".join(STAGE_LIMITS),
+        )
+    ]
     parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
     parts += ["## Not found", "", _missed(rows, len(stages)), ""]
     parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
@@ -125,8 +132,9 @@ kernel, which is the same file with the number 0.
 The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the third stage draws 300
 workloads of two operations. The last two look where the default hunts do not: one runs the file system's checker on
 every recovered disk (`--fsck`), and one also crashes within each recovery (`--depth 2`). Each hunt looks at a disk that
-completes at once and at one that holds completions back. Workloads and seconds count all stages until the finding, with
-the start of each hunt.
+completes at once and at one that holds completions back, and is given `{limits}`: no more than so many recoveries for
+each workload and disk, and so much time. Workloads and seconds count all stages until the finding, with the start of
+each hunt.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in

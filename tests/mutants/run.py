@@ -24,7 +24,7 @@ from postcrash.reports.store.store import StoreError
 from .mutant import Mutant, MutantError, chosen, load_mutants, numbered
 from .results import Measurements, Results, Row, markdown, summary
 from .source import SourceTree, require_packages
-from .stages import STAGES, StockKernel, run_stage
+from .stages import STAGE_LIMITS, STAGES, StockKernel, run_stage
 
 STOCK = "stock"
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
@@ -76,7 +76,7 @@ class MutantHunts:
 
     def _key(self, hunted: HuntedKernel) -> str:
         """Digest of all that a result depends on."""
-        parts = (self._digest, hunted.change, tool_digest(), hunted.target, repr(STAGES))
+        parts = (self._digest, hunted.change, tool_digest(), hunted.target, repr((STAGES, STAGE_LIMITS)))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -37,6 +37,10 @@ STAGES = (
     Stage("ace, crash in recovery", ("--ops", "1", "--grammar", "ace", "--depth", "2")),
 )
 """In this order. Every hunt is at the default level, and on both disks."""
+STAGE_LIMITS = ("--budget", "200", "--time", "5m")
+"""What bounds each hunt: nilfs2 and f2fs would need hours, of which most goes into a few workloads' many states."""
+STOCK_BUDGET = "2000,60s"
+"""What the stock kernel has for a workload: ten times what the hunt had."""
 DISK_OPTIONS = tuple(() if held is None else ("--held", str(held)) for held in BOTH_DISKS)
 """The disks of a hunt, as options of `postcrash check`."""
 
@@ -87,7 +91,7 @@ def run_stage(
         "--no-minimize",
         "--fresh",
     ]
-    command += [*stage.hunt, "--json", result, *(("--guests", str(guests)) if guests else ())]
+    command += [*stage.hunt, *STAGE_LIMITS, "--json", result, *(("--guests", str(guests)) if guests else ())]
     started = time.monotonic()
     seen: set[str] = set()
     with (folder / "hunt.log").open("wb") as log:
@@ -142,7 +146,8 @@ class StockKernel:
         workload = self._folder / "workload.ops"
         workload.write_text(_text(finding))
         command: list[str | Path] = [POSTCRASH, "--store", self._folder / "store", "check", workload]
-        command += ["--target", target, "--kernel", self._kernel, "--expect", "practice", *disk, "--json", "-"]
+        command += ["--target", target, "--kernel", self._kernel, "--expect", "practice"]
+        command += ["--budget", STOCK_BUDGET, *disk, "--json", "-"]
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if ran.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
             said = ran.stderr.strip().splitlines()[-1:]
