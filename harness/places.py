@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 
 STORE_DEFAULT = Path(".postcrash")
+GATE_FILE = "postcrash.toml"
+"""The file of a gate, in the folder of what it guards."""
 
 
 def quick_folder() -> Path | None:

@@ -7,12 +7,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from postcrash.apps.catalogue import applications
-from postcrash.harness.gate.configuration import FILE
 from postcrash.harness.guests.kernels import Stock
-from postcrash.harness.places import cache_folder
-from postcrash.properties import GROUPS, PROPERTIES
-from postcrash.targets import TARGETS
+from postcrash.harness.names import application_names, property_names, target_names
+from postcrash.harness.places import GATE_FILE, cache_folder
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -35,14 +32,14 @@ def _kernels() -> Iterable[str]:
 def _parts() -> Iterable[str]:
     """The parts of the current folder's gate. There are none if its file cannot be read; the command will say why."""
     try:
-        parts = tomllib.loads(Path(FILE).read_text(encoding="utf-8")).get("parts")
+        parts = tomllib.loads(Path(GATE_FILE).read_text(encoding="utf-8")).get("parts")
     except (OSError, ValueError):
         return ()
     return parts if isinstance(parts, dict) else ()
 
 
-complete_targets = _completer(lambda: ("all", *(target.name for target in TARGETS)), files=True)
+complete_targets = _completer(target_names, files=True)
 complete_kernels = _completer(_kernels, files=True)
-complete_properties = _completer(lambda: ("all", *GROUPS, *(prop.name for prop in PROPERTIES)))
-complete_applications = _completer(lambda: (application.name for application in applications()), files=True)
+complete_properties = _completer(property_names)
+complete_applications = _completer(application_names, files=True)
 complete_parts = _completer(_parts)

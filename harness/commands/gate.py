@@ -5,21 +5,21 @@ from pathlib import Path
 
 import click
 
+from postcrash.harness.bundles.several import write_bundles
 from postcrash.harness.commands.completion import complete_parts
 from postcrash.harness.commands.forms import Forms, forms_options
 from postcrash.harness.commands.options import Shard, shard_option, time_option
-from postcrash.harness.gate.configuration import FILE
-from postcrash.harness.gate.gate import LAST, Gate, Watcher, run_gate
+from postcrash.harness.gate.gate import Gate, Watcher, run_gate
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.output import notes, say
+from postcrash.harness.places import GATE_FILE
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.reports.gate.file import GateFileError, load
-from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.gate.run import Part
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default=Path(FILE))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default=Path(GATE_FILE))
 @click.option(
     "--part",
     "names",
@@ -31,6 +31,12 @@ from postcrash.reports.gate.run import GateRun, Part
 @shard_option("Every N-th workload of each part, beginning with the I-th. `postcrash merge` joins the results.")
 @time_option
 @click.option("--accept", metavar="WHY", help="Add new failures to the baseline, with this reason.")
+@click.option(
+    "--bundles",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the finding of each new failure to FOLDER, as `postcrash bundle` does.",
+)
 @forms_options
 @click.pass_obj
 def gate(
@@ -40,6 +46,7 @@ def gate(
     shard: Shard,
     seconds_max: float | None,
     accept: str | None,
+    bundles: Path | None,
     forms: Forms,
 ) -> int:
     """Run all parts of the gate FILE, and fail if something is broken that was not known before.
@@ -58,19 +65,14 @@ def gate(
       postcrash gate --accept "known since 6.1, see the list"
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept)
-    run, interrupted = run_gate(asked, session, _last(session), Watcher(_progress, _finished, say))
+    run, interrupted = run_gate(asked, session, Watcher(_progress, _finished, say))
     forms.write(run, session)
+    if bundles is not None:
+        new = [failure.finding for part in run.parts for failure in part.new if failure.finding]
+        write_bundles(session, new, bundles, say)
     if interrupted:
         raise KeyboardInterrupt
     return run.verdict.exit_code
-
-
-def _last(session: Session) -> GateRun | None:
-    """The result of the last run in the store. None if there is none, or if another version wrote it."""
-    try:
-        return load(session.store.folder / LAST)
-    except GateFileError:
-        return None
 
 
 def _progress(planned: PlannedPart | None) -> TerminalProgress:

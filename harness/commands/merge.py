@@ -1,11 +1,14 @@
 """`postcrash merge` and `postcrash diff`: results of gates, put together and compared."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
+from postcrash.harness.bundles.several import take_bundles
 from postcrash.harness.commands.forms import Forms, forms_options
 from postcrash.harness.errors import UsageError
+from postcrash.harness.output import say
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import difference
@@ -15,9 +18,15 @@ from postcrash.reports.gate.run import GateRun, merged
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--bundles",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Put the findings of the bundles in FOLDER into the store first, so that --html has their stories.",
+)
 @forms_options
 @click.pass_obj
-def merge(session: Session, files: Sequence[str], forms: Forms) -> int:
+def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: Forms) -> int:
     """Put the results of all shards of a gate together: FILES that `postcrash gate --shard I/N --json FILE` wrote.
 
     The exit code is that of the whole gate. A shard that is missing is an error.
@@ -25,11 +34,14 @@ def merge(session: Session, files: Sequence[str], forms: Forms) -> int:
     \b
     Example:
       postcrash merge gate-1.json gate-2.json --junit gate.xml
+      postcrash merge gate-*.json --bundles bundles --html gate.html
     """
     try:
         run = merged([_loaded(file) for file in files])
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if bundles is not None:
+        take_bundles(session.store, bundles, say)
     forms.write(run, session)
     return run.verdict.exit_code
 

@@ -1,11 +1,13 @@
 """Known failures: a text file, one failure a line, which a gate accepts.
 
-    # cause or finding   verdict    kernels     why
-    c-1a2b3c4d5e6f7a8b   violated   6.1..6.12   # the first fsync after a checkpoint: docs/findings/f2fs-first-fsync.md
+    # cause or finding   verdict    kernels     workloads   why
+    c-1a2b3c4d5e6f7a8b   violated   6.1..6.12   <=3         # docs/findings/f2fs-first-fsync.md
 
 Kernels are a version, a range of versions whose ends may be left open, or * for all. `6.1` stands for all of 6.1.x.
+`<=3` is the most workloads of one part in which the failure is known. It may be left out.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +19,10 @@ from postcrash.model.validation import TooLargeError, read_bounded
 from postcrash.reports.gate.run import Failure, FixedLine, Part
 from postcrash.reports.text import cut
 
-HEADING = "# cause or finding   verdict    kernels     why"
+HEADING = "# cause or finding   verdict    kernels     workloads   why"
 _BYTES_MAX = 16 << 20
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
+_MOST = re.compile(r"<=([0-9]{1,9})")
 _VERDICTS = ("violated", "undecided")
 _NUMBERS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
 _RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
@@ -59,15 +62,25 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BaselineLine:
-    """A failure that is accepted. `id` is that of its cause or of its finding."""
+    """A failure that is accepted.
+
+    id    that of its cause or of its finding
+    most  the most workloads of one part that may fail so; None: any number
+    """
 
     number: int
     id: str
     verdict: str
     kernels: KernelRange
     why: str
+    most: int | None = None
 
-    def accepts(self, failure: Failure, kernel: str) -> bool:
+    @property
+    def about(self) -> tuple[str, str, KernelRange]:
+        """What the line is about. Two lines of one file are never about the same."""
+        return self.id, self.verdict, self.kernels
+
+    def is_about(self, failure: Failure, kernel: str) -> bool:
         """Whether the line is about this failure on the kernel with this label. No line is about a lack of time."""
         is_it = self.id in (failure.cause, failure.finding, failure.found) and self.verdict == failure.verdict
         return is_it and self.kernels.has(kernel) and not failure.is_of_time
@@ -94,37 +107,57 @@ def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
 def _lines(text: str) -> Iterable[BaselineLine]:
     seen: dict[tuple[str, str, KernelRange], int] = {}
     for number, content in enumerate(text.splitlines(), 1):
-        said, _, why = content.partition("#")
-        if not said.strip():
-            continue
-        words = said.split()
-        if len(words) != 3 or not why.strip():
-            raise ValueError(f"{number}: expected `cause verdict kernels # why`, found {content[:80]!r}")
-        id, verdict, kernels = words
-        if not _ID.fullmatch(id):
-            raise ValueError(f"{number}: {id[:80]!r} is neither a cause (c-…) nor a finding (f-…)")
-        if verdict not in _VERDICTS:
-            raise ValueError(f"{number}: {verdict[:80]!r} is neither {' nor '.join(_VERDICTS)}")
         try:
-            line = BaselineLine(number, id, verdict, KernelRange.parse(kernels), why.strip())
+            line = _line(number, content)
         except ValueError as error:
             raise ValueError(f"{number}: {error}") from error
-        if (first := seen.setdefault((id, verdict, line.kernels), number)) != number:
+        if line is None:
+            continue
+        if (first := seen.setdefault(line.about, number)) != number:
             raise ValueError(f"{number}: the same as line {first}")
         yield line
+
+
+def _line(number: int, content: str) -> BaselineLine | None:
+    """What one line says; None if it says nothing. Raises ValueError."""
+    said, _, why = content.partition("#")
+    if not said.strip():
+        return None
+    words = said.split()
+    if len(words) not in (3, 4) or not why.strip():
+        raise ValueError(
+            f"expected `cause verdict kernels # why` or `cause verdict kernels <=N # why`, found {content[:80]!r}"
+        )
+    id, verdict, kernels, *most = words
+    if not _ID.fullmatch(id):
+        raise ValueError(f"{id[:80]!r} is neither a cause (c-…) nor a finding (f-…)")
+    if verdict not in _VERDICTS:
+        raise ValueError(f"{verdict[:80]!r} is neither {' nor '.join(_VERDICTS)}")
+    limits = [_MOST.fullmatch(word) for word in most]
+    if None in limits:
+        raise ValueError(f"{most[0][:80]!r} is no number of workloads such as <=3")
+    limit = next((int(match[1]) for match in limits if match), None)
+    return BaselineLine(number, id, verdict, KernelRange.parse(kernels), why.strip(), limit)
 
 
 def compared_with(lines: Sequence[BaselineLine], parts: Iterable[Part]) -> tuple[Part, ...]:
     """The parts with what the baseline accepts. No line accepts that there was no time for something."""
     told = []
     for part in parts:
-        accepting = (next((line for line in lines if line.accepts(each, part.kernel)), None) for each in part.failures)
-        failures = (
-            failure.model_copy(update={"known": None if line is None else line.why})
-            for failure, line in zip(part.failures, accepting, strict=True)
-        )
+        failures = (_compared(failure, _line_about(lines, failure, part.kernel)) for failure in part.failures)
         told.append(part.model_copy(update={"failures": tuple(failures)}))
     return tuple(told)
+
+
+def _line_about(lines: Sequence[BaselineLine], failure: Failure, kernel: str) -> BaselineLine | None:
+    """Of the lines about the failure, the one that accepts it in the most workloads."""
+    about = (line for line in lines if line.is_about(failure, kernel))
+    return max(about, key=lambda line: math.inf if line.most is None else line.most, default=None)
+
+
+def _compared(failure: Failure, line: BaselineLine | None) -> Failure:
+    known = {"known": None, "known_in": None} if line is None else {"known": line.why, "known_in": line.most}
+    return failure.model_copy(update=known)
 
 
 def fixed_lines(
@@ -141,7 +174,7 @@ def fixed_lines(
         line.number
         for line in lines
         for part in parts
-        if any(line.accepts(failure, part.kernel) for failure in part.failures)
+        if any(line.is_about(failure, part.kernel) for failure in part.failures)
     }
     return tuple(
         FixedLine(line=line.number, cause=line.id, why=line.why)
@@ -156,15 +189,39 @@ def series_of(kernel: str) -> str:
     return ".".join(match[0].split(".")[:2]) if match else "*"
 
 
-def line_for(failure: Failure, kernel: str, why: str) -> str:
-    """The line that accepts the failure on the kernel's series."""
-    return f"{failure.cause:<20} {failure.verdict:<10} {series_of(kernel):<11} # {' '.join(why.split())}"
+def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) -> tuple[str, ...]:
+    """The lines that accept failures, each with the label of its kernel, on these kernels' series.
+
+    A line accepts no more workloads than the failure has in one part now, if it is `limited`. What could not be decided
+    is not counted, because that depends on time.
+    """
+    most: dict[tuple[str, str, str], int] = {}
+    for failure, kernel in new:
+        about = failure.cause, failure.verdict, series_of(kernel)
+        most[about] = max(failure.workloads, most.get(about, 0))
+    reason = " ".join(why.split())
+    lines = []
+    for (cause, verdict, series), count in most.items():
+        limit = f"<={count}" if limited and verdict == "violated" else ""
+        lines.append(f"{cause:<20} {verdict:<10} {series:<11} {limit:<11} # {reason}")
+    return tuple(lines)
 
 
 def add_lines(path: Path, lines: Iterable[str]) -> None:
-    """Add lines to the file, which is made if it is not there. Raises InfrastructureError."""
+    """Add lines to the file, which is made if it is not there. A line about the same as an old one takes its place.
+
+    Raises InfrastructureError.
+    """
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else HEADING
     except OSError as error:
         raise InfrastructureError(f"{path}: {error.strerror}") from error
-    write_text(str(path), "".join(f"{line}\n" for line in (*before.splitlines(), *lines)))
+    new = {_about(line): line for line in lines}
+    kept = [new.pop(_about(line), line) for line in before.splitlines()]
+    write_text(str(path), "".join(f"{line}\n" for line in (*kept, *new.values())))
+
+
+def _about(content: str) -> object:
+    """What a line is about. Nothing else is about the same as a comment."""
+    line = _line(0, content)
+    return content if line is None else line.about

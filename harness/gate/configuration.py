@@ -1,6 +1,5 @@
 """The file of a gate, postcrash.toml: what is run on which targets and kernels, and what is expected."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -19,8 +18,6 @@ from postcrash.reports.gate.run import Kind
 from postcrash.reports.text import cut
 from postcrash.workloads import Setup
 
-FILE = "postcrash.toml"
-SCHEMA_FILE = "postcrash.schema.json"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -79,80 +76,83 @@ PropertyNames = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class How(_Section):
-    """What a part may say for itself, and the file for all parts that do not.
-
-    targets   file systems: names of the catalogue, `all`, or TOML files
-    kernels   names of `postcrash kernels list`, versions, or files; empty for the one that is used without a name
-    models    device models
-    expect    what is expected, as --expect of `hunt`
-    hold      properties that must hold besides
-    disks     `both`: one that completes writes at once and one that holds them back; `one`: only the first
-    recovery  how crash states are recovered, as --recovery
-    fsck      whether the file system's checker runs on every crash state, too
-    use       whether files are changed, deleted and written anew after every recovery
-    depth     2: the power may fail again during recovery
-    budget    the most for one workload on one target
-    """
+    """What a part may say for itself, and the file for all parts that do not."""
 
     targets: Names | None = None
+    """File systems: names of the catalogue, `all`, or TOML files."""
     kernels: tuple[str, ...] | None = None
+    """Names of `postcrash kernels list`, versions, or files; empty for the one that is used without a name."""
     models: Annotated[tuple[Annotated[str, AfterValidator(_model)], ...], Field(min_length=1)] | None = None
+    """Device models."""
     expect: Annotated[str, AfterValidator(_expectation)] | None = None
+    """What is expected, as --expect of `hunt`."""
     hold: Annotated[tuple[str, ...], AfterValidator(lambda names: _properties(names) if names else names)] | None = None
+    """Properties that must hold besides."""
     disks: Literal["both", "one"] | None = None
+    """`both`: one that completes writes at once and one that holds them back; `one`: only the first."""
     recovery: Recovery | None = None
+    """How crash states are recovered, as --recovery."""
     fsck: bool | None = None
+    """Whether the file system's checker runs on every crash state, too."""
     use: bool | None = None
+    """Whether files are changed, deleted and written anew after every recovery."""
     depth: Annotated[int, Field(ge=1, le=2)] | None = None
+    """2: the power may fail again during recovery."""
     budget: Annotated[str, AfterValidator(_budget)] | None = None
+    """The most for one workload on one target."""
 
 
 class PropertiesPart(How):
     """The workloads of these properties: names and groups, as --properties of `characterize`."""
 
     properties: PropertyNames
+    """Names and groups of properties."""
 
 
 class HuntPart(How):
-    """Every workload of so many operations, as `postcrash hunt --ops`.
-
-    grammar, setups, limit, seed  as the options of `hunt`; without setups, those of the grammar
-    """
+    """Every workload of so many operations, as `postcrash hunt --ops`."""
 
     hunt: Annotated[int, Field(ge=1, le=3)]
+    """The number of operations."""
     grammar: Literal["ace", "full"] = "ace"
+    """Which operations and files: ace has the bounds of ACE, full has more."""
     setups: Annotated[tuple[Setup, ...], Field(min_length=1)] | None = None
+    """The histories of the files that operations need; without it, those of the grammar."""
     limit: Annotated[int, Field(ge=1)] | None = None
+    """Only so many workloads, drawn at random."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    """What they are drawn with."""
 
 
 class RandomPart(How):
     """Random workloads, as `postcrash hunt --random`: so many, drawn with `seed`."""
 
     random: Annotated[int, Field(ge=1)]
+    """The number of workloads."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    """What they are drawn with."""
 
 
 class CorpusPart(How):
     """Every `.ops` file of a folder, or one such file. Paths are seen from the gate's file."""
 
     corpus: str
+    """The folder, or the file."""
 
 
 class ApplicationPart(How):
-    """An application: its name in the catalogue, or its TOML file.
-
-    set    values of its parameters
-    every  whether each combination of the other parameters is run
-    """
+    """An application: its name in the catalogue, or its TOML file."""
 
     application: str
+    """A name such as `sqlite-3.40` or `sqlite-3.40[journal=wal]`, or a file whose name ends in .toml."""
     set: dict[str, str] = Field(default_factory=dict)
+    """Values of its parameters."""
     every: bool = False
+    """Whether each combination of the other parameters is run."""
 
 
 PartSection = PropertiesPart | HuntPart | RandomPart | CorpusPart | ApplicationPart
@@ -173,23 +173,24 @@ def kind_of(section: Any) -> Kind | None:
 
 
 class GateFile(How):
-    """The whole file.
-
-    time      the most for all parts together; without it, each part runs to its end
-    confirm   how often the crash state of a new failure is recovered again, and its workload recorded again
-    baseline  the file with known failures; it need not be there
-    guests    machines at a time; without it, one for each CPU
-    parts     what is run, by a name of the user's
-    """
+    """The whole file."""
 
     targets: Names
+    """File systems of all parts that name none: names of the catalogue, `all`, or TOML files."""
     kernels: tuple[str, ...] = ()
+    """Kernels of all parts that name none; empty for the one that is used without a name."""
     models: Annotated[tuple[Annotated[str, AfterValidator(_model)], ...], Field(min_length=1)] = ("cache",)
+    """Device models of all parts that name none."""
     expect: Annotated[str, AfterValidator(_expectation)] = "practice"
+    """What is expected of all parts that do not say, as --expect of `hunt`."""
     time: Time | None = None
+    """The most for all parts together; without it, each part runs to its end."""
     confirm: Annotated[int, Field(ge=0, le=1000)] = 2
+    """How often the crash state of a new failure is recovered again, and its workload recorded again."""
     baseline: str = "postcrash-known.txt"
+    """The file with known failures; it need not be there."""
     guests: Annotated[int, Field(ge=1, le=256)] | None = None
+    """Machines at a time; without it, one for each CPU."""
     parts: Annotated[
         dict[
             Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
@@ -208,6 +209,7 @@ class GateFile(How):
         ],
         Field(min_length=1),
     ]
+    """What is run, by a name of the user's."""
 
     @property
     def seconds(self) -> float | None:
@@ -255,9 +257,3 @@ def _objection(path: Path, error: ValidationError) -> str:
     found = "" if first["type"] in _UNSHOWN else f", found {shown(first['input'])}"
     line = line_of(path.read_text(encoding="utf-8"), place)
     return f"{path}:{line}: {place_of(place) or 'the file'}: {message}{found}"
-
-
-def schema() -> str:
-    """The JSON Schema of the file, for editors."""
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "postcrash gate"}
-    return json.dumps({**GateFile.model_json_schema(), **made}, indent=2) + "\n"

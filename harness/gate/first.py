@@ -14,14 +14,16 @@ _BUILT = (Path("linux"), Path("arch/x86/boot/bzImage"))
 """Where a build of the kernel leaves user-mode Linux, and its image."""
 
 
-def first_file(session: Session, folder: Path, schema: str) -> str:
-    """The text of a gate's file for `folder`. `schema` is the path of the schema's file, for editors.
+def first_file(session: Session, folder: Path, schema: str, stocked: Sequence[str]) -> str:
+    """The text of a gate's file for `folder`.
+
+    `schema` is the path of the schema's file, for editors; `stocked` are names of kernels that were fetched or added.
 
     Raises HarnessError if this machine has none of the targets.
     """
     targets = _targets(session)
     kernels = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)]
-    return "".join(f"{line}\n" for line in _lines(targets, kernels, sorted(_corpora(folder)), schema))
+    return "".join(f"{line}\n" for line in _lines(targets, kernels, stocked, sorted(_corpora(folder)), schema))
 
 
 def _targets(session: Session) -> list[str]:
@@ -49,7 +51,9 @@ def _corpora(folder: Path) -> Iterator[str]:
             yield place.relative_to(folder).as_posix()
 
 
-def _lines(targets: Sequence[str], kernels: Sequence[str], corpora: Sequence[str], schema: str) -> Iterator[str]:
+def _lines(
+    targets: Sequence[str], kernels: Sequence[str], stocked: Sequence[str], corpora: Sequence[str], schema: str
+) -> Iterator[str]:
     yield f"#:schema {schema}"
     yield "# What must hold before a change goes in: `postcrash gate` runs it. All settings: docs/gate.md"
     yield ""
@@ -58,6 +62,8 @@ def _lines(targets: Sequence[str], kernels: Sequence[str], corpora: Sequence[str
         yield f"kernels = [{_listed(kernels)}]"
     else:
         yield '# kernels = ["6.1", "./linux"]   # versions of `postcrash kernels list`, or files'
+    if stocked:
+        yield f"# Kernels that are here, too: {_listed(stocked)}. With several, each part runs on each."
     yield 'expect = "practice"              # or documents, contract:FILE, kernel:NAME to compare with'
     yield '# hold = ["P5"]                  # properties that must hold whatever documents say'
     yield 'time = "10m"                     # for all parts; what is left out is UNDECIDED, and goes first next time'

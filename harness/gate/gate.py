@@ -11,21 +11,20 @@ import postcrash
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import sources_digest
 from postcrash.harness.findings.minimize import kept_for_minimizing
-from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, line_for, load_baseline
+from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, lines_for, load_baseline
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.follow_up import FollowUp
+from postcrash.harness.gate.left_open import LeftOpen
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
 from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.gate.running import with_unasked
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.harness.hunting.hunt import HuntProgress
-from postcrash.harness.output import write_text
 from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
+from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.gate.run import Failure, GateRun, Part
 
-LAST = "gate.json"
-"""The file of the store with the result of the last run."""
 FOLLOWED_MAX = 20
 """New failures of one part that are followed up. The others are reported as they were found."""
 
@@ -61,31 +60,33 @@ class Watcher:
     note: Callable[[str], None]
 
 
-def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watcher) -> tuple[GateRun, bool]:
+def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, bool]:
     """Run the gate. Also says whether the user interrupted it; then the result is what there is. Raises HarnessError.
 
-    Parts that the `last` run left open come first.
+    Parts that earlier runs of the same store left open come first.
     """
     if gate.accept is not None and not gate.accept.strip():
         raise UsageError("--accept wants the reason why new failures are accepted")
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     configuration, folder = load(gate.file), gate.file.parent
     lines = load_baseline(folder / configuration.baseline)
-    planned = _planned(gate, configuration, session, folder)
+    planned = _planned(gate, configuration, session)
+    if "baseline" in configuration.model_fields_set and not (folder / configuration.baseline).exists():
+        watcher.note(f"{folder / configuration.baseline} is not there: each failure is new")
     seconds = configuration.seconds if gate.seconds is None else gate.seconds
     until = None if seconds is None else clock + seconds
     exploring = None if until is None or seconds is None else until - kept_for_minimizing(seconds)
     runner = Runner(session, configuration.guests, exploring, lines, watcher.progress, watcher.finished)
-    run = runner.run(planned, last)
+    left_open = LeftOpen(session.store.folder)
+    run = runner.run(planned, left_open.first(planned))
+    left_open.add(planned, run)
     parts = compared_with(lines, with_unasked(run, planned) if gate.shard == (1, 1) else run)
     if not runner.interrupted:
         with watcher.progress(None) as progress:
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
             parts = tuple(_followed_up(part, each, follow_up) for part, each in zip(parts, planned, strict=True))
     if gate.accept is not None and not runner.interrupted:
-        new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
-        accepted = dict.fromkeys(line_for(failure, kernel, gate.accept) for failure, kernel in new)
-        add_lines(folder / configuration.baseline, accepted)
+        _accept(parts, folder / configuration.baseline, gate.accept, gate.shard, watcher)
         parts = compared_with(load_baseline(folder / configuration.baseline), parts)
     sightings = Sightings(session.store.folder)
     sightings.add(parts)
@@ -101,15 +102,26 @@ def run_gate(gate: Gate, session: Session, last: GateRun | None, watcher: Watche
         parts=parts,
         fixed=() if gate.shard != (1, 1) else fixed_lines(lines, parts, sightings.were_all_run),
     )
-    write_text(str(session.store.folder / LAST), result.model_dump_json(indent=1) + "\n")
     return result, runner.interrupted
 
 
-def _planned(gate: Gate, configuration: GateFile, session: Session, folder: Path) -> list[PlannedPart]:
+def _accept(parts: Sequence[Part], baseline: Path, why: str, shard: Shard, watcher: Watcher) -> None:
+    """Add the new failures to the baseline. What was not all run does not tell in how many workloads they are."""
+    new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
+    is_whole = shard == (1, 1) and not any(part.not_run for part in parts)
+    lines = lines_for(new, why, limited=is_whole)
+    if lines:
+        add_lines(baseline, lines)
+        watcher.note(f"{plural(len(lines), 'line')} for {baseline}")
+    else:
+        watcher.note(f"no new failure is there to accept: {baseline} stays as it is")
+
+
+def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[PlannedPart]:
     for name in gate.names:
         if name not in configuration.parts:
             raise UsageError(f"{gate.file}: {unknown_name('part', name, configuration.parts)}")
-    planner = Planner(session, configuration, folder, gate.shard)
+    planner = Planner(session, configuration, gate.file, gate.shard)
     names = gate.names or configuration.parts
     planned = [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
     places = [part.place for part in planned]

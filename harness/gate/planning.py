@@ -11,7 +11,8 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
-from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.gate.blame import Blame
 from postcrash.harness.gate.configuration import (
     ApplicationPart,
     CorpusPart,
@@ -75,17 +76,23 @@ class PlannedPart:
 class Planner:
     """Makes the parts of a gate."""
 
-    def __init__(self, session: Session, gate: GateFile, folder: Path, shard: Shard = (1, 1)) -> None:
-        """`folder` is the folder of the gate's file, from which paths are seen."""
-        self._session, self._gate, self._folder, self._shard = session, gate, folder, shard
+    def __init__(self, session: Session, gate: GateFile, file: Path, shard: Shard = (1, 1)) -> None:
+        """`file` is the gate's file. Paths are seen from its folder."""
+        self._session, self._gate, self._folder, self._shard = session, gate, file.parent, shard
+        self._blame = Blame(file, gate)
 
     def parts(self, name: str) -> Iterator[PlannedPart]:
         """The parts that the section `name` stands for. Raises HarnessError."""
         section = self._gate.parts[name]
-        applications = self._applications(section)
-        targets = self._targets(self._gate.of(section, "targets"))
+        with self._blame.setting(name, "application"):
+            applications = self._applications(section)
+        with self._blame.setting(name, "targets"):
+            targets = self._targets(self._gate.of(section, "targets"))
+        with self._blame.setting(name, "expect"):
+            self._check_reference(section)
         for kernel_name in self._gate.of(section, "kernels") or (None,):
-            kernels = kernels_for(self._session, self._kernel_seen(kernel_name), targets)
+            with self._blame.setting(name, "kernels"):
+                kernels = kernels_for(self._session, self._kernel_seen(kernel_name), targets)
             for target in targets:
                 for model in self._gate.of(section, "models"):
                     planned = self._planned(name, section, target, model)
@@ -95,6 +102,19 @@ class Planner:
                         if applications
                         else [placed]
                     )
+
+    def _check_reference(self, section: PartSection) -> None:
+        """Raise UsageError if what the part is compared with is not there, or if it asks for more than to compare."""
+        if isinstance(section, ApplicationPart):
+            return
+        expected = Expectation.named(self._gate.of(section, "expect"))
+        level, _, value = expected.name.partition(":")
+        if level == KERNEL:
+            next(self._session.kernels_called(value))
+        if level == TARGET:
+            self._session.target(value)
+        if expected.compares and self._gate.of(section, "hold"):
+            raise UsageError(f"{expected.name} compares trees only: leave hold out")
 
     def _targets(self, names: Sequence[str]) -> list[Target]:
         return self._session.targets([self._seen(name) if name.endswith(".toml") else name for name in names])
@@ -128,6 +148,8 @@ class Planner:
         )
         kind = kind_of(section)
         assert kind is not None
+        with self._blame.setting(name, kind):
+            workloads = self._workloads(section, target, how.disks(one=gate.of(section, "disks") == "one"))
         hold = gate.of(section, "hold")
         kinds = [WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))]
         return PlannedPart(
@@ -136,7 +158,7 @@ class Planner:
             target=target,
             kernel=None,
             kernel_name="",
-            workloads=self._workloads(section, target, how.disks(one=gate.of(section, "disks") == "one")),
+            workloads=workloads,
             how=how,
             expected=Expectation.named(gate.of(section, "expect")),
             hold=tuple(each.name for each in properties_named(",".join(hold))) if hold else (),

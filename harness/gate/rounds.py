@@ -12,7 +12,7 @@ from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.gate.run import Failure, Part
 from postcrash.reports.store.records import Finding
 
 Place = tuple[str, str, str, str]
@@ -43,14 +43,13 @@ class Runner:
     _told: set[tuple[Place, str]] = field(default_factory=set)
     """Causes that the user has been told of, with their parts."""
 
-    def run(self, planned: Sequence[PlannedPart], last: GateRun | None) -> tuple[Part, ...]:
-        """The parts, in the order of `planned`. Those that the `last` run left open are run first.
+    def run(self, planned: Sequence[PlannedPart], in_order: Sequence[PlannedPart]) -> tuple[Part, ...]:
+        """The parts, in the order of `planned`. They have their turns `in_order`.
 
         The time is shared out evenly. What a part leaves of its share is for the parts after it. When all had their
         turn, unfinished parts go on where they were.
         """
-        unfinished = {part.place for part in last.parts if part.not_run} if last else set()
-        todo = sorted(planned, key=lambda each: each.place not in unfinished)
+        todo = list(in_order)
         while todo:
             before = {each.place: self._left(each) for each in todo}
             for number, each in enumerate(todo):
@@ -89,7 +88,7 @@ class Runner:
         """Whether a finding is of a new failure that the user has not been told of."""
         part, place = self._done[planned.place], (planned.place, cause_of_finding(planned, finding))
         failure = Failure(cause=place[1], verdict="violated", judge=finding.checker, message="", finding=finding.id)
-        is_news = place not in self._told and not any(line.accepts(failure, part.kernel) for line in self.baseline)
+        is_news = place not in self._told and not any(line.is_about(failure, part.kernel) for line in self.baseline)
         self._told.add(place)
         return is_news
 

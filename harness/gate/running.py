@@ -10,7 +10,6 @@ from typing import Any
 
 from postcrash.harness.auditing.audit import plan_of as plan_of_application
 from postcrash.harness.auditing.judge import ApplicationJudge
-from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.judges import PropertyJudge, recoveries_for
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations.expectation import Expectation
@@ -89,8 +88,6 @@ def plan_of_part(planned: PlannedPart, session: Session) -> Iterator[tuple[Plan,
             yield replace(plan, findings_max=FINDINGS_MAX), planned.expected
             return
         expected = stack.enter_context(opened(session, planned.expected, target, how))
-        if expected.compares and planned.hold:
-            raise UsageError(f"{planned.name}: expect {expected.name} compares trees only: leave hold out")
         judges = {judge.name: judge for judge in expected.judges(target, how.model)}
         for each in properties_named(",".join(planned.hold)) if planned.hold else ():
             judges.setdefault(each.name, PropertyJudge(each))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from postcrash.reports.gate.failure_text import headline
+from postcrash.reports.gate.failure_text import headline, plural
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.text import one_line
 
@@ -81,7 +81,7 @@ def _of_pair(old: Part | None, new: Part | None) -> Iterator[Change]:
         yield Change(title, "", "~", f"{old.gated.name} → {new.gated.name}")
     before, after = _failures(old), _failures(new)
     for cause in before | after:
-        yield from _of_cause(title, before.get(cause), after.get(cause))
+        yield from _of_cause(title, before.get(cause), after.get(cause), (old, new))
 
 
 def _title(old: Part | None, new: Part | None) -> str:
@@ -96,13 +96,18 @@ def _failures(part: Part | None) -> dict[str, Failure]:
     return {} if part is None else {failure.cause: failure for failure in part.failures}
 
 
-def _of_cause(title: str, old: Failure | None, new: Failure | None) -> Iterator[Change]:
+def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair) -> Iterator[Change]:
+    """How a cause is otherwise. Counts of workloads say something only if as many workloads were run."""
+    before, after = parts
     if old is None or new is None:
         failure = old or new
         assert failure is not None
-        yield Change(title, failure.cause, _sign(old), f"{_state(failure)}: {_told(failure)}")
+        open_ = f"; {plural(after.not_run, 'workload')} not run" if new is None and after and after.not_run else ""
+        yield Change(title, failure.cause, _sign(old), f"{_state(failure)}: {_told(failure)}{open_}")
     elif (old.is_new, old.verdict) != (new.is_new, new.verdict):
         yield Change(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
+    elif old.workloads != new.workloads and before and after and before.workloads == after.workloads:
+        yield Change(title, new.cause, "~", f"{old.workloads} → {new.workloads} workloads: {_told(new)}")
 
 
 def _sign(old: object) -> Sign:
@@ -111,7 +116,7 @@ def _sign(old: object) -> Sign:
 
 
 def _state(failure: Failure) -> str:
-    known = "known" if failure.known is not None else "new"
+    known = "new" if failure.is_new else "known"
     return f"{known}, {failure.verdict}"
 
 

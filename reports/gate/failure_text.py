@@ -22,7 +22,9 @@ def headline(failure: Failure) -> str:
 
 def facts(failure: Failure) -> Iterator[str]:
     """What else there is to say of the failure's cause, a line each."""
-    if failure.known is not None:
+    if failure.growth:
+        yield one_line(failure.growth)
+    elif failure.known is not None:
         yield f"known: {one_line(failure.known)}"
     if failure.standing:
         yield one_line(failure.standing)

@@ -58,7 +58,7 @@ def cause_groups(run: GateRun) -> list[CauseGroup]:
 
 def _keys(failure: Failure) -> tuple[Hashable, Hashable]:
     """Failures that have one of these in common are in one group."""
-    sort = failure.verdict, failure.known
+    sort = failure.verdict, failure.is_new, failure.known
     return (*sort, failure.cause), (*sort, failure.judge, failure.message, failure.lost)
 
 

@@ -59,7 +59,8 @@ def json_lines(run: GateRun) -> Iterator[str]:
 
 def line_schema() -> dict[str, Any]:
     """The JSON Schema of a line."""
-    return _line.json_schema(mode="serialization")
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:postcrash:result-line"}
+    return {**about, "title": "a line of a postcrash gate's result", **_line.json_schema(mode="serialization")}
 
 
 def _part(part: Part) -> Iterator[str]:

@@ -39,7 +39,7 @@ Kind = Literal["properties", "hunt", "random", "corpus", "application"]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Share(_Record):
@@ -50,45 +50,56 @@ class Share(_Record):
 
 
 class Failure(_Record):
-    """What several workloads of a part fail by, or cannot decide, for the same cause.
-
-    cause       the id of the cause: c- and 16 hexadecimal digits. It is the same on every kernel and in every run
-    verdict     violated, or undecided
-    judge       the judge that objects; of undecided failures, all judges that cannot tell
-    message     what the judge says, or why it cannot tell
-    lost        the kinds of writes that the crash lost
-    standing    the rule that the verdict rests on; empty if undecided
-    finding     the id of the finding with the smallest workload; empty if undecided
-    found       the id of the finding from which this one was made smaller; empty if it was not
-    name        the name of the smallest workload; empty if nothing was run
-    operations  this workload in the `.ops` language, or the command of an application
-    file        the workload's file, as seen from the folder of the gate's file; empty if it has none
-    workloads   how many workloads fail in this way
-    known       why the failure is accepted, as the baseline says; None if it is new
-    states      how often the crash state failed when it was recovered again; None if it was not tried
-    recordings  in how many further recordings of the workload the failure was there; None if it was not tried
-    """
+    """What several workloads of a part fail by, or cannot decide, for the same cause."""
 
     cause: Annotated[str, Field(pattern=r"^c-[0-9a-f]{16}$")]
+    """The id of the cause: c- and 16 hexadecimal digits. It is the same on every kernel and in every run."""
     verdict: Literal["undecided", "violated"]
     judge: Text
+    """The judge that objects; of undecided failures, all judges that cannot tell."""
     message: Text
+    """What the judge says, or why it cannot tell."""
     lost: tuple[Text, ...] = ()
+    """The kinds of writes that the crash lost."""
     standing: Text = ""
+    """The rule that the verdict rests on; empty if undecided."""
     finding: FindingId = ""
+    """The id of the finding with the smallest workload; empty if undecided."""
     found: FindingId = ""
+    """The id of the finding from which this one was made smaller; empty if it was not."""
     name: Text = ""
+    """The name of the smallest workload; empty if nothing was run."""
     operations: Text = ""
+    """This workload in the `.ops` language, or the command of an application."""
     file: Text = ""
+    """The workload's file, as seen from the folder of the gate's file; empty if it has none."""
     workloads: Count = 1
+    """How many workloads fail in this way."""
     known: Text | None = None
+    """Why the failure is accepted, as the baseline says; None if the baseline does not know it."""
+    known_in: Count | None = None
+    """The most workloads in which it is accepted; None: in any number."""
     states: Share | None = None
+    """How often the crash state failed when it was recovered again; None if it was not tried."""
     recordings: Share | None = None
+    """In how many further recordings of the workload the failure was there; None if it was not tried."""
 
     @property
     def is_new(self) -> bool:
-        """Whether no line of the baseline accepts the failure."""
-        return self.known is None
+        """Whether no line of the baseline accepts the failure in so many workloads."""
+        return self.known is None or bool(self.growth)
+
+    @property
+    def accepted_because(self) -> str:
+        """Why the baseline accepts the failure; empty if it does not."""
+        return "" if self.is_new else self.known or ""
+
+    @property
+    def growth(self) -> str:
+        """In words, that a known failure is in more workloads than the baseline accepts; empty if it is not."""
+        if self.known is None or self.known_in is None or self.workloads <= self.known_in:
+            return ""
+        return f"known in at most {self.known_in} workloads ({self.known}), and now in {self.workloads}"
 
     @property
     def is_violated(self) -> bool:
@@ -121,17 +132,7 @@ Record = TypeVar("Record", bound=_Record)
 
 
 class PartHead(_Record):
-    """One section of the gate's file on one target, kernel and device model, without its failures.
-
-    verdict        on all that was run, whatever the baseline says
-    workloads      workloads that were run
-    not_run        workloads that there was no time for
-    states         crash states that were covered, of `states_total`; a state counts once for each instant
-    recoveries     recoveries that were run, and `remembered`: that an earlier one answers
-    outcomes       different observations, summed over workloads
-    tested         for each judge, the number of workloads in which it was put to the test
-    lacking        operations that the file system does not have, with the number of workloads that were left out for it
-    """
+    """One section of the gate's file on one target, kernel and device model, without its failures."""
 
     name: Text
     kind: Kind
@@ -140,17 +141,27 @@ class PartHead(_Record):
     model: Text
     expect: Text
     verdict: VerdictName
+    """The verdict on all that was run, whatever the baseline says."""
     workloads: Count = 0
+    """Workloads that were run."""
     not_run: Count = 0
+    """Workloads that there was no time for."""
     states: States = "0"
+    """Crash states that were covered, of `states_total`; a state counts once for each instant."""
     states_total: States = "0"
+    """All crash states."""
     instants: Count = 0
     recoveries: Count = 0
+    """Recoveries that were run."""
     remembered: Count = 0
+    """Recoveries that an earlier one answers."""
     outcomes: Count = 0
+    """Different observations, summed over workloads."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     tested: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    """For each judge, the number of workloads in which it was put to the test."""
     lacking: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    """Operations that the file system does not have, with the number of workloads that were left out for it."""
     notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
     @property
@@ -198,27 +209,25 @@ class FixedLine(_Record):
 
 
 class RunHead(_Record):
-    """What there is to say of a run of a gate before its parts.
-
-    version   of postcrash
-    started   the time in UTC, as in 2026-01-31T12:00:00Z
-    seconds   how long it took; of merged runs, all of them together
-    file      the gate's file, as it was named
-    baseline  the file with known failures, as the gate's file names it; empty if there is none
-    shards    which shards of how many are in this result, as `1/4`
-    names     the sections that the user asked for; empty for all of the file
-    digests   what the results rest on, by its name: postcrash's code, and the definition of each target
-    """
+    """What there is to say of a run of a gate before its parts."""
 
     format: Literal["postcrash gate 1"] = FORMAT
     version: Text
+    """Of postcrash."""
     started: Text
+    """The time in UTC, as in 2026-01-31T12:00:00Z."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """How long it took; of merged runs, all of them together."""
     file: Text
+    """The gate's file, as it was named."""
     baseline: Text = ""
+    """The file with known failures, as the gate's file names it; empty if there is none."""
     shards: Annotated[tuple[Shard, ...], Field(min_length=1, max_length=ITEMS_MAX)] = ("1/1",)
+    """Which shards of how many are in this result, as `1/4`."""
     names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
+    """The sections that the user asked for; empty for all of the file."""
     digests: dict[Text, Digest] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    """What the results rest on, by its name: postcrash's code, and the definition of each target."""
 
 
 class GateRun(RunHead):

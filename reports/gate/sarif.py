@@ -45,8 +45,8 @@ def _failure(run: GateRun, part: Part, failure: Failure) -> Json:
         "baselineState": "new" if failure.is_new else "unchanged",
         "properties": {"target": part.target, "kernel": part.kernel, "model": part.model, "finding": failure.finding},
     }
-    if failure.known is not None:
-        why = one_line(failure.known)
+    if not failure.is_new:
+        why = one_line(failure.accepted_because)
         result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": why}]
     return result
 

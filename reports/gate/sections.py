@@ -75,5 +75,5 @@ def _judge(name: str, workloads: int) -> Case:
 
 def _failure(failure: Failure) -> Case:
     name = f"{one_line(failure.judge) if failure.is_violated else 'undecided'} {failure.cause}"
-    reason = headline(failure) if failure.known is None else f"known: {one_line(failure.known)}"
+    reason = headline(failure) if failure.is_new else f"known: {one_line(failure.accepted_because)}"
     return Case(name, failure.sort, reason, story(failure), failure.file)

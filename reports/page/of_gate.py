@@ -133,7 +133,8 @@ def _entry(failure: Failure, part: Part) -> Entry:
         "workloads that fail so": str(failure.workloads) if failure.is_violated else "",
         "rule": failure.standing,
         "kinds of lost writes": ", ".join(failure.lost),
-        "known because": failure.known or "",
+        "known because": failure.accepted_because,
+        "more than is known": failure.growth,
         "not the same each time": failure.varies,
         "cause": failure.cause,
     }

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -100,6 +101,23 @@ def test_shards_of_two_definitions_of_a_target_are_not_merged(tmp_path: Path) ->
         (tmp_path / "gate.json").rename(tmp_path / f"gate-{shard[0]}.json")
     line = one_line(postcrash(tmp_path, "merge", "gate-1.json", "gate-2.json"), ExitCode.USAGE)
     assert line.endswith(f"'target ext4-current' is {digests[0]} in shard 1/2 and {digests[1]} in shard 2/2")
+
+
+def test_shards_hand_their_findings_on(folder: Path) -> None:
+    """Another machine, with a store of its own, puts the shards together and shows the stories of their findings."""
+    code, told = gate(folder, P5, "--shard", "1/1", "--bundles", "handed/on")
+    (found, *_) = failures(told, judge="P5")
+    (folder / "handed/on/f-0.tar.gz").write_bytes(b"damaged")
+    options = ("gate.json", "--bundles", "handed/on", "--html", "gate.html", "--junit", "gate.xml")
+    done = postcrash(folder, "--store", "elsewhere", "merge", *options)
+    assert (done.returncode, code) == (ExitCode.VIOLATED, ExitCode.VIOLATED)
+    assert "f-0.tar.gz" in done.stderr
+    assert found["finding"] in (folder / "gate.html").read_text().partition('id="stories"')[2]
+    (case, *_) = ElementTree.parse(folder / "gate.xml").iterfind(".//failure/..")
+    assert found["cause"] in case.attrib["name"]
+    assert found["operations"].splitlines()[0] in "".join(case.itertext())
+    repro = postcrash(folder, "--store", "third", "repro", f"handed/on/{found['finding']}.tar.gz")
+    assert repro.returncode == ExitCode.VIOLATED, repro.stderr
 
 
 def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: Path) -> None:

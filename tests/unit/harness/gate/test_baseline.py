@@ -10,7 +10,7 @@ from postcrash.harness.gate.baseline import (
     add_lines,
     compared_with,
     fixed_lines,
-    line_for,
+    lines_for,
     load_baseline,
 )
 from postcrash.harness.gate.sightings import Sightings
@@ -119,6 +119,9 @@ def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) 
         (f"{CAUSE} violated {'6.' * 5000} # why", "1: '6.6.6.[6.]*… is no range"),
         (f"{CAUSE} violated {'6' * 5000} # why", "1: '6666*… is no range"),
         (f"{CAUSE} violated * # why\n{CAUSE} violated * # again", "2: the same as line 1"),
+        (f"{CAUSE} violated * <=3 # why\n{CAUSE} violated * # again", "2: the same as line 1"),
+        (f"{CAUSE} violated * 3 # why", "1: '3' is no number of workloads such as <=3"),
+        (f"{CAUSE} violated * <=-1 # why", "1: '<=-1' is no number"),
     ],
 )
 def test_errors_have_a_line(tmp_path: Path, text: str, said: str) -> None:
@@ -137,10 +140,46 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
     file, told = tmp_path / "known.txt", part(failure(finding=""))
     for _ in range(2):
-        add_lines(file, [line_for(each, told.kernel, "two\nlines") for each in told.new])
+        add_lines(file, lines_for([(each, told.kernel) for each in told.new], "two\nlines", limited=True))
         (told,) = compared_with(load_baseline(file), [told])
     assert told.failures[0].known == "two lines"
     assert file.read_text().count(CAUSE) == 1
+
+
+def test_a_known_failure_that_spreads_is_new(tmp_path: Path) -> None:
+    """Nothing new hides behind an old line: the words are the same, and other workloads say them."""
+    lines = load_baseline(baseline(tmp_path, f"{CAUSE} violated 6.1 <=3 # because\n"))
+    (known,) = compared_with(lines, [part(failure(workloads=3))])
+    (grown,) = compared_with(lines, [part(failure(workloads=4))])
+    assert (known.gated, grown.gated) == (Verdict.HOLDS, Verdict.VIOLATED)
+    assert grown.failures[0].growth == "known in at most 3 workloads (because), and now in 4"
+    assert fixed_lines(lines, [grown], lambda id, parts: True) == ()
+
+
+def test_of_several_lines_the_one_that_accepts_most_counts(tmp_path: Path) -> None:
+    lines = load_baseline(
+        baseline(
+            tmp_path, f"{CAUSE} violated * <=3 # few\n{CAUSE} violated 6.1 # all\n{FINDING} violated * <=9 # nine\n"
+        )
+    )
+    (told,) = compared_with(lines, [part(failure(workloads=900))])
+    assert (told.failures[0].known, told.gated) == ("all", Verdict.HOLDS)
+
+
+def test_to_accept_again_what_has_spread_changes_its_line(tmp_path: Path) -> None:
+    file = baseline(tmp_path, f"# mine\n{CAUSE} violated 6.1 <=3 # because\n{OTHER} violated * # other\n")
+    parts = [(failure(workloads=count), "UML 6.1.176") for count in (5, 900, 7)]
+    add_lines(file, lines_for(parts, "it spreads", limited=True))
+    lines = load_baseline(file)
+    assert [(line.id, line.most, line.why) for line in lines] == [(CAUSE, 900, "it spreads"), (OTHER, None, "other")]
+    assert file.read_text().startswith("# mine\n")
+
+
+@pytest.mark.parametrize(("verdict", "limited"), [("violated", False), ("undecided", True)])
+def test_what_is_not_counted_has_no_limit(tmp_path: Path, verdict: str, limited: bool) -> None:
+    file, found = tmp_path / "known.txt", failure(verdict=verdict, workloads=5)
+    add_lines(file, lines_for([(found, "UML 6.1.176")], "why", limited=limited))
+    assert [line.most for line in load_baseline(file)] == [None]
 
 
 def test_no_line_accepts_that_there_was_no_time(tmp_path: Path) -> None:

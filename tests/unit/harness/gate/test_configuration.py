@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from jsonschema import Draft202012Validator as validator
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.expectations.contract import Contract
@@ -16,8 +17,8 @@ from postcrash.harness.gate.configuration import (
     PropertiesPart,
     RandomPart,
     load,
-    schema,
 )
+from postcrash.harness.gate.schema import schema
 from postcrash.workloads import GRAMMARS
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "postcrash.schema.json"
@@ -88,6 +89,15 @@ def test_grammars_are_those_of_the_catalogue() -> None:
 def test_the_published_schema_is_that_of_the_file() -> None:
     assert PUBLISHED.read_text() == schema()
     assert json.loads(schema())["required"] == ["targets", "parts"]
+
+
+def test_the_schema_explains_each_setting_and_completes_names() -> None:
+    told = json.loads(schema())
+    settings = [setting for each in (told, *told["$defs"].values()) for setting in each.get("properties", {}).items()]
+    assert [name for name, setting in settings if not setting.get("description")] == []
+    assert told["properties"]["targets"]["items"]["anyOf"] == [{"$ref": "#/$defs/targets"}, {"type": "string"}]
+    assert {"all", "btrfs"} <= set(told["$defs"]["targets"]["enum"])
+    validator(told).validate({"targets": ["own.toml"], "expect": "kernel:6.1", "parts": {"a": {"hunt": 1}}})
 
 
 def test_each_setting_is_documented() -> None:

@@ -23,9 +23,10 @@ def session(*present: str) -> Any:
 @pytest.mark.parametrize("present", [TARGETS_TRIED, TARGETS_TRIED[1:2]])
 def test_the_targets_that_are_there(tmp_path: Path, present: tuple[str, ...]) -> None:
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*present), tmp_path, "schema.json"))
+    file.write_text(first_file(session(*present), tmp_path, "schema.json", ["7.2", "own"]))
     assert load(file).targets == present
     assert load(file).kernels == ()
+    assert '# Kernels that are here, too: "7.2", "own".' in file.read_text()
 
 
 def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "arch/x86/boot").mkdir(parents=True)
     (tmp_path / "arch/x86/boot/bzImage").write_bytes(b"no kernel")
     file = tmp_path / "postcrash.toml"
-    file.write_text(first_file(session(*TARGETS_TRIED), tmp_path, "schema.json"))
+    file.write_text(first_file(session(*TARGETS_TRIED), tmp_path, "schema.json", ["7.2", "own"]))
     gate = load(file)
     assert gate.kernels == ("./linux",)
     assert [each.corpus for each in gate.parts.values() if isinstance(each, CorpusPart)] == ["bugs", 'my "own"']
@@ -43,4 +44,4 @@ def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
 
 def test_a_machine_without_any_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no ext4-current"):
-        first_file(session(), tmp_path, "schema.json")
+        first_file(session(), tmp_path, "schema.json", ["7.2", "own"])

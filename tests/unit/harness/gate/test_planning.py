@@ -37,7 +37,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(folder: Path, text: str, shard: Shard = (1, 1), name: str = "a") -> list[PlannedPart]:
     file = folder / "postcrash.toml"
     file.write_text(text)
-    return list(Planner(Session(folder / "store"), load(file), folder, shard).parts(name))
+    return list(Planner(Session(folder / "store"), load(file), file, shard).parts(name))
 
 
 def texts(part: PlannedPart) -> list[str]:
@@ -183,18 +183,51 @@ def test_names_that_stand_for_nothing(tmp_path: Path, section: str, said: str) -
         planned(tmp_path, f'targets = ["xfs"]\n[parts.a]\n{section}\n')
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('targets = ["ext5"]\n[parts.a]\nhunt = 1', r"postcrash\.toml:1: targets: unknown target 'ext5'"),
+        ('targets = ["xfs"]\n[parts.a]\nhunt = 1\ntargets = ["ext5"]', r":4: parts\.a\.targets: unknown target 'ext5'"),
+        ('targets = ["xfs"]\n[parts.a]\ncorpus = "absent"', r":3: parts\.a\.corpus: .*absent: No such file"),
+        (
+            'targets = ["xfs"]\n[parts.a]\ncorpus = "."',
+            r":3: parts\.a\.corpus: .* has no file whose name ends in \.ops",
+        ),
+        ('targets = ["xfs"]\n[parts.a]\napplication = "sqlit"', r":3: parts\.a\.application: unknown application"),
+        ('targets = ["xfs"]\nexpect = "target:ext5"\n[parts.a]\nhunt = 1', ":2: expect: unknown target 'ext5'"),
+        (
+            'targets = ["xfs"]\n[parts.a]\nhunt = 1\nexpect = "kernel:no"',
+            ":4: parts.a.expect: no kernel is called 'no'",
+        ),
+        (
+            'targets = ["xfs"]\nexpect = "target:btrfs"\n[parts.a]\nhunt = 1\nhold = ["P5"]',
+            ":2: expect: target:btrfs compares trees only: leave hold out",
+        ),
+    ],
+)
+def test_an_error_names_the_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        planned(tmp_path, text)
+
+
+def test_a_kernel_that_is_not_there_is_an_error_of_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "kernels_for", lambda session, name, targets: list(session.kernels_called(name)))
+    with pytest.raises(UsageError, match=r":4: parts\.a\.kernels: no kernel of version 9\.9"):
+        planned(tmp_path, 'targets = ["xfs"]\n[parts.a]\nhunt = 1\nkernels = ["9.9"]\n')
+
+
 def test_a_kernel_that_is_named_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "kernel", None)
     (tmp_path / "postcrash.toml").write_text('targets = ["xfs"]\nkernels = ["old", "old"]\n[parts.a]\nhunt = 1\n')
     nobody: Any = None
     with pytest.raises(UsageError, match="a on xfs, old, is there twice"):
-        run_gate(Gate(tmp_path / "postcrash.toml"), Session(tmp_path / "store"), None, nobody)
+        run_gate(Gate(tmp_path / "postcrash.toml"), Session(tmp_path / "store"), nobody)
 
 
 def test_a_reason_without_words_is_refused_before_anything_runs(tmp_path: Path) -> None:
     nobody: Any = None
     with pytest.raises(UsageError, match="--accept"):
-        run_gate(Gate(tmp_path / "absent.toml", accept="  "), Session(tmp_path / "store"), None, nobody)
+        run_gate(Gate(tmp_path / "absent.toml", accept="  "), Session(tmp_path / "store"), nobody)
 
 
 def test_files_of_kernels_are_seen_from_the_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from postcrash.harness.gate import rounds as module
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
 from postcrash.harness.gate.rounds import Runner
-from postcrash.reports.gate.run import GateRun, Part
+from postcrash.reports.gate.run import Part
 
 from .conftest import CAUSE, OTHER, failure, part
 
@@ -52,21 +52,16 @@ class Pretence:
         return Runner(None, None, until, known, self.progress, finished)  # type: ignore[arg-type]
 
 
-def last(*unfinished: str) -> GateRun:
-    parts = tuple(part(name=name, not_run=1) for name in unfinished)
-    return GateRun(version="1", started="", seconds=0, file="f", parts=parts)
-
-
 def test_without_a_limit_each_part_runs_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=3, b=500)
-    parts = pretence.runner(None).run(pretence.planned, None)
+    parts = pretence.runner(None).run(pretence.planned, pretence.planned)
     assert (pretence.turns, [each.not_run for each in parts], pretence.finished) == (["a", "b"], [0, 0], ["a", "b"])
 
 
 def test_time_is_shared_out_and_what_is_left_goes_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """In 60 s: a has 20 s and takes 2, b has 29 of the rest, c has the last 29 and takes 5; b goes on and ends."""
     pretence = Pretence(monkeypatch, a=2, b=40, c=5)
-    parts = pretence.runner(60).run(pretence.planned, None)
+    parts = pretence.runner(60).run(pretence.planned, pretence.planned)
     assert pretence.turns == ["a", "b", "c", "b"]
     assert [each.not_run for each in parts] == [0, 0, 0]
     assert pretence.finished == ["a", "c", "b"]
@@ -74,7 +69,7 @@ def test_time_is_shared_out_and_what_is_left_goes_round(monkeypatch: pytest.Monk
 
 def test_what_does_not_fit_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=100, b=100)
-    parts = pretence.runner(50).run(pretence.planned, None)
+    parts = pretence.runner(50).run(pretence.planned, pretence.planned)
     assert [each.not_run for each in parts] == [75, 75]
     assert pretence.now == 50
     assert pretence.finished == []
@@ -82,14 +77,14 @@ def test_what_does_not_fit_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_parts_that_there_was_no_time_to_begin_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=1, b=1)
-    parts = pretence.runner(0).run(pretence.planned, None)
+    parts = pretence.runner(0).run(pretence.planned, pretence.planned)
     assert [(each.name, each.not_run) for each in parts] == [("a", 1), ("b", 1)]
     assert pretence.turns == []
 
 
-def test_what_the_last_run_left_open_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_run_in_the_order_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=1, b=1, c=1)
-    parts = pretence.runner(None).run(pretence.planned, last("c", "gone"))
+    parts = pretence.runner(None).run(pretence.planned, [pretence.planned[number] for number in (2, 0, 1)])
     assert pretence.turns == ["c", "a", "b"]
     assert [each.name for each in parts] == ["a", "b", "c"]
 
@@ -98,7 +93,7 @@ def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=1, b=1, c=1)
     pretence.interrupt_in = "b"
     runner = pretence.runner(None)
-    parts = runner.run(pretence.planned, None)
+    parts = runner.run(pretence.planned, pretence.planned)
     assert (runner.interrupted, pretence.turns) == (True, ["a", "b"])
     assert [each.not_run for each in parts] == [0, 0, 1]
 
@@ -106,13 +101,13 @@ def test_an_interrupt_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_part_that_does_not_get_on_is_not_run_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=3)
     monkeypatch.setattr(module, "run_part", lambda *asked, until: (pretence.part("a"), False))
-    assert pretence.runner(60).run(pretence.planned, None)[0].not_run == 3
+    assert pretence.runner(60).run(pretence.planned, pretence.planned)[0].not_run == 3
 
 
 def test_only_new_failures_are_announced_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(monkeypatch, a=40, b=2)
     known = BaselineLine(1, CAUSE, "violated", KernelRange(), "why")
-    pretence.runner(60, known).run(pretence.planned, None)
+    pretence.runner(60, known).run(pretence.planned, pretence.planned)
     assert pretence.turns == ["a", "b", "a"]
     assert pretence.told == [f"a {OTHER}", f"b {OTHER}"]
     assert failure().cause == CAUSE

@@ -51,6 +51,22 @@ def test_what_becomes_known(green: GateRun, violated: GateRun, known: GateRun) -
     assert list(difference(green, known)) == [f"+ {PART}: known, violated: {TOLD}"]
 
 
+def test_a_known_failure_that_spreads(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
+    def run(count: int, of: int) -> GateRun:
+        failures = (make_failure(known="bug 7", workloads=count),)
+        return make_run(make_part(verdict="violated", failures=failures, workloads=of))
+
+    assert list(difference(run(1, 1000), run(900, 1000))) == [f"~ {PART}: 1 → 900 workloads: {TOLD}"]
+    assert list(difference(run(1, 10), run(900, 1000))) == []
+
+
+def test_what_is_gone_only_because_it_was_not_run_says_so(
+    violated: GateRun, make_run: MakeRun, make_part: MakePart
+) -> None:
+    told = list(difference(violated, make_run(make_part(verdict="undecided", not_run=3))))
+    assert told[1] == f"- {PART}: new, violated: {TOLD}; 3 workloads not run"
+
+
 def test_a_verdict_that_changes_without_a_failure(make_run: MakeRun, make_part: MakePart) -> None:
     old, new = make_run(make_part()), make_run(make_part(verdict="undecided"))
     assert list(difference(old, new)) == [f"~ {PART}: HOLDS → UNDECIDED"]

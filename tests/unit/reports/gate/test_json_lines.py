@@ -1,6 +1,7 @@
 """JSON lines: each has all that is in the result, and follows the schema."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from postcrash.reports.gate.json_lines import json_lines, line_schema
 from postcrash.reports.gate.run import GateRun
+
+PUBLISHED = Path(__file__).parents[4] / "docs" / "result-line.schema.json"
 
 
 def read(run: GateRun) -> list[dict[str, Any]]:
@@ -70,3 +73,7 @@ def test_the_lines_hold_the_whole_result(mixed: GateRun) -> None:
 def test_a_part_has_both_verdicts(mixed: GateRun) -> None:
     parts = [line for line in read(mixed) if line["type"] == "part"]
     assert [(part["verdict"], part["gated"]) for part in parts][2] == ("undecided", "holds")
+
+
+def test_the_published_schema_is_that_of_the_lines() -> None:
+    assert PUBLISHED.read_text() == json.dumps(line_schema(), indent=2) + "\n"

@@ -1,0 +1,47 @@
+"""Which parts of gates the runs of one store left open, so that a later run begins with them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.output import write_text
+from postcrash.reports.gate.run import Part
+
+FILE = "gate-open.json"
+Seat = tuple[str, str, str, str]
+"""Part, target, kernel as the gate's file names it, and device model. A kernel that is built anew keeps its name."""
+_seats = TypeAdapter(set[Seat])
+
+
+class LeftOpen:
+    """The parts for which there was no time, in a file of the store."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is the store's. A file that cannot be read counts as empty."""
+        self._file = folder / FILE
+        try:
+            self._open = _seats.validate_json(self._file.read_bytes())
+        except (OSError, ValidationError):
+            self._open = set()
+
+    def first(self, planned: Iterable[PlannedPart]) -> list[PlannedPart]:
+        """The parts, with those that were left open before the others."""
+        return sorted(planned, key=lambda each: _seat(each) not in self._open)
+
+    def add(self, planned: Iterable[PlannedPart], parts: Iterable[Part]) -> None:
+        """Keep which of the parts that were run were left open. What is known of other parts stays."""
+        for each, part in zip(planned, parts, strict=True):
+            (self._open.add if _is_open(part) else self._open.discard)(_seat(each))
+        write_text(str(self._file), _seats.dump_json(self._open).decode())
+
+
+def _seat(planned: PlannedPart) -> Seat:
+    return planned.name, planned.target.name, planned.kernel_name, planned.how.model
+
+
+def _is_open(part: Part) -> bool:
+    """Whether more time would tell more. An application is one workload, which is cut short instead of left out."""
+    is_cut_short = part.kind == "application" and not all(failure.is_violated for failure in part.failures)
+    return bool(part.not_run) or is_cut_short

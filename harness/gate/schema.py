@@ -1,0 +1,44 @@
+"""The JSON Schema of a gate's file, from which editors check it, explain its settings and complete names."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from postcrash._core import device_models
+from postcrash.harness.expectations.expectation import DOCUMENTS, PRACTISED
+from postcrash.harness.gate.configuration import GateFile
+from postcrash.harness.names import application_names, property_names, target_names
+
+SCHEMA_FILE = "postcrash.schema.json"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_ID = "urn:postcrash:gate"
+
+_NAMES: dict[str, Callable[[], Iterable[str]]] = {
+    "targets": target_names,
+    "models": device_models,
+    "hold": property_names,
+    "properties": property_names,
+    "application": application_names,
+    "expect": lambda: (DOCUMENTS, PRACTISED),
+}
+"""For each setting, names that it can have. Others can be right too: a file, or a name with values."""
+
+
+def schema() -> str:
+    """The schema as JSON text."""
+    made = GateFile.model_json_schema()
+    for section in (made, *made["$defs"].values()):
+        for name, setting in section.get("properties", {}).items():
+            for text in list(_texts(setting)) if name in _NAMES else ():
+                text["anyOf"] = [{"$ref": f"#/$defs/{name}"}, {"type": text.pop("type")}]
+    made["$defs"] |= {name: {"enum": [*names()]} for name, names in _NAMES.items()}
+    return json.dumps({**made, "$schema": _DIALECT, "$id": _ID, "title": "postcrash gate"}, indent=2) + "\n"
+
+
+def _texts(setting: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schemas of texts in that of a setting: a text, or a list of texts, or one of these or nothing."""
+    if setting.get("type") == "string":
+        yield setting
+    for inner in (setting.get("items"), *setting.get("anyOf", ())):
+        if inner:
+            yield from _texts(inner)
