@@ -14,6 +14,7 @@ from postcrash.harness.commands.applications import application_options, chosen_
 from postcrash.harness.commands.audit import require_programs_run
 from postcrash.harness.commands.characterize import targets_named
 from postcrash.harness.commands.completion import complete_targets
+from postcrash.harness.commands.needs_page import needs_page, vulnerabilities_of
 from postcrash.harness.commands.needs_sarif import Advised, advice_sarif
 from postcrash.harness.commands.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options
@@ -24,6 +25,7 @@ from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.needs_and_gives import compare, gives, plans_of, question_of
 from postcrash.model import Verdict, worst
+from postcrash.reports.page.of_needs import Vulnerability
 from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
 from postcrash.targets import Target
 
@@ -63,6 +65,7 @@ from postcrash.targets import Target
 )
 @click.option("--sarif", metavar="FILE", help="With --advise: write the advice as SARIF; - is standard output.")
 @click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
+@click.option("--html", metavar="FILE", help="Write a page with the lines of the sources; - is standard output.")
 @exploration_options
 @kernel_options
 @json_option
@@ -82,6 +85,7 @@ def needs_command(
     given: frozenset[str],
     sarif: str | None,
     markdown: str | None,
+    html: str | None,
     how: Exploration,
     guests: int | None,
     fresh: bool,
@@ -101,18 +105,21 @@ def needs_command(
       postcrash needs 'sqlite-3.40[journal=wal],lmdb-0.9' --target ext4-current
       postcrash needs replace-python --every --target ext4-current,xfs,btrfs
       postcrash needs replace-python --advise --sarif advice.sarif
+      postcrash needs lmdb-0.9 --target xfs,btrfs --html needs.html
       postcrash needs --run 'echo new >f.new; mv f.new f' --set-up 'echo old >f' --check 'grep -q . f'
     """
     if sarif is not None and not advise:
         raise UsageError("--sarif writes advice: add --advise")
     if targets:
         require_programs_run(session)
-    quiet = "-" in (json_file, markdown, sarif)
+    quiet = "-" in (json_file, markdown, html, sarif)
     report = _Report(session, Extent(folders, sets), how, guests, given if advise else None, quiet=quiet)
     for application in chosen_applications(name, run, check, set_up, chosen, every=every):
         report.add(application, targets_named(session, targets))
         if markdown is not None:
             write_text(markdown, report.markdown())
+        if html is not None:
+            write_text(html, report.html())
         if sarif is not None:
             write_text(sarif, advice_sarif(report.advised))
     write_json(json_file, report.to_json())
@@ -137,6 +144,7 @@ class _Report:
         self._console = Console(quiet=quiet)
         self._answers: list[dict[str, object]] = []
         self._rows: list[NeedsRow] = []
+        self._vulnerabilities: list[Vulnerability] = []
         self.cells: list[NeedsCell] = []
         self.advised: list[Advised] = []
 
@@ -148,6 +156,7 @@ class _Report:
             print_needs(self._console, asked, needs)
             self._answers.append(to_json(asked, needs))
             self._rows.append(_row(asked, needs))
+            self._vulnerabilities += vulnerabilities_of(asked, needs)
             if self._given is not None:
                 advice = self._advice(asked, self._given)
                 self._answers[-1]["advice"] = advice_to_json(advice)
@@ -176,6 +185,10 @@ class _Report:
         date = datetime.datetime.now(datetime.UTC).date()
         kernel, model = self._session.kernel.label, self._how.model
         return needs_markdown(self._rows, self.cells, command=command, kernel=kernel, model=model, date=date)
+
+    def html(self) -> str:
+        """The page so far."""
+        return needs_page(self._session, self._how.model, self._rows, self.cells, self._vulnerabilities)
 
     def to_json(self) -> dict[str, object]:
         """Everything so far."""

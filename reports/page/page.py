@@ -51,6 +51,11 @@ def render_gate(run: GateRun, stories: Sequence[Story], title: str = GATE_TITLE)
     return _rendered(report_of_gate(run, title), stories)
 
 
+def render_needs(report: Report, stories: Sequence[Story]) -> str:
+    """The page of a report of needs. A ✗ leads to the story of its witness, if this is among `stories`."""
+    return _rendered(report, stories)
+
+
 def _rendered(report: Report, stories: Sequence[Story]) -> str:
     """The page has at most PAGE_BYTES_MAX bytes: stories for which there is no room are left out, the last first."""
     entries = report.entries

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 SIGNS = {
     "new": "✗",
     "broken": "✗",
+    "unsafe": "✗",
     "not provided": "✗°",
     "undecided": "?",
     "known": "(✗)",
+    "unsafe by its properties": "(✗)",
+    "vulnerability": "!",
+    "safe so far": "~",
     "fixed": "✓",
     "holds": "✓",
     "kept": "✓",
+    "safe": "✓",
     "provided": "✓°",
     "not there": "–",
 }
@@ -120,8 +125,9 @@ class Section:
 class Report:
     """Everything on the page but the stories.
 
-    standing  of the whole, in a word of `SIGNS`
-    others    entries that are no square's
+    standing    of the whole, in a word of `SIGNS`
+    others      entries that are no square's
+    judges_are  what the judges of rows and entries are called
     """
 
     title: str
@@ -132,6 +138,7 @@ class Report:
     heat_map: HeatMap
     others: tuple[Entry, ...] = ()
     sections: tuple[Section, ...] = ()
+    judges_are: str = "property"
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -1,6 +1,7 @@
 """What an application needs, beside what real file systems do: the model of a file system is never better than it."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -105,7 +106,18 @@ def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path)
 
 def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None:
     chosen = ["--set", "fsync=none", "--set", "durable=atomic", "--target", "ext4-original"]
-    command = [*COMMAND, "needs", "replace-python", *chosen, "--json", "-", "--markdown", "table.md"]
+    command = [
+        *COMMAND,
+        "needs",
+        "replace-python",
+        *chosen,
+        "--json",
+        "-",
+        "--markdown",
+        "table.md",
+        "--html",
+        "page.html",
+    ]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
     assert (ran.returncode, ran.stderr) == (1, "")
     told = json.loads(ran.stdout)
@@ -118,3 +130,6 @@ def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None
     assert "P5" in original["prevented_by"]
     assert original["finding"].startswith("f-")
     assert (tmp_path / "table.md").read_text().count("replace-python") >= 4
+    page, _, stories = (tmp_path / "page.html").read_text().partition('id="stories"')
+    assert original["finding"] in stories
+    assert re.search(r"block 0 \(write of settings\S*, call \d+", page)

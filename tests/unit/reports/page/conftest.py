@@ -14,11 +14,15 @@ from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
 from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.gate.run import Failure, FixedLine, GateRun, Part, Share
+from postcrash.reports.page.of_needs import Vulnerability, report_of_needs
+from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Column, Matrix
+from postcrash.reports.tables.needs import NeedsCell, NeedsRow
 
 EVIL = "</script><script>alert(1)</script><!--\"'&`<i>`\x1b\u202e\ud800"
+KV = "kv-1.2[sync=on]"
 SCRIPT = "#!/bin/bash\n# what it shows\nmkfs.ext4 $DISK\n"
 
 
@@ -50,6 +54,27 @@ def make_matrix() -> Callable[..., Matrix]:
         return Matrix(tuple(made_columns), "cache", "postcrash characterize --fs all", datetime.date(2026, 11, 23))
 
     return made
+
+
+@pytest.fixture
+def needs(crash: Any) -> Report:
+    """Two applications on two targets: unsafe with a witness, unsafe by the properties, safe, safe as far as looked."""
+    cells = [
+        NeedsCell(application, target, real, modelled, because, lacking, 10**6, 70, 9, finding)
+        for application, target, real, modelled, because, lacking, finding in (
+            (KV, "ext4-current", Verdict.VIOLATED, Verdict.VIOLATED, "no store", ("P1", "P5"), crash.finding.id),
+            (KV, "xfs", Verdict.HOLDS, Verdict.VIOLATED, "a key is lost", ("P5",), ""),
+            ("replace", "ext4-current", Verdict.HOLDS, Verdict.HOLDS, "", (), ""),
+            ("replace", "xfs", Verdict.HOLDS, Verdict.UNDECIDED, "", (), ""),
+        )
+    ]
+    rows = [
+        NeedsRow(KV, ("P1 and P5", "S-sequential (first 200)"), False, 40, 31, 200),
+        NeedsRow("replace", (), True, 6, 5, 7),
+    ]
+    lost = ("block 0 (write of store/log, call 7, db/log.cc:87 from db/db.cc:12)", "the name CURRENT (rename, call 9)")
+    vulnerability = Vulnerability(KV, "the store does not open", lost, "put a", ("P1", "P5"))
+    return report_of_needs(rows, cells, [vulnerability], "Made on 2026-11-23 by postcrash needs", "UML 6.1.176")
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from postcrash.model import Verdict
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.gate.run import GateRun
-from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix
+from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
+from postcrash.reports.page.report import Report
 from postcrash.reports.page.story import Story
 from postcrash.reports.store.records import Cell
 from postcrash.reports.tables.matrix import Matrix
@@ -39,6 +40,11 @@ def table(cells: list[Cell], make_matrix: Callable[..., Matrix], story: Story) -
 @pytest.fixture
 def gate(run: GateRun, story: Story) -> str:
     return render_gate(run, [story])
+
+
+@pytest.fixture
+def needs_page(needs: Report, story: Story) -> str:
+    return render_needs(needs, [story])
 
 
 def shown(page: Page) -> Locator:
@@ -82,6 +88,18 @@ def test_it_shows_what_it_should(reader: Reader, table: str, gate: str) -> None:
     )
     expect(page.get_by_text("line 7 (c-00000000000000ff): fixed upstream")).to_be_visible()
     expect(shown(page).first).to_contain_text("rename B A (operation 5)")
+
+
+def test_applications_are_shown_with_the_lines_of_their_sources(reader: Reader, needs_page: str, story: Story) -> None:
+    page = reader.open(needs_page)
+    check_shows(page, "What applications need, and what file systems give", 4, 2)
+    expect(page.locator("label", has=page.locator("select[name=judge]"))).to_contain_text("Application")
+    shown(page).first.locator("summary").click()
+    expect(page.locator(f"#{story.finding.id} .story")).to_have_count(1)
+    page.get_by_role("link", name="1 vulnerabilities in the sources").click()
+    expect(shown(page)).to_have_count(1)
+    shown(page).locator("summary").click()
+    expect(shown(page)).to_contain_text("db/log.cc:87 from db/db.cc:12")
 
 
 def test_a_wrong_title_and_a_request_are_noticed(reader: Reader, table: str) -> None:
@@ -438,8 +456,10 @@ def test_a_story_without_a_recording_or_an_explanation(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(reader: Reader, gate: str, table: str, story: Story, scheme: str) -> None:
-    for html in (gate, table):
+def test_everybody_can_read_it(
+    reader: Reader, gate: str, table: str, needs_page: str, story: Story, scheme: str
+) -> None:
+    for html in (gate, table, needs_page):
         page = reader.open(html, f"#cell=cell-1&open={story.finding.id}", color_scheme=scheme, bypass_csp=True)
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         results = Axe().run(page)
