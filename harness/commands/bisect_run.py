@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.model import ExitCode
 
@@ -38,14 +38,24 @@ def bisect_run(context: click.Context, build: str | None, command: Sequence[str]
           check bug.ops --target ext4-current --kernel ./linux
       git bisect run postcrash bisect-run --build 'make ARCH=um -j4 linux' -- gate --part small
     """
+    try:
+        return _answer(build, command, str(context.find_root().params["store"]))
+    except (HarnessError, OSError) as error:
+        say(str(error))
+    except KeyboardInterrupt:
+        say("interrupted")
+    return STOP  # any other code would say something of the commit
+
+
+def _answer(build: str | None, command: Sequence[str], store: str) -> int:
     if not command:
         raise UsageError("which command? For example: postcrash bisect-run --build make -- gate")
     if build is not None and (status := subprocess.run(build, shell=True, stdin=subprocess.DEVNULL).returncode):
         say(f"{build!r} ends with status {status}: this commit is skipped")
         return SKIP
-    store = str(context.find_root().params["store"])
+    program = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     try:
-        status = subprocess.run([sys.argv[0], "--store", store, *command], stdin=subprocess.DEVNULL).returncode
+        status = subprocess.run([*program, "--store", store, *command], stdin=subprocess.DEVNULL).returncode
     except OSError as error:
-        raise InfrastructureError(f"{sys.argv[0]}: {error.strerror}") from error
+        raise InfrastructureError(f"{program[0]}: {error.strerror}") from error
     return _ANSWERS.get(ExitCode(status), STOP) if status in list(ExitCode) else STOP

@@ -35,6 +35,10 @@ def certify(session: Session, id: str | None, samples: int, seed: int, json_file
     ID is a recording, such as r-0123456789abcdef, as `check --json` shows it. Without ID, the samples are spread over
     all recordings in the store. Only certificates from a guest like the one here count: with the same kernel
     (--kernel), modules and programs. Exit code 0 if every prediction was right, 3 otherwise.
+
+    \b
+    Example:
+      postcrash certify --samples 200 --seed 7
     """
     runs = [run for run in session.store.runs() if run["certificates"] and id in (None, run["recording"])]
     if not runs:

@@ -32,13 +32,14 @@ NO_CRASH = "Two guests were lost while they ran the workload: there is no crash 
 def explain(session: Session, id: str, perfetto: str | None, json_file: str | None) -> int:
     """Tell what happened in finding ID.
 
-    \b
-    Example:
-      postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
-
     BUNDLE is a finding as a file (`postcrash bundle`). It is put into the store first.
     Shows the operations and how far they had got, the requests of the disk by epoch, the requests that the crash lost,
     and the tree that was found beside the tree that the operations make.
+
+    \b
+    Examples:
+      postcrash explain f-1a2b3c4d5e6f7a8b
+      postcrash explain f-1a2b3c4d5e6f7a8b --perfetto trace.json
     """
     (finding,) = named([finding_named(session, id)], session.store)
     write_json(json_file, finding.to_json())

@@ -38,7 +38,13 @@ def kernels() -> None:
 )
 @json_option
 def list_kernels(suite: str | None, json_file: str | None) -> int:
-    """List the kernels that were fetched or added."""
+    """List the kernels that were fetched or added.
+
+    \b
+    Examples:
+      postcrash kernels list
+      postcrash kernels list --suite trixie --json -
+    """
     cache = cache_folder()
     found = [_described(kernel) for kernel in Stock(cache).all()] if suite is None else Suite(suite, cache).packages()
     write_json(json_file, {"kernels": found})
@@ -59,6 +65,11 @@ def fetch(package: str, suite: str, name: str | None, json_file: str | None) -> 
     """Fetch the kernel of Debian's PACKAGE (linux-image-amd64). It is unpacked into the cache, not installed.
 
     apt downloads the package from the mirror that this machine uses, and verifies its signature.
+
+    \b
+    Examples:
+      postcrash kernels fetch --suite trixie
+      postcrash kernels fetch user-mode-linux --suite trixie --name uml-new
     """
     with Suite(suite, cache_folder()).unpacked(package) as parts:
         return _add(parts, name, json_file)
@@ -70,6 +81,10 @@ def fetch_program(suite: str) -> int:
     """Fetch e2fsck of a suite of Debian with its libraries, and print the line that names it in a target's file.
 
     The program is unpacked into the cache, not installed (docs/repair.md).
+
+    \b
+    Example:
+      postcrash kernels e2fsck --suite sid
     """
     program = fetch_e2fsck(suite, cache_folder())
     click.echo(f'repair = ["{program}", "-p"]')
@@ -91,7 +106,13 @@ def fetch_program(suite: str) -> int:
 @click.option("--name", metavar="NAME", help="Its name; by default its version, or uml-VERSION for user-mode Linux.")
 @json_option
 def add(kernel: Path, modules: Path | None, config: Path | None, name: str | None, json_file: str | None) -> int:
-    """Add your own KERNEL: a bzImage, or a user-mode Linux."""
+    """Add your own KERNEL: a bzImage, or a user-mode Linux.
+
+    \b
+    Examples:
+      postcrash kernels add ./linux --name mine
+      postcrash kernels add arch/x86/boot/bzImage --modules out/lib/modules/6.16.0 --name mine-for-qemu
+    """
     return _add(Parts(kernel, modules, config, str(kernel.resolve())), name, json_file)
 
 

@@ -39,6 +39,11 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     `check` and `characterize` print the ID, such as f-1a2b3c4d5e6f7a8b. Exit code 1 if it fails every time, 0 if it
     never does, 3 if it sometimes does: then something is not deterministic. 6 if it does not fail, but could not be
     judged.
+
+    \b
+    Examples:
+      postcrash repro f-1a2b3c4d5e6f7a8b --times 20
+      postcrash repro f-1a2b3c4d5e6f7a8b --flip
     """
     finding = finding_named(session, id)
     answers = replay(session, finding, times)

@@ -9,7 +9,7 @@ from typing import Any
 from postcrash._core import Recording, export_dm_log_writes, intervals, write_recording
 from postcrash.harness.errors import LostAtWork
 from postcrash.harness.expectations.contract import Contract
-from postcrash.harness.gate.baseline import HEADING, line_for
+from postcrash.harness.gate.baseline import HEADING, lines_for
 from postcrash.harness.guests import events
 from postcrash.model import Verdict
 from postcrash.model.units import SECTOR_BYTES
@@ -100,7 +100,8 @@ def blktraces(_folder: Path) -> list[bytes]:
 
 def baselines(_folder: Path) -> list[bytes]:
     """A baseline with a line of each sort."""
-    lines = [HEADING, line_for(_failure(), "UML 6.1.176", "it is known"), line_for(_failure(), "unknown", "why")]
+    known = lines_for([(_failure(), "UML 6.1.176")], "it is known", limited=True)
+    lines = [HEADING, *known, *lines_for([(_failure(), "unknown")], "why", limited=False)]
     return ["\n".join(lines).encode(), f"{lines[1].replace(' 6.1 ', ' 6.1..6.12 ')}\n\n# why\n".encode()]
 
 

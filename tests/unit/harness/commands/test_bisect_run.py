@@ -15,7 +15,8 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script = tmp_path / "postcrash"
     script.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\nfor last; do :; done\nexit $last\n')
     script.chmod(0o755)
-    monkeypatch.setattr(sys, "argv", [str(script)])
+    monkeypatch.setattr(sys, "argv", [str(script), "given"])
+    monkeypatch.setattr(sys, "orig_argv", [str(script), "given"])
     return tmp_path
 
 
@@ -32,3 +33,11 @@ def test_what_does_not_build_is_skipped_and_not_run(program: Path) -> None:
     asked = ["bisect-run", "--build", "exit 2", "--", "check", "0"]
     assert CliRunner().invoke(cli, asked, standalone_mode=False).return_value == 125
     assert not (program / "asked").exists()
+
+
+def test_its_own_errors_end_the_bisection_and_say_nothing_of_the_commit(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert CliRunner().invoke(cli, ["bisect-run"], standalone_mode=False).return_value == 128
+    monkeypatch.setattr(sys, "orig_argv", [str(program / "absent"), "given"])
+    assert CliRunner().invoke(cli, ["bisect-run", "--", "check", "0"], standalone_mode=False).return_value == 128
