@@ -23,7 +23,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge, Judge, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.hunting.hunt import Selection, hunt
+from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session

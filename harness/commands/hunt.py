@@ -36,9 +36,10 @@ from postcrash.harness.findings.minimize import (
 )
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import Story, stories
-from postcrash.harness.hunting.hunt import HuntResult, Selection
-from postcrash.harness.hunting.hunt import hunt as run
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
+from postcrash.harness.hunting.space_hunt import Selection
+from postcrash.harness.hunting.space_hunt import hunt as run
 from postcrash.harness.outline import outline
 from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress

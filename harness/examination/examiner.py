@@ -73,18 +73,14 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
     if plan.enough is None or (budget.recoveries is not None and budget.recoveries <= plan.enough):
         return _Examiner(machine, plan, source, progress).run()
     begun = replace(plan, how=replace(plan.how, budget=replace(budget, recoveries=plan.enough)))
-    first = _Examiner(machine, begun, source, progress)
-    beginning = first.run()
+    beginning = _Examiner(machine, begun, source, progress).run()
     if beginning.is_whole:
         return beginning
     if beginning.verdict is Verdict.VIOLATED:
         beginning.is_cut_short = True
         return beginning
     result = _Examiner(machine, plan, source, progress).run()
-    result.casualties[:0] = beginning.casualties
-    result.notes[:0] = beginning.notes
-    for reason in first.varying:
-        result.undecided(reason)
+    result.follows(beginning)
     return result
 
 
@@ -113,8 +109,6 @@ class _Examiner:
         self._result.rulings = {judge.name: Ruling() for judge in plan.judges}
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
-        self.varying: list[str] = []
-        """Why every ruling is uncertain: two recoveries of one crash state differed."""
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         self._opinions = Opinions()
         self._extents: list[Extent] = []
@@ -166,7 +160,7 @@ class _Examiner:
                 reason = f"crash interval {interval}: two recoveries of one crash state differ"
                 self._result.notes.append(f"{reason}: {first} and {second}"[:2000])
                 self._result.undecided(reason)
-                self.varying.append(reason)
+                self._result.varying.append(reason)
 
     def _interval(self, told: IntervalReport, recover: RecoveryKind) -> None:
         shared = (replace(each, observation=self._opinions.shared(each.observation)) for each in told.outcomes)

@@ -209,6 +209,8 @@ class Examination:
     """One for each crash interval and kind of recovery: what was run, and which outcome each execution had."""
     is_cut_short: bool = False
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
+    varying: list[str] = field(default_factory=list)
+    """Why every ruling is uncertain: two recoveries of one crash state differed."""
     casualties: list[Casualty] = field(default_factory=list)
     """Guests that were lost, whose consoles are to be kept. The store has them elsewhere."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)
@@ -225,6 +227,13 @@ class Examination:
         """Make every ruling that HOLDS undecided, for this reason."""
         for ruling in self.rulings.values():
             ruling.undecided(reason)
+
+    def follows(self, first: "Examination") -> None:
+        """Add what a shorter examination of the same plan noticed and this one need not notice again."""
+        self.casualties[:0] = first.casualties
+        self.notes[:0] = first.notes
+        for reason in first.varying:
+            self.undecided(reason)
 
     def reached(self, extents: Sequence[Extent]) -> None:
         """Set how far the exploration got. All kinds of recovery have the same states; the least far one counts.
@@ -272,6 +281,7 @@ class Examination:
             "notes": self.notes,
             "unsupported": self.unsupported,
             "is_cut_short": self.is_cut_short,
+            "varying": self.varying,
             "findings": [finding.id for finding in self.findings],
             "certificates": [certificate.to_wire() for certificate in self.certificates],
         }
@@ -282,6 +292,7 @@ class Examination:
         examination = Examination(
             **{name: obj[name] for name in ("recording", "base", "model", "kernel", "guest", "device", "unsupported")},
             is_cut_short=obj["is_cut_short"],
+            varying=list(obj["varying"]),
             states=int(obj["states"]),
             covered=int(obj["covered"]),
             states_within=int(obj["states_within"]),

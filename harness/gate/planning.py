@@ -25,9 +25,9 @@ from postcrash.harness.gate.configuration import (
 )
 from postcrash.harness.guests.kernel import Kernel
 from postcrash.harness.hunting.corpus import suits
-from postcrash.harness.hunting.hunt import Selection
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.harness.workload_files import loaded, loaded_from

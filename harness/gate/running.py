@@ -17,9 +17,11 @@ from postcrash.harness.expectations.reference import opened
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.hunting.causes import Cause, cause_of
 from postcrash.harness.hunting.groups import kinds_lost
-from postcrash.harness.hunting.hunt import Group, HuntProgress, HuntResult, Selection, hunt
+from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.hunting.listed import ListSelection, hunt_through
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
+from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst

@@ -7,7 +7,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.findings.minimize import MinimalFinding, OutOfTimeError
 from postcrash.harness.findings.naming import named
 from postcrash.harness.hunting.causes import Cause, cause_of
-from postcrash.harness.hunting.hunt import NAMES_MAX, Group
+from postcrash.harness.hunting.hunt_result import NAMES_MAX, Group
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 

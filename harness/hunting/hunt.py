@@ -1,4 +1,4 @@
-"""Hunting: explore every crash state of every workload of a space on one target, and group findings by their cause.
+"""Hunting: explore every crash state of each of many workloads on one target, and group findings by their cause.
 
 A hunt is large, so only counts are kept of a workload without findings. Of each group, the simplest workload is kept
 with its recording. Recordings are the same in every run, so any other recording can be made again.
@@ -6,12 +6,11 @@ with its recording. Recordings are the same in every run, so any other recording
 
 import hashlib
 import itertools
-import random
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -31,16 +30,14 @@ from postcrash.harness.examination.campaign import (
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.places import quick_folder
 from postcrash.harness.scratch import scratch
-from postcrash.model import Verdict, Workload
+from postcrash.model import Workload
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
-from postcrash.workloads import WorkloadSpace, canonical
 
-NAMES_MAX = 20
-"""The most workloads of a group that are named."""
 BATCH_MAX = 256
 BATCH_SECONDS = 2.0
 """Results are put into the store together: at most this many, and after at most this many seconds."""
@@ -57,121 +54,6 @@ class HuntProgress(Progress, Protocol):
     def found(self, finding: Finding) -> None:
         """The first finding of a group was found. The store has it already."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which workloads of a space are run.
-
-    sample    only this many workloads, drawn with `seed`
-    shard     (i, n): every n-th of these, beginning with the i-th; i counts from 1
-    symmetry  if workloads differ only in names that mean nothing, only the first is run
-    disks     each workload is run on each of these disks; they say when writes complete, as `Exploration.held` does
-    """
-
-    space: WorkloadSpace
-    shard: tuple[int, int] = (1, 1)
-    sample: int | None = None
-    seed: int = 1
-    symmetry: bool = True
-    disks: tuple[int | None, ...] = (None,)
-
-    def numbers(self) -> Sequence[int]:
-        """The numbers of the selected workloads, ascending."""
-        first, step = self.shard
-        drawn: Sequence[int] = range(len(self.space))
-        if self.sample is not None and self.sample < len(drawn):
-            drawn = sorted(random.Random(self.seed).sample(drawn, self.sample))
-        return drawn[first - 1 :: step]
-
-    @property
-    def count(self) -> int:
-        """How many workloads are selected."""
-        return len(self.numbers())
-
-
-@dataclass(slots=True)
-class Group:
-    """Findings of one cause: the number of their workloads, some names, and the finding of the smallest workload."""
-
-    cause: Cause
-    finding: str
-    size: tuple[int, int]
-    """Operations and number of the smallest workload."""
-    count: int = 0
-    names: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class HuntResult:
-    """The result of a hunt.
-
-    run        workloads that were recorded and explored on all disks, now or before; `counts` are sums over disks
-    same       workloads that are equal to another one
-    alike      workloads that differ from another one only in names
-    refused    reasons why workloads could not be run, with the number of workloads
-    undecided  judges that could not tell, and why, with the number of workloads
-    cut_short  workloads with a violation after which not all crash states were explored
-    lacking    operations that the file system does not have, with the number of workloads
-    tested     for each judge, the number of workloads in which it was put to the test
-    not_run    workloads that there was no time for; the same hunt goes on with them
-    new        for a random hunt, workloads that brought something new
-    interrupted  whether the user interrupted the hunt
-    """
-
-    run: int = 0
-    not_run: int = 0
-    new: int = 0
-    cut_short: int = 0
-    interrupted: bool = False
-    same: int = 0
-    alike: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    lacking: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
-    undecided: Counter[str] = field(default_factory=Counter)
-    tested: Counter[str] = field(default_factory=Counter)
-    groups: dict[Cause, Group] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on all selected workloads that the file system can run. UNDECIDED if no judge was tested."""
-        if self.groups:
-            return Verdict.VIOLATED
-        is_left_out = self.undecided or self.cut_short or self.refused or self.not_run or self.interrupted
-        is_open = is_left_out or not self.tested
-        return Verdict.UNDECIDED if is_open else Verdict.HOLDS
-
-    def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
-        """Whether a finding of this cause in a workload of this size is to represent its group."""
-        return cause not in self.groups or size < self.groups[cause].size
-
-    def found(self, cause: Cause, size: tuple[int, int], finding: str, name: str) -> None:
-        """Add a finding to its group."""
-        group = self.groups.setdefault(cause, Group(cause, finding, size))
-        if size < group.size:
-            group.size, group.finding = size, finding
-        group.count += 1
-        if len(group.names) < NAMES_MAX:
-            group.names.append(name)
-
-
-def hunt(
-    selection: Selection,
-    plan: Plan,
-    crew: Crew,
-    store: Store,
-    progress: HuntProgress,
-    *,
-    fresh: bool = False,
-    until: float | None = None,
-) -> HuntResult:
-    """Run each selected workload in place of the workload of `plan`. Reuses results of the store unless `fresh`.
-
-    The hunt ends early if it is interrupted or the monotonic clock reaches `until`. What was finished is in the store.
-    """
-    return _SpaceHunt(selection, plan, store, progress, fresh, until).run(crew)
 
 
 _RUN = "run"
@@ -232,19 +114,28 @@ class Hunt(ABC, Generic[Selected]):
         try:
             with scratch(quick_folder()) as folder:
                 numbers = itertools.count()
-                for done in examine_all(
-                    *(self._todo(), crew, lambda: Path(folder, f"{next(numbers)}.pcr"), self._progress),
-                    until=self._until,
-                ):
-                    self._done(done)
-                    if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
-                        self._flush()
+                for todo in self._rounds():
+                    for done in examine_all(
+                        *(todo, crew, lambda: Path(folder, f"{next(numbers)}.pcr"), self._progress),
+                        until=self._until,
+                    ):
+                        self._done(done)
+                        if len(self._batch) >= BATCH_MAX or time.monotonic() - self._flushed > BATCH_SECONDS:
+                            self._flush()
         except KeyboardInterrupt:
             self._hunted.interrupted = True
         finally:
             self._flush()
+        self._end()
         self._hunted.not_run = self._not_run()
         return self._hunted
+
+    def _rounds(self) -> Iterator[Iterable[Batch]]:
+        """What is to be run, in rounds: one begins when all results of the one before have been taken."""
+        yield self._todo()
+
+    def _end(self) -> None:
+        """Called after the last round, also if the hunt is interrupted or its time is over."""
 
     def _todo(self) -> Iterator[Batch]:
         """A batch for each workload with the plans that have no result in the store. Results in the store count."""
@@ -257,12 +148,12 @@ class Hunt(ABC, Generic[Selected]):
     def _plans(self, workload: Workload) -> Iterator[Plan]:
         """One plan for each disk."""
         how = self._plan.how
-        seed = how.seed ^ int.from_bytes(_digest(workload.to_text())[:8], "big")
+        seed = how.seed ^ int.from_bytes(digest(workload.to_text())[:8], "big")
         for held in self._disks:
             yield replace(self._plan, workload=workload, how=replace(how, seed=seed, held=held))
 
     def _is_known(self, number: int, plan: Plan) -> bool:
-        row = None if self._fresh else self._store.get_run(_key(plan))
+        row = None if self._fresh else self._store.get_run(key_of(plan))
         return row is not None and self._known(number, plan, row)
 
     def _known(self, number: int, plan: Plan, row: Json) -> bool:
@@ -289,7 +180,7 @@ class Hunt(ABC, Generic[Selected]):
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
             failed = {"operation": done.result.operation, "errno": done.result.errno}
-            self._batch[_key(done.plan)] = {"refused": failed, "findings": [], "certificates": []}
+            self._batch[key_of(done.plan)] = {"refused": failed, "findings": [], "certificates": []}
             self._refused(done.number, done.result.operation, done.result.errno)
             return
         result, size = done.result, _size(done.number, done.plan)
@@ -310,7 +201,7 @@ class Hunt(ABC, Generic[Selected]):
             self._findings += kept
         row = {**result.to_json(), "findings": [finding.id for finding in kept], "causes": causes}
         if result.recording:  # a workload that could not be recorded is tried again in a later run
-            self._batch[_key(done.plan)] = row if kept else {**row, "certificates": []}
+            self._batch[key_of(done.plan)] = row if kept else {**row, "certificates": []}
         if firsts:
             self._flush()
         for finding in firsts:
@@ -362,35 +253,7 @@ class Hunt(ABC, Generic[Selected]):
         self._flushed = time.monotonic()
 
 
-class _SpaceHunt(Hunt[Selection]):
-    _reached = 0
-
-    def _not_run(self) -> int:
-        return len(self._selection.numbers()) - self._reached + len(self._open)
-
-    def _distinct(self) -> Iterator[tuple[int, Workload]]:
-        texts: set[bytes] = set()
-        shapes: set[bytes] = set()
-        for number in self._selection.numbers():
-            if self._is_over:
-                return
-            self._reached += 1
-            workload = self._selection.space.whole(number)
-            text, shape = _digest(workload.to_text()), _digest(canonical(workload))
-            is_new, is_first = text not in texts, shape not in shapes
-            texts.add(text)
-            shapes.add(shape)
-            if not is_new:
-                self._hunted.same += 1
-            elif self._selection.symmetry and not is_first:
-                self._hunted.alike += 1
-            else:
-                yield number, workload
-                continue
-            self._progress.skipped()
-
-
-def _key(plan: Plan) -> str:
+def key_of(plan: Plan) -> str:
     """The key of the plan in the store for hunts. It differs from the plan's own key, because hunts keep less."""
     return f"hunt {plan.key(tool_digest())}"
 
@@ -413,5 +276,6 @@ def _size(number: int, plan: Plan) -> tuple[int, int]:
     return len(plan.workload.operations), number
 
 
-def _digest(text: str) -> bytes:
+def digest(text: str) -> bytes:
+    """A short digest of a text, by which texts are told apart."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()

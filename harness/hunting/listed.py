@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.hunting.hunt import Hunt, HuntProgress, HuntResult
+from postcrash.harness.hunting.hunt import Hunt, HuntProgress
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.model import Workload
 from postcrash.reports.store.store import Store
 

@@ -15,7 +15,8 @@ from postcrash._core import Recording
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import Crew, FinishedPlan, tool_digest
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.hunting.hunt import Hunt, HuntProgress, HuntResult
+from postcrash.harness.hunting.hunt import Hunt, HuntProgress
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.novelty import features
 from postcrash.model import Workload
 from postcrash.reports.store.plain import Json

@@ -129,9 +129,9 @@ and builds user-mode Linux ({kernel}) with all changes in it, of which a number 
 hunts on each at the default level, stage by stage, until it finds what the same workload does not show on the stock
 kernel, which is the same file with the number 0.
 
-The stages, in order: {stages}. `ace` and `full` are `hunt --ops 1` with that grammar, and the third stage draws 300
-workloads of two operations. The last two look where the default hunts do not: one runs the file system's checker on
-every recovered disk (`--fsck`), and one also crashes within each recovery (`--depth 2`). Each hunt looks at a disk that
+The stages, in order: {stages}. `full` is all of `hunt --ops 1 --grammar full`,
+and the others draw so many workloads: of two operations of `ace`, of `full` with the file system's checker on every
+recovered disk (`--fsck`), and of `ace` with crashes within each recovery (`--depth 2`). Each hunt looks at a disk that
 completes at once and at one that holds completions back, and is given `{limits}`: no more than so many recoveries for
 each workload and disk, and so much time. Workloads and seconds count all stages until the finding, with the start of
 each hunt.

@@ -1,4 +1,4 @@
-"""A violated workload need not be explored to the end, but every other workload must be."""
+"""A violated workload need not be explored to the end, but every other workload must be, after a first look or not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,15 +6,21 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.guests.machine import Machine
+from postcrash.harness.guests.machine import Machine, MachineSettings
+from postcrash.harness.hunting import space_hunt
+from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.places import cache_folder
+from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Verdict, WorkloadBuilder
+from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
+from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 FILES = WorkloadBuilder().begin()
 for name in "abcd":
@@ -64,3 +70,38 @@ def test_where_something_is_violated_the_rest_is_left_out(both: tuple[Examinatio
     assert whole.covered > enough.covered
     violated = [{name for name, ruling in each.rulings.items() if ruling.verdict is Verdict.VIOLATED} for each in both]
     assert violated[0] <= violated[1]
+
+
+FIRST_LOOK = 40
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "xfs", "ext4-nobarrier"])
+def test_a_hunt_with_first_looks_finds_the_same(
+    tmp_path: Path, settings: MachineSettings, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    base = target_named(target)
+    plan = Plan(
+        target=base,
+        base=base_image(base, cache_folder() / "bases"),
+        kernel="any",
+        guest="any",
+        workload=WORKLOAD,
+        judges=judges_named(["durability", "mounts"]),
+        recoveries=(base.recovery(walk=True, fsck=False),),
+        how=Exploration(budget=Budget(400, None)),
+        enough=FIRST_LOOK,
+    )
+    results, rows = [], {}
+    for looks, first_look in (("twice", FIRST_LOOK), ("once", 400)):
+        monkeypatch.setattr(space_hunt, "FIRST_LOOK", first_look)
+        store, selection = Store(tmp_path / looks), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=16)
+        with TerminalProgress(None) as progress:
+            results.append(hunt(selection, plan, Crew(settings, 2), store, progress))
+        rows[looks] = len(list(store.runs()))
+        store.close()
+    twice, once = results
+    assert target != "xfs" or rows["twice"] > rows["once"]
+    for name in ("verdict", "run", "alike", "same", "tested", "cut_short", "not_run"):
+        assert getattr(twice, name) == getattr(once, name), name
+    assert twice.groups.keys() == once.groups.keys()
+    assert (twice.counts["states"], twice.counts["instants"]) == (once.counts["states"], once.counts["instants"])

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.hunting.hunt import Selection
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.workloads import GRAMMARS, WorkloadSpace
 
 from .conftest import Record, explored, intervals_of, overwriting

@@ -13,9 +13,9 @@ from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
 from postcrash.harness.gate.running import with_unasked
-from postcrash.harness.hunting.hunt import Selection
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
+from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.session import Session
 from postcrash.properties import property_named
 from postcrash.reports.gate.run import Part

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.hunting import hunt as module
-from postcrash.harness.hunting.hunt import HuntResult, Selection, hunt
+from postcrash.harness.hunting import hunt as hunts
+from postcrash.harness.hunting import space_hunt as module
+from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.hunting.space_hunt import FIRST_LOOK, Selection, hunt, spread
 from postcrash.model import Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding, recording_id
 from postcrash.reports.store.store import Store
@@ -87,6 +90,9 @@ class Pretence:
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour, self.ran = behaviour, list[str]()
         self.relevant = True
+        self.states: Callable[[Workload], int] = lambda _workload: 4
+        """How many recoveries, and crash states, a workload has."""
+        self.budgets = list[int | None]()
 
     def __call__(
         self,
@@ -98,6 +104,7 @@ class Pretence:
     ) -> Iterator[FinishedPlan]:
         for number, each in chain.from_iterable(todo):
             self.ran.append(each.workload.name)
+            self.budgets.append(each.how.budget.recoveries)
             try:
                 said = self.behaviour(each.workload)
             except TimeoutError:  # the machine is given up
@@ -110,11 +117,15 @@ class Pretence:
             if said:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
+            states = self.states(each.workload)
+            covered = min(states, each.how.budget.recoveries or states)
             result = Examination(
-                recording, each.base.id, each.how.model, each.kernel, states=4, covered=4, recoveries=1
+                recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1
             )
             result.findings = [found(each, message, recording) for message in said]
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
+            if covered < states:
+                result.undecided(f"crash interval 1: {covered} of {states}")
             result.certificates = [Certificate.of(interval_report(), RECOVER)]
             done = FinishedPlan(number, each, path, result)
             yield done
@@ -128,7 +139,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     def hunted(behaviour: Behaviour, relevant: bool = True, **selected: Any) -> tuple[HuntResult, list[str]]:
         pretence = Pretence(behaviour)
         pretence.relevant = relevant
-        monkeypatch.setattr(module, "examine_all", pretence)
+        monkeypatch.setattr(hunts, "examine_all", pretence)
         store = Store(tmp_path / "store")
         selection = Selection(SPACE, **selected)
         result = hunt(selection, plan(tmp_path), CREW, store, Silent())
@@ -252,15 +263,17 @@ def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_th
 
     progress = Looking()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "examine_all", Pretence(renames_break))
+        patch.setattr(hunts, "examine_all", Pretence(renames_break))
         result = hunt(Selection(SPACE), plan(tmp_path), CREW, store, progress)
     (group,) = result.groups.values()
     assert len(progress.told) == 1 < group.count
 
 
 def test_what_there_was_no_time_for_is_counted_and_nothing_holds(run: Run) -> None:
-    def slow(workload: Workload) -> list[str]:
-        if workload.name == "ace-1-007":
+    begun = count()
+
+    def slow(_workload: Workload) -> list[str]:
+        if next(begun) == 7:
             raise TimeoutError
         return []
 
@@ -270,19 +283,21 @@ def test_what_there_was_no_time_for_is_counted_and_nothing_holds(run: Run) -> No
     assert (len(ran), short.run, short.interrupted) == (short.run + 1, short.run, False)
     whole, more = run(clean)
     assert (whole.verdict, whole.not_run) == (Verdict.HOLDS, 0)
-    assert (len(more), more[0]) == (whole.run - short.run, "ace-1-007")
+    assert (len(more), more[0]) == (whole.run - short.run, ran[-1])
 
 
 def test_no_workload_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretence = Pretence(clean)
-    monkeypatch.setattr(module, "examine_all", pretence)
+    monkeypatch.setattr(hunts, "examine_all", pretence)
     result = hunt(Selection(SPACE), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), until=0.0)
     assert (pretence.ran, result.not_run, result.verdict) == ([], 328, Verdict.UNDECIDED)
 
 
 def test_an_interrupted_hunt_says_what_it_had_found(run: Run) -> None:
+    begun = count()
+
     def interrupted(workload: Workload) -> list[str]:
-        if workload.name > "ace-1-270":
+        if next(begun) == 200:
             raise KeyboardInterrupt
         return renames_break(workload)
 
@@ -292,3 +307,83 @@ def test_an_interrupted_hunt_says_what_it_had_found(run: Run) -> None:
     whole, _ = run(renames_break, symmetry=False)
     fresh, _ = run(renames_break, symmetry=False)
     assert (whole, whole.interrupted, whole.not_run) == (fresh, False, 0)
+
+
+class Slow(Pretence):
+    """Every third workload has more crash states than a first look covers."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour)
+        self.states = lambda workload: 4 if int(workload.name[-3:]) % 3 else 1000
+
+
+def looked(folder: Path, pretence: Pretence, store: str = "store") -> HuntResult:
+    """A hunt whose workloads get a first look."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hunts, "examine_all", pretence)
+        kept = Store(folder / store)
+        try:
+            return hunt(Selection(SPACE), replace(plan(folder), enough=FIRST_LOOK), CREW, kept, Silent())
+        finally:
+            kept.close()
+
+
+def test_each_workload_gets_a_first_look_before_any_gets_a_second_one(tmp_path: Path) -> None:
+    pretence = Slow(clean)
+    result = looked(tmp_path, pretence)
+    first = pretence.budgets.count(FIRST_LOOK)
+    assert pretence.budgets == [FIRST_LOOK] * first + [20_000] * (len(pretence.ran) - first)
+    assert len(set(pretence.ran[:first])) == first == result.run
+    assert {int(name[-3:]) % 3 for name in pretence.ran[first:]} == {0}
+    assert (result.verdict, result.counts["covered"]) == (Verdict.HOLDS, result.counts["states"])
+    assert looked(tmp_path, again := Slow(clean)) == result
+    assert again.ran == []
+
+
+def test_the_same_is_found_without_first_looks(tmp_path: Path) -> None:
+    twice = looked(tmp_path, Slow(renames_break))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FIRST_LOOK", 20_000)
+        once = looked(tmp_path, Slow(renames_break), "other")
+    assert (twice.groups.keys(), twice.run, twice.tested) == (once.groups.keys(), once.run, once.tested)
+    assert (once.cut_short, once.verdict) == (0, Verdict.VIOLATED)
+    assert twice.cut_short > 0
+
+
+def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_again(tmp_path: Path) -> None:
+    begun = count()
+
+    def over(_workload: Workload) -> list[str]:
+        if next(begun) == 300:
+            raise TimeoutError
+        return []
+
+    short = looked(tmp_path, pretence := Slow(over))
+    assert pretence.budgets[-1] == 20_000
+    assert (short.verdict, short.not_run) == (Verdict.UNDECIDED, 0)
+    whole = looked(tmp_path, rest := Slow(clean))
+    assert (whole.verdict, set(rest.budgets), whole.run) == (Verdict.HOLDS, {20_000}, short.run)
+    assert sum(short.undecided.values()) == len(rest.ran)
+
+
+def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -> None:
+    class Varying(Slow):
+        def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
+            for done in super().__call__(*asked, **more):
+                if isinstance(done.result, Examination) and done.plan.how.budget.recoveries == FIRST_LOOK:
+                    done.result.varying.append("two recoveries of one crash state differ")
+                yield done
+
+    result = looked(tmp_path, Varying(clean))
+    assert result.verdict is Verdict.UNDECIDED
+    assert sum(result.undecided.values()) > 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 12, 328, 1266, 3798])
+def test_each_beginning_is_spread_over_the_whole(size: int) -> None:
+    order = list(spread(range(size)))
+    assert sorted(order) == list(range(size))
+    for length in (5, 21, 89):
+        if length < size:
+            places = sorted(order[:length])
+            assert max(after - before for before, after in pairwise(places)) < 4 * size / length

@@ -11,7 +11,7 @@ from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.hunting import hunt as hunt_module
 from postcrash.harness.hunting import random_hunt as module
-from postcrash.harness.hunting.hunt import HuntResult
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store

@@ -1,0 +1,77 @@
+"""The result of a hunt: counts, and findings grouped by their cause."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from postcrash.harness.hunting.causes import Cause
+from postcrash.model import Verdict
+
+NAMES_MAX = 20
+"""The most workloads of a group that are named."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Findings of one cause: the number of their workloads, some names, and the finding of the smallest workload."""
+
+    cause: Cause
+    finding: str
+    size: tuple[int, int]
+    """Operations and number of the smallest workload."""
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class HuntResult:
+    """The result of a hunt.
+
+    run        workloads that were recorded and explored on all disks, now or before; `counts` are sums over disks
+    same       workloads that are equal to another one
+    alike      workloads that differ from another one only in names
+    refused    reasons why workloads could not be run, with the number of workloads
+    undecided  judges that could not tell, and why, with the number of workloads
+    cut_short  workloads with a violation after which not all crash states were explored
+    lacking    operations that the file system does not have, with the number of workloads
+    tested     for each judge, the number of workloads in which it was put to the test
+    not_run    workloads that there was no time for; the same hunt goes on with them
+    new        for a random hunt, workloads that brought something new
+    interrupted  whether the user interrupted the hunt
+    """
+
+    run: int = 0
+    not_run: int = 0
+    new: int = 0
+    cut_short: int = 0
+    interrupted: bool = False
+    same: int = 0
+    alike: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    lacking: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    undecided: Counter[str] = field(default_factory=Counter)
+    tested: Counter[str] = field(default_factory=Counter)
+    groups: dict[Cause, Group] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all selected workloads that the file system can run. UNDECIDED if no judge was tested."""
+        if self.groups:
+            return Verdict.VIOLATED
+        is_left_out = self.undecided or self.cut_short or self.refused or self.not_run or self.interrupted
+        is_open = is_left_out or not self.tested
+        return Verdict.UNDECIDED if is_open else Verdict.HOLDS
+
+    def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
+        """Whether a finding of this cause in a workload of this size is to represent its group."""
+        return cause not in self.groups or size < self.groups[cause].size
+
+    def found(self, cause: Cause, size: tuple[int, int], finding: str, name: str) -> None:
+        """Add a finding to its group."""
+        group = self.groups.setdefault(cause, Group(cause, finding, size))
+        if size < group.size:
+            group.size, group.finding = size, finding
+        group.count += 1
+        if len(group.names) < NAMES_MAX:
+            group.names.append(name)
