@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
+use crate::resident;
 use crate::sys::{check, open};
 
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -47,6 +48,7 @@ fn read_ahead(device: &str, sectors: libc::c_ulong) -> io::Result<libc::c_ulong>
 fn run(argv: &[String]) -> io::Result<FsckResult> {
     use std::os::unix::process::ExitStatusExt;
     let (program, arguments) = argv.split_first().expect("a program");
+    resident::keep(program.as_ref());
     let output = Command::new(program)
         .args(arguments)
         .env_clear()

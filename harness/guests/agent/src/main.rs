@@ -22,6 +22,7 @@ mod operations;
 mod program;
 mod recover;
 mod remote;
+mod resident;
 mod run;
 mod share;
 mod steady;

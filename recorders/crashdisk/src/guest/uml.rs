@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,13 @@ const MCONSOLE_BYTES: usize = 512;
 /// The number of loops in a tick, for delays of a few microseconds. Without it the kernel would need ten ticks to
 /// measure it. The number is about what a kernel measures on a machine of 2.6 GHz.
 const LOOPS: &str = "lpj=25000000";
+/// No old pseudo terminals, which are 512 devices. The kernel would run a helper program for each (see `run_no_helper`
+/// in the agent), and these took most of the time of a boot.
+const NO_OLD_TERMINALS: &str = "pty.legacy_count=0";
+/// No serial lines, which are 64 devices more. Nothing is connected to them.
+const SERIAL_LINES: &str = "ssl_init";
 /// A guest has one test disk, so no btrfs in it can have RAID 6.
-const NO_RAID6: &str = "initcall_blacklist=raid6_select_algo";
+const RAID6: &str = "raid6_select_algo";
 
 pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
     // Remove the folder of an earlier guest that was killed.
@@ -36,8 +42,8 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
         .args(KERNEL_ARGUMENTS.split(' '))
         .arg(format!("rootflags={}", config.root.display()))
         .args(config.sockets().map(|path| format!("virtio_uml.device={}:2", path.display())))
-        .args(["con=null", "con0=null,fd:1", "ssl=null", LOOPS])
-        .args(uml.measures_raid6.then_some(NO_RAID6))
+        .args(["con=null", "con0=null,fd:1", "ssl=null", LOOPS, NO_OLD_TERMINALS])
+        .arg(format!("initcall_blacklist={}", left_out(uml).join(",")))
         .arg(format!("uml_dir={}/", config.work.display()))
         .arg(format!("umid={NAME}"))
         .env("TMPDIR", "/dev/shm");
@@ -48,6 +54,11 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
         process.arg(format!("ubd0={}", plain.display()));
     }
     process
+}
+
+/// What the kernel does not initialize.
+fn left_out(uml: &Uml) -> Vec<&'static str> {
+    iter::once(SERIAL_LINES).chain(uml.measures_raid6.then_some(RAID6)).collect()
 }
 
 /// The files of the libraries that are preloaded. Those that are named without a folder are the host's.
