@@ -23,7 +23,8 @@ from postcrash.model.operation import RUN, Operation
 from postcrash.model.workload import Workload
 from postcrash.targets import RecoveryKind, base_image, target_named
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+from .command import postcrash
+
 Audit = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -32,8 +33,7 @@ def audit(tmp_path: Path) -> Audit:
     """Runs `postcrash audit` with these arguments."""
 
     def run(*arguments: str, command: str = "audit") -> subprocess.CompletedProcess[str]:
-        asked = [*COMMAND, command, *arguments]
-        return subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=550, check=False)
+        return postcrash(tmp_path, command, *arguments)
 
     return run
 

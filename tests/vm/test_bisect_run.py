@@ -6,8 +6,8 @@ from pathlib import Path
 
 from postcrash.harness.guests.kernel import find_kernel
 
+from .command import COMMAND
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import COMMAND
 
 
 def git(folder: Path, *words: str) -> str:

@@ -14,8 +14,8 @@ from postcrash.harness.guests.events import Execution, IntervalReport, Reached
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder
 
+from .command import EXAMPLE, postcrash
 from .conftest import OVERWRITE, Record, RecordedWorkload, explored, intervals_of, judged
-from .test_cli import EXAMPLE, postcrash
 
 BLOCKS_MAX = 10
 

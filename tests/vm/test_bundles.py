@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .test_cli import EXAMPLE, one_line, postcrash
+from .command import EXAMPLE, one_line, postcrash
 
 HASTY = 'name = "ext4-hasty"\nlike = "ext4-current"\ntitle = "hasty"\nrecover_options = "barrier=0"\n'
 REPLACE = "creat A\nappend A 4096\n---\ncreat B\nappend B 4096\nfsync B\nrename B A\nsync\n"

@@ -14,7 +14,7 @@ from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.reports.store.store import Store
 
-from .test_cli import ROOT, postcrash
+from .command import ROOT, postcrash
 
 SAMPLES = 50
 

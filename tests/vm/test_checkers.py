@@ -17,8 +17,8 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, WorkloadBuilder
 from postcrash.targets import TARGETS
 
+from .command import ROOT, postcrash
 from .conftest import Record
-from .test_cli import ROOT, postcrash
 
 ALONE = tuple(checker.name for checker in CHECKERS if checker.name != "boots")
 """The checkers that judge a recovery by mounting alone."""

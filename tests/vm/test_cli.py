@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,31 +11,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples/rename-replace.ops"
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
-
-
-def postcrash(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in `folder`."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env={**os.environ, **environment, "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def one_line(result: subprocess.CompletedProcess[str], code: int) -> str:
-    """The single line that a failed run must end with."""
-    assert result.returncode == code, result.stderr
-    assert "Traceback" not in result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
+from .command import COMMAND, EXAMPLE, one_line, postcrash
 
 
 def leftovers(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.model import ExitCode
 
-from .test_cli import COMMAND
+from .command import COMMAND
 from .test_lost_guests import guest_of
 
 NEEDED = {"proc", "usr", "bin", "sbin", "lib", "lib64", "dev"}

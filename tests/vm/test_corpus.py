@@ -8,8 +8,8 @@ import pytest
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.model import ExitCode
 
+from .command import one_line, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import one_line, postcrash
 
 WORKLOADS = {
     "fsynced": "creat a\nappend a 4096\nfsync a\n",

@@ -27,8 +27,8 @@ from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
+from .command import postcrash
 from .conftest import Record, RecordedWorkload, explored, intervals_of
-from .test_cli import postcrash
 
 REPLACE = (
     WorkloadBuilder()

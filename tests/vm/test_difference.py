@@ -7,8 +7,8 @@ import pytest
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.model import ExitCode
 
+from .command import EXAMPLE, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import EXAMPLE, postcrash
 from .test_hunt import report
 
 HUNT = ("hunt", "--ops", "1", "--workload-limit", "6", "--one-disk", "--no-minimize", "--json", "-")

@@ -22,8 +22,8 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 
+from .command import ROOT, one_line, postcrash
 from .conftest import RecordedWorkload, explored, intervals_of
-from .test_cli import ROOT, one_line, postcrash
 from .test_lost_guests import guest_of
 
 BUDGET = Budget(120, 300)

@@ -20,7 +20,7 @@ from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.places import cache_folder
 from postcrash.targets import target_named
 
-from .test_cli import ROOT, postcrash
+from .command import ROOT, postcrash
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 
 from postcrash.model import ExitCode
 
+from .command import postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import postcrash
 from .test_hunt import report
 
 HUNT = ("hunt", "--ops", "1", "--workload-limit", "20", "--no-minimize", "--json", "-")

@@ -3,13 +3,13 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from postcrash.harness.guests.kernel import find_kernel
+
+from .command import postcrash
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs/findings"
 PAGES = sorted(page for page in FOLDER.glob("*.md") if page.name != "README.md")
@@ -34,17 +34,7 @@ def test_a_page_shows_what_it_says(page: Path, tmp_path: Path) -> None:
     (command,) = re.findall(r"^    postcrash (.*)$", text, re.MULTILINE)
     arguments = shlex.split(command)
     assert arguments[:6] == ["check", f"{page.stem}.ops", "--target", target, "--judge", judge]
-    run = [
-        sys.executable,
-        "-c",
-        "from postcrash.harness.cli import main; main()",
-        *arguments,
-        "--engine",
-        "uml",
-        "--json",
-        "-",
-    ]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = postcrash(tmp_path, *arguments, "--engine", "uml", "--json", "-")
     assert done.stdout, done.stderr
     series = ".".join(find_kernel().version.split(".")[:2])
     assert json.loads(done.stdout)["verdict"] == VERDICTS[signs[VERSIONS.index(series)]]

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.model import ExitCode
 
-from .test_cli import postcrash
+from .command import postcrash
 
 
 @pytest.fixture(scope="module")

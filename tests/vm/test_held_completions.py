@@ -8,8 +8,8 @@ import pytest
 from postcrash._core import Recording, intervals
 from postcrash.model import WorkloadBuilder
 
+from .command import EXAMPLE, postcrash
 from .conftest import Record, RecordedWorkload
-from .test_cli import EXAMPLE, postcrash
 
 SEED = 1
 SEEDS = range(1, 33)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from postcrash.model import ExitCode
 
 from ..help_examples import contexts, examples_of, words_of
-from .test_cli import COMMAND
+from .command import postcrash
 
 ROOT = Path(__file__).parents[2]
 NOT_RUN = {
@@ -55,8 +54,8 @@ def _runs(example: str) -> bool:
 def test_examples_run(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / "tests/generic").mkdir(parents=True)
-    command = [*COMMAND, "check", "examples/rename-replace.ops", "--target", "ext4-original", "--json", "-"]
-    told = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout)
+    command = ("check", "examples/rename-replace.ops", "--target", "ext4-original", "--json", "-")
+    told = json.loads(postcrash(tmp_path, *command).stdout)
     finding = told["findings"][0]["id"]
     recording = next((tmp_path / ".postcrash/recordings").iterdir()).stem
     failed = {}
@@ -65,7 +64,7 @@ def test_examples_run(tmp_path: Path) -> None:
     for example in dict.fromkeys(every):
         words = [word.replace("f-1a2b3c4d5e6f7a8b", finding) for word in words_of(example)]
         words = [word.replace("r-1a2b3c4d5e6f7a8b", recording) for word in words]
-        done = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = postcrash(tmp_path, *words)
         if done.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
             failed[example] = done.stderr[-500:]
     assert failed == {}

@@ -33,8 +33,9 @@ from postcrash.targets import base_image, load_target, target_named
 from postcrash.workloads import Grammar, WorkloadSpace
 from postcrash.workloads.grammar import Point, Template
 
+from .command import COMMAND, postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import COMMAND, finished_runs, postcrash
+from .test_cli import finished_runs
 
 NAMES = Grammar(
     name="names",

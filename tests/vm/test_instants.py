@@ -18,9 +18,9 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, target_named
 
+from .command import postcrash
 from .conftest import Record, RecordedWorkload, explored, intervals_of
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import postcrash
 
 CONTENTS_MAX = 2**7
 """The limit for one instant, for brute force."""

@@ -17,7 +17,8 @@ import pytest
 
 from postcrash.model import ExitCode
 
-from .test_cli import COMMAND, leftovers
+from .command import COMMAND
+from .test_cli import leftovers
 
 GATE = """
 targets = ["ext4-original", "btrfs"]

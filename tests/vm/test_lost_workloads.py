@@ -30,8 +30,8 @@ from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 from postcrash.workloads import WorkloadSpace
 
+from .command import one_line, postcrash
 from .mutant_kernel import LOOP_FOREVER, address, mutant
-from .test_cli import one_line, postcrash
 from .test_hunt import NAMES
 from .test_lost_guests import guest_of, running
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +22,8 @@ from postcrash.harness.tables.needs_and_gives import gives
 from postcrash.properties import property_named
 from postcrash.targets import target_named
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+from .command import postcrash
+
 Asked = set[tuple[str, tuple[str, ...]]]
 
 
@@ -106,19 +105,8 @@ def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path)
 
 def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None:
     chosen = ["--set", "fsync=none", "--set", "durable=atomic", "--target", "ext4-original"]
-    command = [
-        *COMMAND,
-        "needs",
-        "replace-python",
-        *chosen,
-        "--json",
-        "-",
-        "--markdown",
-        "table.md",
-        "--html",
-        "page.html",
-    ]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+    outputs = ["--json", "-", "--markdown", "table.md", "--html", "page.html"]
+    ran = postcrash(tmp_path, "needs", "replace-python", *chosen, *outputs)
     assert (ran.returncode, ran.stderr) == (1, "")
     told = json.loads(ran.stdout)
     (needs,) = told["needs"]

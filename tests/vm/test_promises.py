@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from .test_cli import postcrash
+from .command import postcrash
 
 XFS_SYNC = "creat a\nappend a 8192\n---\nwrite a 0 4096\ncommit\nsync\n"
 PLANTED = """

@@ -2,13 +2,13 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from postcrash.harness.places import cache_folder
+
+from .command import postcrash
 
 pytest_plugins = ["pytester"]
 
@@ -43,7 +43,7 @@ def failures(ran: pytest.RunResult) -> dict[str, str]:
 def command_of(failure: str) -> list[str]:
     """The command that a failure names for seeing it again."""
     (line,) = re.findall(r"^again: postcrash (.*)$", failure, re.MULTILINE)
-    return [sys.executable, "-c", "from postcrash.harness.cli import main; main()", *shlex.split(line)]
+    return shlex.split(line)
 
 
 def test_a_workload_file_holds_is_violated_and_is_undecided(project: pytest.Pytester) -> None:
@@ -59,7 +59,7 @@ def test_a_workload_file_holds_is_violated_and_is_undecided(project: pytest.Pyte
     assert "✗ P5 (not provided: noauto-da-alloc" in said
     assert "creat a\n    append a 1\n    ---\n    creat b\n    append b 1\n    rename b a\n" in said
     assert "✗ append b 1 (operation 4): never sent to the disk" in said
-    again = subprocess.run(command_of(said), cwd="/", capture_output=True, text=True, check=False)
+    again = postcrash(Path("/"), *command_of(said))
     assert (again.returncode, again.stderr) == (1, "")
     assert "fails 1 of 1 times (P5 on ext4-original" in again.stdout
 
@@ -77,7 +77,7 @@ def test_what_documents_promise_is_the_default_and_a_target_of_ones_own_may_brea
     ran.assert_outcomes(passed=1, failed=1)
     (said,) = failures(ran).values()
     assert said.startswith("VIOLATED on mine")
-    again = subprocess.run(command_of(said), cwd="/", capture_output=True, text=True, check=False)
+    again = postcrash(Path("/"), *command_of(said))
     assert (again.returncode, again.stderr) == (1, "")
 
 
@@ -154,7 +154,7 @@ def test_checks_keep_lose_and_cannot_tell_on_two_workers(project: pytest.Pyteste
         assert said[name].startswith("NOT PUT TO THE TEST: the check cannot fail: it also accepts an empty folder, ")
     assert "ends with status 4 in the guest: broken" in said["test_program_fails"]
     assert said["test_no_check"] == "postcrash: what a program promises only its check can say: crash_fs.check(CHECK)"
-    again = subprocess.run(command_of(said["test_lost"]), capture_output=True, text=True, check=False)
+    again = postcrash(Path.cwd(), *command_of(said["test_lost"]))
     assert (again.returncode, again.stderr) == (1, "")
 
 
@@ -164,7 +164,6 @@ def test_only_pytest_shows_the_finding_of_a_function_again(project: pytest.Pytes
     )
     ran = run(project)
     (finding,) = set(re.findall(r"f-[0-9a-f]{16}", ran.stdout.str()))
-    command = [sys.executable, "-c", "from postcrash.harness.cli import main; main()", "repro", finding]
-    refused = subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
+    refused = postcrash(project.path, "repro", finding)
     assert refused.returncode == 4
     assert refused.stderr.endswith(": run  pytest --postcrash 'test_f.py::test_f[ext4-current]'\n")

@@ -31,8 +31,8 @@ from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
+from .command import ROOT, postcrash
 from .conftest import SERIES, with_all_recorders
-from .test_cli import ROOT, postcrash
 
 SMALL = (
     WorkloadBuilder()

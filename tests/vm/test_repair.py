@@ -21,8 +21,8 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 
+from .command import postcrash
 from .conftest import Record, executions, explored, intervals_of
-from .test_cli import postcrash
 from .test_exploration import outcomes
 
 EXT4 = target_named("ext4-current")

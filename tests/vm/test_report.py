@@ -1,8 +1,6 @@
 """Scripts in guests do what the simulation says. They show what was found, and nothing if nothing is wrong."""
 
 import re
-import subprocess
-import sys
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -32,8 +30,8 @@ from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import base_image, target_named
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+from .command import ROOT, postcrash
+
 EVERY_WORD = """\
 mkdir D
 creat A
@@ -180,19 +178,17 @@ def test_every_operation_does_in_a_script_what_the_simulation_says(text: str, ta
 
 
 def test_a_report_has_a_script_that_shows_the_finding_and_nothing_on_a_target_without_it(tmp_path: Path) -> None:
-    def postcrash(*arguments: str) -> str:
-        done = subprocess.run(
-            [*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-        )
+    def shown(*arguments: str) -> str:
+        done = postcrash(tmp_path, *arguments)
         assert done.returncode in (0, 1), done.stderr
         return done.stdout
 
     example = str(ROOT / "examples/rename-replace.ops")
-    checked = postcrash("check", example, "--target", "ext4-original", "--judge", "P5")
+    checked = shown("check", example, "--target", "ext4-original", "--judge", "P5")
     ident = re.search(r"f-[0-9a-f]{16}", checked)
     assert ident is not None
     files = ("-o", "report.txt", "--script", "r.sh", "--fstests", "generic/999")
-    postcrash("report", ident[0], "--try", "--times", "2", *files)
+    shown("report", ident[0], "--try", "--times", "2", *files)
     report, text = (tmp_path / "report.txt").read_text(), (tmp_path / "r.sh").read_text()
     assert "shows it: 2 of 2 times." in report
     assert text in report

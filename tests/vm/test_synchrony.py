@@ -1,22 +1,21 @@
 """External synchrony: whether what a program says is true, on file systems that do not promise it."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+from .command import postcrash
+
 SYNCED = "echo new >f; sync; echo done; echo newer >g; sync"
 IN_PLACE = "echo new 1<>old; echo g >g"
 
 
 def told(folder: Path, *arguments: str) -> dict[str, Any]:
     """What `postcrash synchrony` came to on one target and a disk that completes at once."""
-    asked = [*COMMAND, "synchrony", "--one-disk", "--json", "-", *arguments]
-    ran = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
+    ran = postcrash(folder, "synchrony", "--one-disk", "--json", "-", *arguments)
     assert ran.stderr == ""
     (only,) = json.loads(ran.stdout)["audits"]
     (disk,) = only["disks"]
@@ -47,9 +46,7 @@ def test_a_witness_is_shown_again(tmp_path: Path) -> None:
     found = told(tmp_path, "--run", "mkdir d; echo new >d/f; echo done", "--target", "ext4-current")
     message = "'done' had left the machine, but mkdir d before it is lost"
     (finding,) = [each for each in found["findings"] if each["message"] == message]
-    again = subprocess.run(
-        [*COMMAND, "repro", finding["id"]], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    again = postcrash(tmp_path, "repro", finding["id"])
     assert again.returncode == 1
     assert "fails 1 of 1 times" in again.stdout
 

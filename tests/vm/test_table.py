@@ -10,7 +10,7 @@ import pytest
 from postcrash.model import Verdict
 from postcrash.reports.tables.published import published
 
-from .test_cli import postcrash
+from .command import postcrash
 
 Cells = dict[tuple[str, str], dict[str, Any]]
 """The cells of a table by target and property."""

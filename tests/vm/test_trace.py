@@ -1,11 +1,11 @@
 """The workload made from a program's trace goes through `check` without changes."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
+from .command import postcrash
+
 SQLITE = """
 import sqlite3
 connection = sqlite3.connect('data/my.db')
@@ -13,10 +13,6 @@ connection.execute('create table t (x)')
 connection.execute('insert into t values (1)')
 connection.commit()
 """
-
-
-def postcrash(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_sqlite_s_calls_are_checked(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from postcrash.harness.guests.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
 
+from .command import postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import postcrash
 
 WORKLOAD = "creat a\n---\nappend a 4096\nfsync a\n"
 

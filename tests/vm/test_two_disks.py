@@ -4,8 +4,8 @@ from pathlib import Path
 
 from postcrash.model import ExitCode
 
+from .command import postcrash
 from .mutant_kernel import RETURN_SUCCESS, mutant
-from .test_cli import postcrash
 from .test_hunt import report
 
 HUNT = ("hunt", "--no-minimize", "--json", "-", "--target", "ext4-current")

@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,11 +15,12 @@ from postcrash.model import Workload
 from postcrash.model.operation import RUN, SAYS, Operation
 from postcrash.targets import base_image, target_named
 
+from .command import postcrash
+
 ATTEMPTS = Path(__file__).with_name("xsync_attempts.py")
 XSYNC = f"{find_binary('xsync')} run --fs /mnt --"
 """Runs the command that follows in a box with the test disk."""
 SECONDS = 60
-COMMAND = [sys.executable, "-c", "from postcrash.harness.cli import main; main()"]
 
 InGuest = Callable[..., list[str]]
 
@@ -349,8 +348,7 @@ LOGGER = f"for n in 1 2 3 4 5 6; do echo $n >$n; sync; echo $n; {BUSY}; done"
 )
 def test_what_is_said_is_on_disk_in_every_crash_state(tmp_path: Path, xsync: str, eager: str, verdict: str) -> None:
     run = f"cd /; exec {xsync} run --fs /mnt {eager} -- sh -c {shlex.quote(LOGGER)}"
-    asked = ["audit", "--run", run, "--check", CHECK, "--target", "ext4-journal"]
-    audited = subprocess.run([*COMMAND, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    audited = postcrash(tmp_path, "audit", "--run", run, "--check", CHECK, "--target", "ext4-journal")
     assert re.search(rf"^{verdict}: ", audited.stdout, re.MULTILINE), audited.stdout + audited.stderr
 
 

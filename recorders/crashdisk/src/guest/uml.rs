@@ -24,9 +24,9 @@ const MCONSOLE_BYTES: usize = 512;
 /// The number of loops in a tick, for delays of a few microseconds. Without it the kernel would need ten ticks to
 /// measure it. The number is about what a kernel measures on a machine of 2.6 GHz.
 const LOOPS: &str = "lpj=25000000";
-/// No old pseudo terminals, which are 512 devices. The kernel would run a helper program for each (see `run_no_helper`
-/// in the agent), and these took most of the time of a boot.
-const NO_OLD_TERMINALS: &str = "pty.legacy_count=0";
+/// Four old pseudo terminals instead of 256. Programs in guests find no others, and each is two devices, for each of
+/// which the kernel runs a helper program (see `run_no_helper` in the agent). These took most of the time of a boot.
+const FEW_OLD_TERMINALS: &str = "pty.legacy_count=4";
 /// No serial lines, which are 64 devices more. Nothing is connected to them.
 const SERIAL_LINES: &str = "ssl_init";
 /// A guest has one test disk, so no btrfs in it can have RAID 6.
@@ -42,7 +42,7 @@ pub fn command(uml: &Uml, config: &GuestConfig) -> Process {
         .args(KERNEL_ARGUMENTS.split(' '))
         .arg(format!("rootflags={}", config.root.display()))
         .args(config.sockets().map(|path| format!("virtio_uml.device={}:2", path.display())))
-        .args(["con=null", "con0=null,fd:1", "ssl=null", LOOPS, NO_OLD_TERMINALS])
+        .args(["con=null", "con0=null,fd:1", "ssl=null", LOOPS, FEW_OLD_TERMINALS])
         .arg(format!("initcall_blacklist={}", left_out(uml).join(",")))
         .arg(format!("uml_dir={}/", config.work.display()))
         .arg(format!("umid={NAME}"))
