@@ -91,7 +91,7 @@ def test_a_way_out_that_is_closed_leaks_nothing(tmp_path: Path, name: str) -> No
     program = f"echo kept >f; {LEAK[name]} 2>/dev/null; echo end"
     # What listens outside is ended with the box.
     result = judged(tmp_path / "store", str(find_binary("xsync")), program, OUTSIDE[name])
-    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}
+    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}, result.rulings
 
 
 TOLD = "for n in 1 2 3; do head -c 100000 /dev/zero | tr '\\0' $n >$n; echo $n; done"
@@ -108,4 +108,4 @@ def test_an_output_that_does_not_wait_for_its_commit_is_found(tmp_path: Path, na
 @pytest.mark.parametrize("terminal", [False, True])
 def test_outputs_that_wait_for_their_commits_are_true(tmp_path: Path, terminal: bool) -> None:
     result = judged(tmp_path / "store", str(find_binary("xsync")), TOLD, terminal=terminal)
-    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}
+    assert {each.verdict for each in result.rulings.values()} == {Verdict.HOLDS}, result.rulings

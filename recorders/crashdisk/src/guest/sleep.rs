@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 const ASLEEP: Duration = Duration::from_micros(20);
 /// If nothing can be seen, a guest that has been silent for this long counts as asleep.
 const SILENT: Duration = Duration::from_micros(500);
-/// A guest that is silent for this long and is never seen asleep sleeps in a way that this module does not know.
+/// A guest that is silent for this long and is never seen asleep sleeps in a way that this module does not know. One
+/// that was seen asleep before is busy: it gets what it may be spinning for, and is watched on.
 const UNSEEN: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1000 });
 
 /// A system call that a thread is blocked in.
@@ -53,12 +54,14 @@ pub struct Sleep {
     threads: Vec<Thread>,
     disturbed: Instant,
     since: Option<Instant>,
+    /// Whether the guest was ever seen asleep.
+    seen: bool,
 }
 
 impl Sleep {
     /// Watch these threads. If there are none, or if nothing can be seen of them, only silence counts.
     pub fn watching(threads: Vec<Thread>) -> Sleep {
-        Sleep { threads, disturbed: Instant::now(), since: None }
+        Sleep { threads, disturbed: Instant::now(), since: None, seen: false }
     }
 
     /// The guest did something.
@@ -67,16 +70,19 @@ impl Sleep {
         self.since = None;
     }
 
-    /// Whether the guest has been idle at every check for long enough. Gives up the CPU if the guest is busy.
+    /// Whether the guest has been idle at every check for long enough, or has done nothing but compute for so long that
+    /// it must not be kept waiting. Gives up the CPU if the guest is busy.
     pub fn is_sound(&mut self) -> bool {
         if !self.threads.iter().all(Thread::waits) {
             self.since = None;
-            if self.disturbed.elapsed() >= UNSEEN {
+            let late = self.disturbed.elapsed() >= UNSEEN;
+            if late && !self.seen {
                 self.threads.clear();
             }
             std::thread::yield_now();
-            return false;
+            return late && self.seen;
         }
+        self.seen = !self.threads.is_empty();
         let enough = if self.threads.is_empty() { SILENT } else { ASLEEP };
         self.since.get_or_insert_with(Instant::now).elapsed() >= enough
     }
@@ -113,6 +119,12 @@ mod tests {
         let start = Instant::now();
         while !unseen.is_sound() {}
         assert!(start.elapsed() >= UNSEEN && unseen.threads.is_empty());
+        // It computes for long. If it were no longer watched, it would count as asleep whenever the host is busy.
+        seen.threads[0].is_idle = |_| false;
+        seen.disturb();
+        let start = Instant::now();
+        while !seen.is_sound() {}
+        assert!(start.elapsed() >= UNSEEN && !seen.threads.is_empty());
     }
 
     #[test]
