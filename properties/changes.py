@@ -7,7 +7,7 @@ be taken as one, such as a truncation and the append that follows it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ class ChangeState(Enum):
     OLD = "as before"
     NEW = "done"
     OTHER = "neither"
+    UNTOLD = "cannot be told"
 
 
 class Change(Protocol):
@@ -41,7 +42,10 @@ class Change(Protocol):
         ...
 
     def shown(self, tree: Tree) -> ChangeState:
-        """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD."""
+        """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD.
+
+        UNTOLD if what has one of the file's names may be another file, and no name shows the file for sure.
+        """
         ...
 
     def found(self, workload: Workload, tree: Tree) -> str:
@@ -122,21 +126,62 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class OfFile:
-    """A change of what is behind a name. The file's `names` may be another file's at another time; `own` never are."""
+class NameSake:
+    """Another file that has the name `path` at another time: all that it holds then, and whether that never changes."""
 
     path: str
+    states: tuple[Entry, ...]
+    is_still: bool
+
+    def can_be(self, found: Entry, foreign: frozenset[str]) -> bool:
+        """Whether `found` may be this file. It never holds bytes of the sources in `foreign`."""
+        if self.is_still:
+            return any(_is_like(found, state) for state in self.states)
+        return not any_from(found, foreign)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The file that a change concerns: its number, the names that it ever has, and how it is told from others.
+
+    `own` are the names that are never another file's. `written` are the sources of bytes that no other file has.
+    """
+
     inode: int
     names: Names
     own: Names
+    namesakes: tuple[NameSake, ...] = field(default=(), compare=False)
+    written: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def entries(self, tree: Tree) -> list[Entry]:
+        """The file, under each name where `tree` can have no other file."""
+        return [tree[name] for name in self.names if name in tree and self._is_sure(name, tree[name])]
+
+    def _is_sure(self, name: str, found: Entry) -> bool:
+        return name in self.own or not any(
+            other.path == name and other.can_be(found, self.written) for other in self.namesakes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OfFile:
+    """A change of what is behind a name."""
+
+    path: str
+    file: File
+
+    @property
+    def inode(self) -> int:
+        """See `Change`."""
+        return self.file.inode
 
     def has_name(self, tree: Tree) -> bool:
         """Whether the file can be found at all."""
-        return any(name in tree for name in self.names)
+        return any(name in tree for name in self.file.names)
 
-    def own_entries(self, tree: Tree) -> list[Entry]:
-        """The file, under each name that can only be this file's."""
-        return [tree[name] for name in self.own if name in tree]
+    def can_tell(self, tree: Tree) -> bool:
+        """Whether the file is found for sure, or is missing."""
+        return bool(self.file.entries(tree)) or not self.has_name(tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +196,12 @@ class BytesChange(OfFile):
     def shown(self, tree: Tree) -> ChangeState:
         """A write's bytes are recognised anywhere, other bytes only under a name that can be no other file's."""
         if self.new is not None and self.new.startswith("write:"):
-            holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
+            holders = [tree[name] for name in self.file.names if name in tree and any_from(tree[name], {self.new})]
             if holders:
                 return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
-        entries = self.own_entries(tree)
+        if not self.can_tell(tree):
+            return ChangeState.UNTOLD
+        entries = self.file.entries(tree)
         if all(self._all(entry, self.old) for entry in entries):
             return ChangeState.OLD
         return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
@@ -168,7 +215,7 @@ class BytesChange(OfFile):
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        path = next((name for name in self.names if name in tree), self.path)
+        path = next((name for name in self.file.names if name in tree), self.path)
         return shown_bytes(workload, path, tree.get(path), self.start, self.end)
 
 
@@ -182,11 +229,13 @@ class FieldChange(OfFile):
 
     def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
-        return _of({getattr(entry, self.field) for entry in self.own_entries(tree)}, self.old, self.new)
+        if not self.can_tell(tree):
+            return ChangeState.UNTOLD
+        return _of({getattr(entry, self.field) for entry in self.file.entries(tree)}, self.old, self.new)
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        shown = sorted({str(getattr(entry, self.field)) for entry in self.own_entries(tree)})
+        shown = sorted({str(getattr(entry, self.field)) for entry in self.file.entries(tree)})
         return f"{self.field} of {self.path} is {' and '.join(shown) or 'not there'}"
 
 
@@ -200,11 +249,13 @@ class AttributeChange(OfFile):
 
     def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
-        return _of({dict(entry.xattrs).get(self.name) for entry in self.own_entries(tree)}, self.old, self.new)
+        if not self.can_tell(tree):
+            return ChangeState.UNTOLD
+        return _of({dict(entry.xattrs).get(self.name) for entry in self.file.entries(tree)}, self.old, self.new)
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.own_entries(tree)})
+        values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.file.entries(tree)})
         return f"{self.name} of {self.path} is {' and '.join(values) or 'not there'}"
 
 
@@ -285,23 +336,36 @@ class _Finder:
         last = states[-1]
         if last is None or last.type != "file":
             return
-        names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
-        own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
+        file = self._file(inode, states)
         for stretch in self._stretches(states):
-            if last.path in own or (stretch[-1] or "").startswith("write:"):
-                yield BytesChange(last.path, inode, names, own, *stretch)
-        if last.path not in own:
+            if last.path in file.own or (stretch[-1] or "").startswith("write:"):
+                yield BytesChange(last.path, file, *stretch)
+        if last.path not in file.own:
             return
         if states[0] is None:
             states = [entry or Entry(last.path, "file", nlink=last.nlink) for entry in states]
-        for field in ("size", "nlink"):
-            values: list[object] = [getattr(entry, field) for entry in states]
+        for name in ("size", "nlink"):
+            values: list[object] = [getattr(entry, name) for entry in states]
             if self._is_changed(values):
-                yield FieldChange(last.path, inode, names, own, field, getattr(states[0], field), getattr(last, field))
+                yield FieldChange(last.path, file, name, getattr(states[0], name), getattr(last, name))
         for name in sorted({name for entry in states if entry for name, _ in entry.xattrs}):
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
-                yield AttributeChange(last.path, inode, names, own, name, found[0], found[-1])
+                yield AttributeChange(last.path, file, name, found[0], found[-1])
+
+    def _file(self, inode: int, states: list[Entry | None]) -> File:
+        names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
+        others = {name: sorted({tree[name].inode for tree in self._trees if name in tree} - {inode}) for name in names}
+        own = tuple(name for name in names if not others[name])
+        namesakes = tuple(self._namesake(name, other) for name in names for other in others[name])
+        foreign = frozenset().union(*(written(state) for other in namesakes for state in other.states))
+        mine = frozenset().union(*(written(entry) for entry in states if entry))
+        return File(inode, names, own, namesakes, mine - foreign)
+
+    def _namesake(self, path: str, inode: int) -> NameSake:
+        states = tuple(dict.fromkeys(entry for entry in self._states(inode) if entry))
+        is_still = bool(self._trees[0].names(inode)) and len({(e.type, e.size, e.segments) for e in states}) == 1
+        return NameSake(path, states, is_still)
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

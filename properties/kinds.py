@@ -4,7 +4,7 @@ All three depend on what operations change (`changes.py`). An operation is *visi
 not show its old state. It is *whole* if everything that it changes shows its new state.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,7 +44,7 @@ class Atomic(PropertyBase):
         """Relevant if an operation is visible."""
         relevant = False
         for group in _started(self.selected, history):
-            seen = {change: change.shown(tree) for change in changes(history, *group)}
+            seen = _told(changes(history, *group), tree)
             if set(seen.values()) <= {ChangeState.OLD}:
                 continue
             relevant = True
@@ -96,7 +96,7 @@ class Ordered(PropertyBase):
             if not promised or not _is_visible(history, index, tree):
                 continue
             relevant = True
-            undone = _undone({change: change.shown(tree) for change in promised})
+            undone = _undone(_told(promised, tree))
             if undone:
                 later, first = operation_at(history.workload, index), _named(history, group)
                 told = f"{later} is visible, but not whole is {first} before it:"
@@ -127,9 +127,9 @@ class Durable(PropertyBase):
         relevant = False
         for barrier, group in self._covered(history):
             covered = [c for c in changes(history, *group) if not self.barriers or covers(history, barrier, c)]
-            promised = [c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)]
+            promised = _told([c for c in covered if not isinstance(c, OfFile) or c.has_name(tree)], tree)
             relevant = relevant or bool(promised)
-            undone = _undone({change: change.shown(tree) for change in promised})
+            undone = _undone(promised)
             if undone:
                 after = f" after {_named(history, group)}" if self.barriers else ""
                 told = f"{operation_at(history.workload, barrier)}{after} had returned, but"
@@ -176,7 +176,13 @@ def _selected(selection: Selection, workload: Workload) -> tuple[Group, ...]:
 
 
 def _is_visible(history: History, index: int, tree: Tree) -> bool:
-    return any(change.shown(tree) is not ChangeState.OLD for change in changes(history, index))
+    return any(shown is not ChangeState.OLD for shown in _told(changes(history, index), tree).values())
+
+
+def _told(concerned: Iterable[Change], tree: Tree) -> dict[Change, ChangeState]:
+    """What the tree shows of each change, without those of which it cannot be told."""
+    shown = {change: change.shown(tree) for change in concerned}
+    return {change: state for change, state in shown.items() if state is not ChangeState.UNTOLD}
 
 
 def _undone(seen: dict[Change, ChangeState]) -> Change | None:

@@ -12,6 +12,8 @@ from postcrash.properties.family import family
 
 BLOCK = "creat a; append a 4096"
 LONG = "creat a; append a 8192"
+TAKEN = "append a 4096; fsync a; rename a b; creat a"
+"""After it `a` is another file than before."""
 TWO = f"{BLOCK}; creat b; append b 4096"
 OTHER = f"{BLOCK}; creat q; append q 4096"
 
@@ -134,6 +136,17 @@ ROWS = [
     ("D-osync-data", BLOCK, "write-osync a 0 10", "a=w0:4096", False, True),
     ("D-odsync-data", BLOCK, "write-odsync a 0 10", "a=w0:4096", False, True),
     ("D-osync-data", BLOCK, "write-odsync a 0 10", "a=w0:4096", True, False),
+    # A name that is given to another file later does not tell what became of the first one's size.
+    ("D-fsync-data", "creat a", TAKEN, "a=w0:4096", True, True),
+    ("D-fsync-data", "creat a", TAKEN, "a", True, False),
+    ("D-fsync-data", "creat a", TAKEN, "b", False, True),
+    ("O-block-append", "creat a", f"{TAKEN}; creat c", "a=w0:4096 c", True, True),
+    ("O-block-append", "creat a", f"{TAKEN}; creat c", "b=zero:4096 c", False, True),
+    ("S-atomic-4k", "creat a", TAKEN, "a=w0:4096", True, True),
+    ("S-atomic-4k", "creat a", TAKEN, "a=w0:512+zero:3584", False, True),
+    ("S-atomic-4k", "creat a", TAKEN, "b=w0:512", False, True),
+    ("D-fsync-xattr", "creat a", "setxattr a user.x a; fsync a; rename a b; creat a", "a", True, False),
+    ("D-fsync-xattr", "creat a", "setxattr a user.x a; fsync a; rename a b; creat a", "b", False, True),
 ]
 
 
