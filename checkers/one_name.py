@@ -1,21 +1,25 @@
-"""After a rename a file is under its old name or under its new one, never under both.
+"""After a rename a file is under its old name or under its new one, never under both, and never under neither.
 
 rename(2) says that there "will probably be a window in which both oldpath and newpath refer to the file being renamed".
 File systems with a journal or a log commit a rename as a whole, and fstests expects this of them.
-properties/practice.toml has the numbers of the tests, and the file systems of which this is expected. If the old name
-was durable, `durability` checks that the file is under one of the two names.
+properties/practice.toml has the numbers of the tests, and the file systems of which this is expected. What was part of
+the durable set-up must be under one of the names that it has had since, unless an operation removes it. `durability`
+asks for less: an fsync of the old folder covers that the name is gone from there.
 
-Not checked: names whose last part is one that a file with several links ever had, because the link may have made the
-name; names that are two renames apart; exchanges; names in a directory that a later operation renames; entries that
-cannot be read, which `mounts` checks.
+Not checked for both: names whose last part is one that a file with several links ever had, because the link may have
+made the name; names that are two renames apart; exchanges; names in a directory that a later operation renames; entries
+that cannot be read, which `mounts` checks. Not checked for neither: what was made after the set-up; names in a
+directory that an operation renames; a name where the tree has something else by now.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.links import parent
 from postcrash.checkers.lives import lives
-from postcrash.model import History, Observation, Workload
+from postcrash.model import History, Observation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
@@ -24,23 +28,31 @@ class OneName:
     """A rename moves a name, and never doubles it."""
 
     name = "one-name"
-    statement = "What was renamed is not found under its old and its new name at once."
+    statement = (
+        "What was renamed is found under its old or its new name: never both, and if it was durable never neither."
+    )
     depends_on: tuple[str, ...] = ("started",)
     looks_at: tuple[str, ...] = ("walk",)
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first rename whose two names stand for one inode."""
+        """The first rename whose two names stand for one inode, or that has lost what was durable."""
         for number, old, new in _renames(history):
             one, other = observation.tree.get(old), observation.tree.get(new)
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
                 said = operation_at(history.workload, number)
                 return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
+        for number, names in _moved(history.workload, history.started):
+            if not any(name in observation.tree for name in names):
+                said, missing = operation_at(history.workload, number), " nor ".join(names)
+                return Objection(self.name, f"{said}: what was durable is neither {missing}", names[-1])
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether something was renamed, and either it or what it replaced is there."""
+        """Whether something was renamed, and was durable, or it or what it replaced is there."""
+        if _moved(history.workload, history.started):
+            return True
         return any(old in observation.tree or new in observation.tree for _, old, new in _renames(history))
 
 
@@ -53,6 +65,32 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
         if operation.word == "rename" and operation.path != operation.to and not names & shared:
             found.append((number, operation.path, operation.to))
     return found
+
+
+@lru_cache(maxsize=1024)
+def _moved(workload: Workload, started: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Renames of what the set-up made durable and nothing that had started removes.
+
+    Each is the operation's number and all names that the thing has had since the set-up, the last one last.
+    """
+    trees = lives(workload).trees[len(workload.setup) : started + 1]
+    found = []
+    for number in range(len(workload.setup), started):
+        operation = workload.operations[number]
+        durable, moved = trees[0].get(operation.path), trees[number - len(workload.setup)].get(operation.path)
+        if operation.word != "rename" or not durable or not moved or durable.inode != moved.inode:
+            continue
+        each = [tree.names(durable.inode) for tree in trees]
+        names = tuple(dict.fromkeys(name for names in each for name in names))
+        if all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names):
+            found.append((number, names))
+    return tuple(found)
+
+
+def _stays(trees: Sequence[Tree], folder: str) -> bool:
+    """Whether the path means one folder in all trees, and this folder has no other path in any of them."""
+    inodes = {tree[folder].inode for tree in trees if folder in tree}
+    return len(inodes) == 1 and all(tree.names(inode) in ([], [folder]) for tree in trees for inode in inodes)
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
-from postcrash.model.units import SECTOR_BYTES
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.workloads.grammar import ROOT, Call, Grammar, Setup, parent
 
 APPEND_BYTES = 32768
@@ -30,13 +30,20 @@ BURST_BYTES = 4096
 TARGET = "target"
 ATTRIBUTE = "user.xattr1"
 VALUE = "val1"
+_FROM_THE_START = {
+    "sector": SECTOR_BYTES,
+    "block": BLOCK_BYTES,
+    "overlap": OVERLAP_BYTES,
+    "overlap-unaligned": UNALIGNED_BYTES,
+}
+"""How long the ranges are that begin at the start of a file."""
 _SPLICES = {"collapse-range": -1, "insert-range": 1}
 """Modes of fallocate that take out (-1) and put in (1) as much as the range is long."""
 
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A file, a symbolic link, a special file or a folder."""
+    """A file, a symbolic link, a folder, or a special file, whose kind is its word of `mknod`."""
 
     kind: str = "file"
     size: int = 0
@@ -132,6 +139,10 @@ class _Settler:
         self._builder.symlink(target, path)
         self._nodes[path] = _Node("symlink")
 
+    def _make_special(self, path: str, kind: str) -> None:
+        self._builder.mknod(path, kind)
+        self._nodes[path] = _Node(kind)
+
     def _remove(self, path: str) -> None:
         """If it is there, with what is in it."""
         if path not in self._nodes:
@@ -154,7 +165,7 @@ class _Settler:
         size = self._filled(path).size
         if word == "overlap-extending":
             return max(0, size - BEHIND_BYTES), UNALIGNED_BYTES
-        return 0, OVERLAP_BYTES if word == "overlap" else UNALIGNED_BYTES
+        return 0, _FROM_THE_START[word]
 
     # Calls
 
@@ -214,6 +225,12 @@ class _Settler:
     def osync(self, call: Call) -> None:
         self._write(call, self._builder.write_osync)
 
+    def odsync(self, call: Call) -> None:
+        self._write(call, self._builder.write_odsync)
+
+    def direct(self, call: Call) -> None:
+        self._write(call, self._builder.dwrite, SECTOR_BYTES)
+
     def store(self, call: Call) -> None:
         self._write(call, self._builder.mmapwrite)
 
@@ -257,8 +274,7 @@ class _Settler:
         (path,) = call.paths
         self._parent(path)
         self._remove(path)
-        self._builder.mknod(path, call.mode)
-        self._nodes[path] = _Node("special")
+        self._make_special(path, call.mode)
 
     def rename(self, call: Call) -> None:
         self._need(call.paths[0])
@@ -275,9 +291,14 @@ class _Settler:
             self._move({path: to})
 
     def exchange(self, call: Call) -> None:
+        """Two files with contents, or two folders with a file in each."""
+        for path in call.paths:
+            if path in self._folders:
+                self._need(path)
+                self._need(f"{path}/foo")
+            else:
+                self._filled(path)
         path, to = call.paths
-        self._need(path)
-        self._need(to)
         self._builder.exchange(path, to)
         self._move({path: to, to: path})
 
@@ -295,6 +316,10 @@ class _Settler:
 
     def rename_symlink(self, call: Call) -> None:
         self._need_kind(call.paths[0], "symlink")
+        self._rename(*call.paths)
+
+    def rename_special(self, call: Call) -> None:
+        self._need_kind(call.paths[0], call.mode)
         self._rename(*call.paths)
 
     def reuse_creat(self, call: Call) -> None:
@@ -324,6 +349,11 @@ class _Settler:
             self._make_file(path)
             self._builder.write(path, 0, BURST_BYTES)
             self._nodes[path].size = BURST_BYTES
+
+    def burst_fsync(self, call: Call) -> None:
+        """One of many new files is made durable."""
+        self.burst(call)
+        self._builder.fsync(f"{call.paths[0]}/{BURST_FILES - 1}")
 
     def _move(self, places: Mapping[str, str]) -> None:
         """Names, and what is below them, get their new places at once."""
@@ -358,6 +388,18 @@ class _Settler:
         node.size += HOLE_BYTES
         self._builder.truncate(path, node.size)
 
+    def extend_unaligned(self, call: Call) -> None:
+        """A hole behind an end that lies within a block."""
+        (path,) = call.paths
+        self.truncate(Call("truncate", (path,), range="unaligned"))
+        self.extend(call)
+
+    def cut_and_append(self, call: Call) -> None:
+        """The file is emptied and written anew, as programs do that replace a file in place."""
+        (path,) = call.paths
+        self.truncate(Call("truncate", (path,), range="aligned"))
+        self._fill(path)
+
     def held_unlink(self, call: Call) -> None:
         self._held_across(call, self.unlink)
 
@@ -385,7 +427,7 @@ class _Settler:
 
     def fsync(self, call: Call) -> None:
         (path,) = call.paths
-        if path not in self._nodes or self._nodes[path].kind in ("symlink", "special"):
+        if path not in self._nodes or self._nodes[path].kind not in ("file", "folder"):
             self._need(path)
         self._builder.fsync(path)
 
@@ -425,6 +467,8 @@ _NEEDS: Mapping[str, Callable[[_Settler, str], None]] = {
     "folder": _Settler._make_folder,
     "file": _Settler._make_file,
     "symlink": _Settler._make_symlink,
+    "fifo": lambda settler, path: settler._make_special(path, "fifo"),
+    "char": lambda settler, path: settler._make_special(path, "char"),
     "contents": _Settler._fill,
     "attribute": _Settler._set_attribute,
 }
@@ -439,6 +483,12 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "dwrite": _Settler.dwrite,
     "mmapwrite": _Settler.mmapwrite,
     "extend": _Settler.extend,
+    "extend-unaligned": _Settler.extend_unaligned,
+    "cut-and-append": _Settler.cut_and_append,
+    "odsync": _Settler.odsync,
+    "direct": _Settler.direct,
+    "rename-special": _Settler.rename_special,
+    "burst-fsync": _Settler.burst_fsync,
     "held-unlink": _Settler.held_unlink,
     "held-creat": _Settler.held_creat,
     "held-rename": _Settler.held_rename,

@@ -114,7 +114,8 @@ def check(
         about = {name: said_of(target, how.model, name) for name in result.rulings}
         asked = {name: ruling.verdict for name, ruling in result.rulings.items() if ruling.is_tested}
         on_promises = verdict_on_promises((verdict, about[name]) for name, verdict in asked.items())
-        told = {**_to_json(result, about), "expect": expected.name, "on_promises": on_promises.name.lower()}
+        meanings = {name: _meaning(plan, expected, name, ruling) for name, ruling in result.rulings.items()}
+        told = {**_to_json(result, about, meanings), "expect": expected.name, "on_promises": on_promises.name.lower()}
         write_json(json_file, {**told, "minimal": [to_json(*pair) for pair in smallest]})
         if json_file != "-":
             _print(plan, result, expected)
@@ -142,11 +143,17 @@ def _word(ruling: Ruling) -> str:
     return ruling.verdict.name.lower() if ruling.is_tested else "untested"
 
 
-def _to_json(result: Examination, about: dict[str, Statements]) -> dict[str, object]:
+def _meaning(plan: Plan, expected: Expectation, judge: str, ruling: Ruling) -> str:
+    """What the judge's verdict means, with the rule and its source; empty if it was not put to the test."""
+    return expected.standing(plan.target, plan.how.model, judge, ruling.verdict) if ruling.is_tested else ""
+
+
+def _to_json(result: Examination, about: dict[str, Statements], meanings: dict[str, str]) -> dict[str, object]:
     rulings = {
         name: {
             **{"verdict": _word(ruling), "relevant": ruling.relevant, "reason": ruling.reason},
             **standing_json(about[name], ruling.verdict if ruling.is_tested else Verdict.UNDECIDED),
+            "meaning": meanings[name],
         }
         for name, ruling in result.rulings.items()
     }

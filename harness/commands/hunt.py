@@ -178,7 +178,7 @@ def hunt(
             told = _minimized(session, plan, hunted, fresh, until)
         else:
             told = stories(hunted.groups.values(), session.store, None)
-        write_json(json_file, {**to_json(selection, plan, hunted, told, seconds), "expect": expected.name})
+        write_json(json_file, to_json(selection, plan, expected, hunted, told, seconds))
         if json_file != "-":
             print_hunted(selection, plan, expected, hunted, told, seconds)
         if hunted.interrupted:

@@ -34,7 +34,12 @@ def _said(plan: Plan, checker: str) -> Statements:
 
 
 def to_json(
-    selection: Selection | RandomSelection, plan: Plan, hunted: HuntResult, told: list[Story], seconds: float
+    selection: Selection | RandomSelection,
+    plan: Plan,
+    expected: Expectation,
+    hunted: HuntResult,
+    told: list[Story],
+    seconds: float,
 ) -> dict[str, object]:
     """What `--json` gives. `seconds` is how long the hunt explored."""
     counts = hunted.counts
@@ -69,10 +74,20 @@ def to_json(
         "seconds": round(seconds, 1),
         "notes": hunted.notes,
         "on_promises": verdict_on_promises(plan, hunted).name.lower(),
+        "expect": expected.name,
         "groups": [
-            {**_story(story), **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED)} for story in told
+            {
+                **_story(story),
+                **standing_json(_said(plan, story.shown.checker), Verdict.VIOLATED),
+                "meaning": _meaning(plan, expected, story),
+            }
+            for story in told
         ],
     }
+
+
+def _meaning(plan: Plan, expected: Expectation, story: Story) -> str:
+    return expected.standing(plan.target, plan.how.model, story.shown.checker, Verdict.VIOLATED)
 
 
 def _selected(selection: Selection | RandomSelection) -> dict[str, object]:
@@ -123,8 +138,7 @@ def print_hunted(
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
-        meaning = expected.standing(plan.target, plan.how.model, story.shown.checker, Verdict.VIOLATED)
-        if meaning:
+        if meaning := _meaning(plan, expected, story):
             console.print(meaning, markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)
         console.print(_story(story)["workload"], markup=False, end="")

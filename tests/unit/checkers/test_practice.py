@@ -122,6 +122,42 @@ def test_a_rename_leaves_one_name(operations: str, started: int, names: str, exp
     assert message(OneName(), operations, (started, started - 1), names) == expected
 
 
+IN_TWO = "mkdir A; mkdir B; creat A/a; ---; "
+
+
+@pytest.mark.parametrize(
+    ("operations", "started", "names"),
+    [
+        ("mkdir A; mkdir B; creat A/a; ---; rename A/a B/a; fsync A", 5, "A=2/ B=3/"),
+        ("mkdir A; mkdir B; creat A/a; ---; rename A/a B/a", 4, "A=2/ B=3/"),
+        ("creat a; ---; rename a b; rename b c", 3, "d=2"),
+        ("mkdir D; ---; rename D E", 2, ""),
+    ],
+)
+def test_what_was_durable_is_under_one_of_its_names(operations: str, started: int, names: str) -> None:
+    assert "what was durable is neither " in message(OneName(), operations, (started, started), names)
+    for name in ("A/a", "B/a", "a", "b", "c", "D", "E"):
+        if f" {name}" in message(OneName(), operations, (started, started), names):
+            assert message(OneName(), operations, (started, started), f"{names} {name}=9") == ""
+
+
+@pytest.mark.parametrize(
+    ("operations", "started", "names"),
+    [
+        (f"{IN_TWO}rename A/a B/a", 3, "A=2/ B=3/"),
+        (f"{IN_TWO}rename A/a B/a; unlink B/a", 5, "A=2/ B=3/"),
+        (f"{IN_TWO}creat B/b; rename A/a B/a; rename B/b B/a", 6, "A=2/ B=3/ B/b=5"),
+        (f"{IN_TWO}link A/a A/l; rename A/a B/a", 5, "A=2/ B=3/ A/l=4"),
+        (f"{IN_TWO}rename A C; rename C/a B/a", 5, "A=2/ B=3/"),
+        (f"{IN_TWO}unlink A/a; creat A/a; rename A/a B/a", 6, "A=2/ B=3/"),
+        ("creat b; rename b c", 2, ""),
+    ],
+    ids=["not begun", "removed", "replaced", "linked", "its folder moved", "another file", "not durable"],
+)
+def test_what_may_be_under_none_of_its_names(operations: str, started: int, names: str) -> None:
+    assert message(OneName(), operations, (started, started), names) == ""
+
+
 def test_one_name_is_tested_where_what_was_renamed_is_there() -> None:
     workload = parse_workload("creat a\nrename a b", "case")
     asked = [(started, names) for started in (1, 2) for names in ("", "a=2", "b=2")]
