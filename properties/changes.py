@@ -93,11 +93,16 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents."""
+    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents.
+
+    `of_old` and `of_new` are the sources of bytes that only one of the two ever has.
+    """
 
     old: Entry
     new: Entry
     is_settled: bool
+    of_old: frozenset[str] = frozenset()
+    of_new: frozenset[str] = frozenset()
 
     @property
     def path(self) -> str:
@@ -110,12 +115,14 @@ class FileChange:
         return self.new.inode
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A missing name is neither. If the files are still being written, a file with a byte of the old one is old."""
+        """A missing name is neither. If the files are still being written, bytes that only one has tell which it is."""
         found = tree.get(self.path)
         if found is None or found.error:
             return ChangeState.OTHER
         if not self.is_settled:
-            return ChangeState.OLD if any_from(found, written(self.old)) else ChangeState.NEW
+            if any_from(found, self.of_old):
+                return ChangeState.OLD
+            return ChangeState.NEW if any_from(found, self.of_new) else ChangeState.UNTOLD
         if _is_like(found, self.new):
             return ChangeState.NEW
         return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
@@ -320,9 +327,10 @@ class _Finder:
             yield NameChange(entry, last is not None, tuple(others))
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
-            is_told = not _is_like(last, first) if is_settled else bool(written(first))
+            old, new = self._written(first.inode), self._written(last.inode)
+            is_told = not _is_like(last, first) if is_settled else bool(old - new)
             if is_told and "dir" not in (first.type, last.type):
-                yield FileChange(first, last, is_settled)
+                yield FileChange(first, last, is_settled, old - new, new - old)
 
     def _is_still(self, inode: int) -> bool:
         return len({entry.segments for entry in self._states(inode) if entry}) == 1
@@ -336,7 +344,7 @@ class _Finder:
         last = states[-1]
         if last is None or last.type != "file":
             return
-        file = self._file(inode, states)
+        file = self._file(inode)
         for stretch in self._stretches(states):
             if last.path in file.own or (stretch[-1] or "").startswith("write:"):
                 yield BytesChange(last.path, file, *stretch)
@@ -353,14 +361,17 @@ class _Finder:
             if self._is_changed(list(found)):
                 yield AttributeChange(last.path, file, name, found[0], found[-1])
 
-    def _file(self, inode: int, states: list[Entry | None]) -> File:
+    def _file(self, inode: int) -> File:
         names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
         others = {name: sorted({tree[name].inode for tree in self._trees if name in tree} - {inode}) for name in names}
         own = tuple(name for name in names if not others[name])
         namesakes = tuple(self._namesake(name, other) for name in names for other in others[name])
-        foreign = frozenset().union(*(written(state) for other in namesakes for state in other.states))
-        mine = frozenset().union(*(written(entry) for entry in states if entry))
-        return File(inode, names, own, namesakes, mine - foreign)
+        foreign = frozenset[str]().union(*(self._written(other) for name in names for other in others[name]))
+        return File(inode, names, own, namesakes, self._written(inode) - foreign)
+
+    def _written(self, inode: int) -> frozenset[str]:
+        """The sources of all bytes that writes ever put into the file."""
+        return frozenset[str]().union(*(written(entry) for entry in self._states(inode) if entry))
 
     def _namesake(self, path: str, inode: int) -> NameSake:
         states = tuple(dict.fromkeys(entry for entry in self._states(inode) if entry))
