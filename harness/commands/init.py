@@ -6,7 +6,8 @@ import click
 
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
-from postcrash.harness.gate.first import first_file
+from postcrash.harness.gate.baseline import begin
+from postcrash.harness.gate.first import KNOWN_FILE, first_file
 from postcrash.harness.gate.schema import SCHEMA_FILE, schema
 from postcrash.harness.guests.kernels import Stock
 from postcrash.harness.output import write_text
@@ -22,7 +23,8 @@ def init(session: Session, force: bool) -> None:
     """Write postcrash.toml, the file of a gate, into the current folder.
 
     It names the file systems that this machine can run, a kernel that was built in this folder or was fetched, and the
-    workloads that are here. The schema that editors need to complete it goes into the store.
+    workloads that are here. postcrash-known.txt, the list of known failures, is made too, unless it is there. The
+    schema that editors need to complete postcrash.toml goes into the store.
 
     \b
     Example:
@@ -35,5 +37,6 @@ def init(session: Session, force: bool) -> None:
     stocked = sorted(kernel.name for kernel in Stock(cache_folder()).all())
     text = first_file(session, Path(), place.as_posix(), stocked)
     write_text(str(place), schema())
+    begin(Path(KNOWN_FILE))
     write_text(str(file), text)
     click.echo(f"Written: {file}. Next: postcrash gate")

@@ -207,6 +207,12 @@ def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) ->
     return tuple(lines)
 
 
+def begin(path: Path) -> None:
+    """Make the file without any known failure, unless it is there. Raises InfrastructureError."""
+    if not path.exists():
+        add_lines(path, ())
+
+
 def add_lines(path: Path, lines: Iterable[str]) -> None:
     """Add lines to the file, which is made if it is not there. A line about the same as an old one takes its place.
 

@@ -10,6 +10,8 @@ from postcrash.harness.session import Session
 
 TARGETS_TRIED = ("ext4-current", "btrfs", "xfs")
 """The targets that the file names if this machine has them. Stock kernels show little on these that is not known."""
+KNOWN_FILE = "postcrash-known.txt"
+"""The file with known failures that the gate's file names."""
 _BUILT = (Path("linux"), Path("arch/x86/boot/bzImage"))
 """Where a build of the kernel leaves user-mode Linux, and its image."""
 
@@ -67,7 +69,7 @@ def _lines(
     yield 'expect = "practice"              # or documents, contract:FILE, kernel:NAME to compare with'
     yield '# hold = ["P5"]                  # properties that must hold whatever documents say'
     yield 'time = "10m"                     # for all parts; what is left out is UNDECIDED, and goes first next time'
-    yield 'baseline = "postcrash-known.txt" # known failures: `postcrash gate --accept WHY` adds them'
+    yield f'baseline = "{KNOWN_FILE}" # known failures: `postcrash gate --accept WHY` adds them'
     yield ""
     yield "[parts.table]                    # the workloads of the properties P1 to P5"
     yield 'properties = ["hotdep13"]'
