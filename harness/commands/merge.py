@@ -52,8 +52,9 @@ def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: F
 def diff(old: str, new: str) -> int:
     """Say what changed from one run of a gate to another: OLD and NEW are files that `gate --json FILE` wrote.
 
-    One line for each change: + a new failure, - one that is gone, ~ another verdict. The runs may be of two kernels or
-    two commits. Exit code 1 if something changed, 0 if nothing did.
+    One line for each change: + a new failure, - one that is gone, ~ another verdict. A line with ? is about a failure
+    of which NEW cannot tell, because it was not run to its end, or not decided. The runs may be of two kernels or two
+    commits. Exit code 1 if there is a line, 0 if there is none.
 
     \b
     Example:

@@ -13,7 +13,7 @@ from postcrash.reports.gate.failure_text import headline, plural
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.text import one_line
 
-Sign = Literal["+", "-", "~"]
+Sign = Literal["+", "-", "?", "~"]
 Key = tuple[str, str, str]
 Pair = tuple[Part | None, Part | None]
 
@@ -24,7 +24,7 @@ class Change:
 
     part   the title of the part; of a part with another kernel in the other run, it has both kernels
     cause  the id of the cause; empty if it is about the part itself
-    sign   + is there now, - is gone, ~ is otherwise now
+    sign   + is there now, - is gone, ? cannot be told because it was not all run or decided, ~ is otherwise now
     what   in words
     """
 
@@ -99,15 +99,34 @@ def _failures(part: Part | None) -> dict[str, Failure]:
 def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair) -> Iterator[Change]:
     """How a cause is otherwise. Counts of workloads say something only if as many workloads were run."""
     before, after = parts
-    if old is None or new is None:
-        failure = old or new
-        assert failure is not None
-        open_ = f"; {plural(after.not_run, 'workload')} not run" if new is None and after and after.not_run else ""
-        yield Change(title, failure.cause, _sign(old), f"{_state(failure)}: {_told(failure)}{open_}")
+    if old is None:
+        assert new is not None
+        yield Change(title, new.cause, "+", f"{_state(new)}: {_told(new)}")
+    elif new is None:
+        why = _why_open(before, after)
+        sign: Sign = "?" if why else "-"
+        yield Change(title, old.cause, sign, "; ".join(filter(None, [f"{_state(old)}: {_told(old)}", why])))
     elif (old.is_new, old.verdict) != (new.is_new, new.verdict):
         yield Change(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
     elif old.workloads != new.workloads and before and after and before.workloads == after.workloads:
         yield Change(title, new.cause, "~", f"{old.workloads} → {new.workloads} workloads: {_told(new)}")
+
+
+def _why_open(before: Part | None, after: Part | None) -> str:
+    """Why a failure that is not in the new run's part may still be there; empty if all was run that could show it."""
+    if after is None:
+        return "the part was not run"
+    if after.not_run:
+        return f"{plural(after.not_run, 'workload')} not run"
+    undecided = [failure for failure in after.failures if not failure.is_violated]
+    if undecided or after.verdict == "undecided":
+        return headline(undecided[0]) if undecided else "undecided now"
+    there = {} if before is None else before.lacking
+    if lacking := [one_line(name) for name, count in after.lacking.items() if count > there.get(name, 0)]:
+        return f"not there: {', '.join(lacking)}"
+    if before is not None and after.workloads < before.workloads:
+        return f"{plural(after.workloads, 'workload')} run instead of {before.workloads}"
+    return ""
 
 
 def _sign(old: object) -> Sign:

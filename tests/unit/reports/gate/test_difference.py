@@ -1,6 +1,7 @@
 """What changed between two runs, a line for each change."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,46 @@ def test_what_is_gone_only_because_it_was_not_run_says_so(
     violated: GateRun, make_run: MakeRun, make_part: MakePart
 ) -> None:
     told = list(difference(violated, make_run(make_part(verdict="undecided", not_run=3))))
-    assert told[1] == f"- {PART}: new, violated: {TOLD}; 3 workloads not run"
+    assert told[1] == f"? {PART}: new, violated: {TOLD}; 3 workloads not run"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"verdict": "undecided"}, "undecided now"),
+        ({"workloads": 39}, "39 workloads run instead of 40"),
+        ({"lacking": {"exchange": 4}}, "not there: exchange"),
+    ],
+)
+def test_what_the_new_run_cannot_tell_is_not_gone(
+    changed: dict[str, Any], why: str, violated: GateRun, make_run: MakeRun, make_part: MakePart
+) -> None:
+    told = list(difference(violated, make_run(make_part(**changed))))
+    assert told[-1] == f"? {PART}: new, violated: {TOLD}; {why}"
+
+
+def test_what_was_not_there_before_does_not_matter(
+    make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure
+) -> None:
+    lacking = {"exchange": 4}
+    old = make_run(make_part(verdict="violated", failures=(make_failure(),), lacking=lacking))
+    assert list(difference(old, make_run(make_part(lacking=lacking))))[-1] == f"- {PART}: new, violated: {TOLD}"
+
+
+def test_what_is_undecided_now_may_be_there(
+    violated: GateRun, make_run: MakeRun, make_part: MakePart, make_undecided: MakeFailure
+) -> None:
+    new = make_run(make_part(verdict="undecided", failures=(make_undecided(),)))
+    assert (
+        f"? {PART}: new, violated: {TOLD}; undecided: N recoveries were not enough (durability, mounts)"
+    ) in difference(violated, new)
+
+
+def test_failures_of_a_part_that_was_not_run_may_be_there(violated: GateRun, make_run: MakeRun) -> None:
+    assert list(difference(violated, make_run())) == [
+        f"- {PART}: part removed, VIOLATED",
+        f"? {PART}: new, violated: {TOLD}; the part was not run",
+    ]
 
 
 def test_a_verdict_that_changes_without_a_failure(make_run: MakeRun, make_part: MakePart) -> None:
