@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from postcrash.model import Verdict
 from postcrash.properties import PROPERTIES
-from postcrash.properties.adversary import MARKS
+from postcrash.properties.adversary import MARKS, Adversary
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.numbers import counted, grouped
 from postcrash.reports.page.report import Column, Entry, HeatMap, Report, Row, Section, Square, Tile
@@ -35,6 +35,7 @@ def report_of_matrix(matrix: Matrix, findings: Sequence[Finding], title: str = T
         heat_map=_heat_map(matrix, cells),
         others=tuple(_others(cells, findings)),
         sections=tuple(_sections(matrix)),
+        adversaries=_adversaries(matrix.cells),
     )
 
 
@@ -43,6 +44,17 @@ def _standing(cell: Cell) -> str:
         return _NOT_THERE
     standing = cell.said.standing(cell.verdict)
     return standing.value if standing else _UNDECIDED
+
+
+def _adversary(cell: Cell) -> str:
+    """What it takes to break the cell's property, in words; empty if it is not broken."""
+    return cell.adversary.shown if cell.verdict is Verdict.VIOLATED else ""
+
+
+def _adversaries(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """A power cut alone, and all that cells take, the weakest first. Empty if no cell takes more than a power cut."""
+    found = {Adversary.PLAIN, *(cell.adversary for cell in cells if cell.verdict is Verdict.VIOLATED)}
+    return tuple(each.shown for each in sorted(found)) if len(found) > 1 else ()
 
 
 def _tiles(counts: Counter[str], matrix: Matrix) -> Iterator[Tile]:
@@ -105,12 +117,14 @@ def _square(cell: Cell | None, kernel: str, *, changed: bool) -> Square | None:
         marks=adversary + (CHANGED_MARK if changed else "") + (grid.DIFFERS_MARK if differs else ""),
         entries=entries,
         note="" if entries else grid.note(cell),
+        adversary=_adversary(cell),
     )
 
 
 def _entries(cell: Cell, kernel: str) -> Iterator[Entry]:
     """An entry unless the cell's property holds, or was not asked for."""
     if cell.workloads and cell.verdict is not Verdict.HOLDS:
+        facts = ("promise", grid.standing(cell)), ("takes", _adversary(cell))
         yield Entry(
             standing=_standing(cell),
             judges=(cell.property,),
@@ -118,7 +132,8 @@ def _entries(cell: Cell, kernel: str) -> Iterator[Entry]:
             kernel=kernel,
             message=cell.reason,
             finding=cell.witness or "",
-            facts=(("promise", grid.standing(cell)),) if grid.standing(cell) else (),
+            facts=tuple((name, value) for name, value in facts if value),
+            adversary=_adversary(cell),
         )
 
 

@@ -51,6 +51,7 @@ class Entry:
     finding     the id of the finding that shows it; empty if there is none
     facts       what else is known of it: names and values
     operations  what was run, in the `.ops` language; empty if nothing was
+    adversary   the weakest one that shows it; empty if this is not known
     """
 
     standing: str
@@ -61,15 +62,17 @@ class Entry:
     finding: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     operations: str = ""
+    adversary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Square:
     """One answer of the heat map, with the evidence under each of the map's headings.
 
-    marks    what stands behind the sign
-    entries  what is wrong or open there
-    note     what else must be said about it
+    marks      what stands behind the sign
+    entries    what is wrong or open there
+    note       what else must be said about it
+    adversary  the weakest one that breaks it; empty if it is not broken, or if this is not known
     """
 
     standing: str
@@ -77,6 +80,7 @@ class Square:
     marks: str = ""
     entries: tuple[Entry, ...] = ()
     note: str = ""
+    adversary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +129,10 @@ class Section:
 class Report:
     """Everything on the page but the stories.
 
-    standing    of the whole, in a word of `SIGNS`
-    others      entries that are no square's
-    judges_are  what the judges of rows and entries are called
+    standing     of the whole, in a word of `SIGNS`
+    others       entries that are no square's
+    judges_are   what the judges of rows and entries are called
+    adversaries  those that can be chosen, the weakest first; empty if there is nothing to choose
     """
 
     title: str
@@ -139,6 +144,7 @@ class Report:
     others: tuple[Entry, ...] = ()
     sections: tuple[Section, ...] = ()
     judges_are: str = "property"
+    adversaries: tuple[str, ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:

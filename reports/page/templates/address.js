@@ -1,5 +1,5 @@
 /** What the page shows stands in its address, after the #, so that an address can be kept and sent. */
-const FIELDS = ["target", "kernel", "judge", "standing", "text", "cell", "open"];
+const FIELDS = ["target", "kernel", "judge", "standing", "adversary", "text", "cell", "open"];
 const NOTHING = Object.fromEntries(FIELDS.map((name) => [name, ""]));
 let shown = NOTHING;
 

@@ -12,7 +12,7 @@ function showMap(state) {
     row.hidden = !isChosen(row, state);
     [...row.cells].forEach((cell, at) => {
       const link = linkOf(cell);
-      const isOther = link !== null && !fits(state.standing, cell.dataset.standing);
+      const isOther = link !== null && !isAnswer(cell, state);
       cell.hidden = isHidden[at];
       cell.classList.toggle("dim", isOther);
       cell.classList.toggle("chosen", state.cell !== "" && link?.hash === "#" + state.cell);
@@ -43,6 +43,19 @@ function isChosen({ dataset: { target, kernel, judges } }, state) {
     (kernel === undefined || fits(state.kernel, kernel)) &&
     (judges === undefined || fitsOne(state.judge, judges))
   );
+}
+
+/** Whether the filters choose what a cell or an entry says. */
+function isAnswer({ dataset: { standing, adversary } }, state) {
+  return fits(state.standing, standing) && isWithin(state.adversary, adversary);
+}
+
+/** Whether no stronger adversary than the wanted one is needed. The choices stand in order, the weakest first. */
+function isWithin(wanted, needed) {
+  const choices = filters.elements.adversary?.options;
+  if (!wanted || !needed || !choices) return true;
+  const order = [...choices].map((option) => option.value);
+  return order.indexOf(needed) <= order.indexOf(wanted);
 }
 
 function fits(wanted, found) {

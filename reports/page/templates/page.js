@@ -20,8 +20,8 @@ function show(state) {
 }
 
 function isWanted(entry, state) {
-  const { target, kernel, standing, judges } = entry.dataset;
-  const fields = fits(state.target, target) && fits(state.kernel, kernel) && fits(state.standing, standing);
+  const { target, kernel, judges } = entry.dataset;
+  const fields = fits(state.target, target) && fits(state.kernel, kernel) && isAnswer(entry, state);
   return fields && fitsOne(state.judge, judges) && textOf(entry).includes(state.text.toLowerCase());
 }
 

@@ -90,6 +90,28 @@ def test_the_weakest_adversary_is_marked(make_cell: MakeCell, make_matrix: MakeM
     assert any("✗ᶜ takes a commit" in note for note in heat_map.notes)
 
 
+def test_what_a_broken_property_takes_is_told(make_cell: MakeCell, make_matrix: MakeMatrix) -> None:
+    cells = [
+        make_cell("xfs", "P1", VIOLATED, adversary=Adversary.COMMIT),
+        make_cell("xfs", "P2", UNDECIDED, reason="too many", adversary=Adversary.TORN),
+        make_cell("xfs", "P3", VIOLATED, adversary=Adversary.FLUSH),
+        make_cell("xfs", "P4", HOLDS, adversary=Adversary.RECOVERY),
+    ]
+    report = report_of_matrix(make_matrix(cells), [])
+    flush, commit = Adversary.FLUSH.shown, Adversary.COMMIT.shown
+    assert report.adversaries == ("a power cut alone", flush, commit)
+    assert [row.squares[0].adversary for row in report.heat_map.rows if row.squares[0]] == [commit, "", flush, ""]
+    assert [entry.adversary for entry in report.entries] == [commit, flush, ""]
+    assert [dict(entry.facts).get("takes") for entry in report.entries] == [commit, flush, None]
+
+
+def test_without_a_stronger_adversary_there_is_nothing_to_choose(make_cell: MakeCell, make_matrix: MakeMatrix) -> None:
+    cells = [make_cell("xfs", "P1", VIOLATED, adversary=Adversary.PLAIN), make_cell("xfs", "P2")]
+    report = report_of_matrix(make_matrix(cells), [])
+    assert report.adversaries == ()
+    assert dict(report.entries[0].facts)["takes"] == "a power cut alone"
+
+
 def test_what_others_published_is_marked(make_cell: MakeCell, make_matrix: MakeMatrix) -> None:
     report = report_of_matrix(make_matrix([make_cell("ext4-original", "P2", VIOLATED)]), [])
     assert squares(report) == {"P2": ["broken†"]}
