@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 import postcrash
-from postcrash.harness.errors import HarnessError
+from postcrash.harness.errors import HarnessError, UsageError
 from postcrash.harness.output import QUIET, kept_evidence, say
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
@@ -94,7 +94,7 @@ def cli(context: click.Context, store: Path, quiet: bool) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line. Every expected failure prints one line and has an exit code."""
+    """Run the command line. Every expected failure prints a line for each thing that is wrong, and has an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     # Counts of crash states are exact: n pieces in flight make 2 ** n, however large n is.
     sys.set_int_max_str_digits(0)
@@ -125,6 +125,8 @@ def _run() -> int:
         return ExitCode.INTERRUPTED
     except HarnessError as error:
         say("; ".join([str(error), *getattr(error, "__notes__", ())]))
+        for other in error.others if isinstance(error, UsageError) else ():
+            say(other)
         return error.exit_code
     except StoreError as error:
         say(str(error))

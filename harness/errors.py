@@ -1,5 +1,6 @@
 """Errors that end a command early, each with its exit code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
 
@@ -70,6 +71,11 @@ class UsageError(HarnessError):
     """An error that the user can mend: an unknown name, a broken file."""
 
     exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, others: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.others = tuple(others)
+        """What else is wrong, a line each."""
 
 
 class OperationFailedError(UsageError):

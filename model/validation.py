@@ -11,6 +11,8 @@ from pydantic import ValidationError
 _SHOWN_MAX = 80
 _MESSAGE_MAX = 500
 _TOML_BYTES_MAX = 64 * 1024
+_AT_END = "(at end of document)"
+"""What tomllib says in place of a line if the file ends too soon."""
 
 
 class TooLargeError(ValueError):
@@ -32,14 +34,18 @@ class TomlError(ValueError):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What the small TOML file `path` says. Raises TomlError."""
+    text = ""
     try:
-        return tomllib.loads(read_bounded(path, _TOML_BYTES_MAX).decode())
+        text = read_bounded(path, _TOML_BYTES_MAX).decode()
+        return tomllib.loads(text)
     except OSError as error:
         raise TomlError(f"{path}: {error.strerror}") from None
     except TooLargeError as error:
         raise TomlError(str(error)) from None
     except (ValueError, RecursionError) as error:  # also numbers and tables that Python cannot take in
-        raise TomlError(f"{path}: not TOML: {_cut(str(error), _MESSAGE_MAX)}") from None
+        last = text.rstrip().count("\n") + 1
+        told = _cut(str(error), _MESSAGE_MAX).replace(_AT_END, f"(at the end, line {last})")
+        raise TomlError(f"{path}: not TOML: {told}") from None
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:

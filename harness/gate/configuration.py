@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, ValidationInfo
+from pydantic_core import ErrorDetails
 
 from postcrash._core import DeviceModel
 from postcrash.harness.budget import Budget, BudgetError
@@ -14,6 +15,7 @@ from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, Expecta
 from postcrash.model.places_in_toml import line_of
 from postcrash.model.validation import TomlError, place_of, read_toml, shown
 from postcrash.properties import UnknownPropertyError, properties_named
+from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.gate.run import Kind
 from postcrash.reports.text import cut
 from postcrash.workloads import Setup
@@ -223,15 +225,18 @@ class GateFile(How):
 
 
 def load(path: Path) -> GateFile:
-    """The gate in the file `path`. Raises UsageError with the line and the value."""
+    """The gate in the file `path`. Raises UsageError with a line for each thing that is wrong: its place and value."""
     try:
         return GateFile.model_validate(read_toml(path), context=path.parent)
     except TomlError as error:
         raise UsageError(str(error)) from error
     except ValidationError as error:
-        raise UsageError(_objection(path, error)) from error
+        first, *others = _objections(path, error)
+        raise UsageError(first, others) from error
 
 
+_OBJECTIONS_MAX = 10
+"""How many things that are wrong are told."""
 _MESSAGE_MAX = 3000
 """The words of an error can hold a name from the file. Beside it they list what there is."""
 _UNSHOWN = frozenset({"missing", "kind", "too_short"})
@@ -247,13 +252,21 @@ _WORDS = {
 """What is wrong, in words of the file."""
 
 
-def _objection(path: Path, error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = [str(step) for step in first["loc"] if step not in ("[key]",)]
+def _objections(path: Path, error: ValidationError) -> list[str]:
+    """What is wrong, in the order of the file."""
+    text, errors = path.read_text(encoding="utf-8"), error.errors(include_url=False)
+    told = sorted((_objection(text, each) for each in errors[:_OBJECTIONS_MAX]), key=lambda objection: objection[0])
+    lines = [f"{path}:{line}: {words}" for line, words in told]
+    more = len(errors) - _OBJECTIONS_MAX
+    return [*lines, f"{path}: {plural(more, 'other thing')} wrong, too"] if more > 0 else lines
+
+
+def _objection(text: str, wrong: ErrorDetails) -> tuple[int, str]:
+    """The line of the file, and what is wrong there."""
+    place = [str(step) for step in wrong["loc"] if step not in ("[key]",)]
     if len(place) > 2 and place[0] == "parts" and place[2] in KINDS:
         del place[2]  # the tag, which is no place of the file
-    message = first["msg"].removeprefix("Value error, ")
-    message = cut(_WORDS.get(first["type"], message), _MESSAGE_MAX)
-    found = "" if first["type"] in _UNSHOWN else f", found {shown(first['input'])}"
-    line = line_of(path.read_text(encoding="utf-8"), place)
-    return f"{path}:{line}: {place_of(place) or 'the file'}: {message}{found}"
+    message = wrong["msg"].removeprefix("Value error, ")
+    message = cut(_WORDS.get(wrong["type"], message), _MESSAGE_MAX)
+    found = "" if wrong["type"] in _UNSHOWN else f", found {shown(wrong['input'])}"
+    return line_of(text, place), f"{place_of(place) or 'the file'}: {message}{found}"

@@ -51,6 +51,18 @@ def test_an_error_that_cannot_be_told_is_no_violation(tmp_path: Path, arguments:
     assert ran.returncode == ExitCode.INFRASTRUCTURE
 
 
+def test_each_thing_that_is_wrong_in_a_gate_s_file_has_a_line(tmp_path: Path) -> None:
+    (tmp_path / "postcrash.toml").write_text('speed = 3\ntargets = "x"\n[parts.a]\nhunt = 9\n')
+    command = [sys.executable, "-c", RUN, "gate"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == ExitCode.USAGE
+    assert [line.partition(",")[0] for line in ran.stderr.splitlines()] == [
+        "postcrash: postcrash.toml:1: speed: there is no such setting",
+        "postcrash: postcrash.toml:2: targets: this must be a list",
+        "postcrash: postcrash.toml:4: parts.a.hunt: Input should be less than or equal to 3",
+    ]
+
+
 @pytest.mark.parametrize(("field", "value"), [("states", "many"), ("rulings", "none"), ("recording", None)])
 def test_a_run_that_is_not_what_was_put_there_is_damage(tmp_path: Path, field: str, value: str | None) -> None:
     whole = Examination().to_json()

@@ -53,6 +53,15 @@ def test_toml_that_python_cannot_take_in_is_no_toml(tmp_path: Path, text: str) -
         read_toml(tmp_path / "file.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"), [("a = [\n", 1), ("a = [\n1,\n2,\n\n", 3), ("b = 1\na =", 2), ('a = """\nx\n', 2), ("a", 1)]
+)
+def test_toml_that_ends_too_soon_has_a_line(tmp_path: Path, text: str, line: int) -> None:
+    (tmp_path / "file.toml").write_text(text)
+    with pytest.raises(TomlError, match=rf"not TOML: .* \(at the end, line {line}\)$"):
+        read_toml(tmp_path / "file.toml")
+
+
 def test_no_more_is_read_than_may_be_there(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")

@@ -69,12 +69,35 @@ def test_paths_are_seen_from_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
         ("[parts.small]\nhunt = 1\n", ":1: targets: this must be set"),
         ('targets = "x"\n[parts.a]\nhunt = 1\n', ":1: targets: this must be a list, found 'x'"),
         ('targets = ["x"]\n[parts."a b"]\nhunt = 1\n', ":2: parts.a b: "),
-        ("targets = [\n", ": not TOML: "),
+        ("targets = [\n", r": not TOML: .* \(at the end, line 1\)"),
     ],
 )
 def test_errors_have_the_line_and_the_value(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=f"postcrash.toml{said}"):
         load(written(tmp_path, text))
+
+
+def test_each_thing_that_is_wrong_has_a_line_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = 'speed = 3\ntargets = "x"\n[parts.a]\nhunt = 9\n[parts.b]\nrandom = 0\n'
+    with pytest.raises(UsageError) as caught:
+        load(written(tmp_path, text))
+    lines = [str(caught.value), *caught.value.others]
+    assert [line.removeprefix(f"{tmp_path}/postcrash.toml:").split(": ")[:2] for line in lines] == [
+        ["1", "speed"],
+        ["2", "targets"],
+        ["4", "parts.a.hunt"],
+        ["6", "parts.b.random"],
+    ]
+
+
+def test_of_many_things_that_are_wrong_the_first_are_told(tmp_path: Path) -> None:
+    text = SMALL + "".join(f'no{number} = "{"x" * 1000}"\n' for number in range(50))
+    with pytest.raises(UsageError) as caught:
+        load(written(tmp_path, text))
+    lines = [str(caught.value), *caught.value.others]
+    assert len(lines) == 11
+    assert lines[-1].endswith("postcrash.toml: 40 other things wrong, too")
+    assert max(map(len, lines)) < 1000
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
