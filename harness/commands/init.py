@@ -22,8 +22,9 @@ from postcrash.harness.session import Session
 def init(session: Session, force: bool) -> None:
     """Write postcrash.toml, the file of a gate, into the current folder.
 
-    It names the file systems that this machine can run, a kernel that was built in this folder or was fetched, and the
-    workloads that are here. postcrash-known.txt, the list of known failures, is made too, unless it is there. The
+    It names the file systems that this machine can run, the kernel that was built in this folder, and the workloads
+    that are here. If no kernel was built, it names the installed one, and the newest two that were fetched or added and
+    have these file systems. postcrash-known.txt, the list of known failures, is made too, unless it is there. The
     schema that editors need to complete postcrash.toml goes into the store.
 
     \b
@@ -34,9 +35,9 @@ def init(session: Session, force: bool) -> None:
     if file.exists() and not force:
         raise UsageError(f"{file} is there already: --force writes it anew")
     place = session.store.folder / SCHEMA_FILE
-    stocked = sorted(kernel.name for kernel in Stock(cache_folder()).all())
+    stocked = [kernel.name for kernel in Stock(cache_folder()).all()]
     text = first_file(session, Path(), place.as_posix(), stocked)
-    write_text(str(place), schema())
+    write_text(str(place), schema(stocked))
     begin(Path(KNOWN_FILE))
     write_text(str(file), text)
     click.echo(f"Written: {file}. Next: postcrash gate")

@@ -5,13 +5,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.guests.kernel import image_version
+from postcrash.harness.gate.baseline import series_of
+from postcrash.harness.guests.kernel import Kernel, image_version
+from postcrash.harness.guests.suitability import why_unsuitable
 from postcrash.harness.session import Session
+from postcrash.targets import Target
 
 TARGETS_TRIED = ("ext4-current", "btrfs", "xfs")
 """The targets that the file names if this machine has them. Stock kernels show little on these that is not known."""
 KNOWN_FILE = "postcrash-known.txt"
 """The file with known failures that the gate's file names."""
+STOCKED_MAX = 2
+"""The most stocked kernels that the file names, the newest ones, so that the first gate stays short."""
+MINUTES = 10
+"""The most time for each kernel. Beside other work on 2 CPUs, 363 of the 3,481 workloads on three took 3 minutes."""
 _BUILT = (Path("linux"), Path("arch/x86/boot/bzImage"))
 """Where a build of the kernel leaves user-mode Linux, and its image."""
 
@@ -19,22 +26,62 @@ _BUILT = (Path("linux"), Path("arch/x86/boot/bzImage"))
 def first_file(session: Session, folder: Path, schema: str, stocked: Sequence[str]) -> str:
     """The text of a gate's file for `folder`.
 
-    `schema` is the path of the schema's file, for editors; `stocked` are names of kernels that were fetched or added.
+    `schema` is the path of the schema's file, for editors; `stocked` are names of kernels that were fetched or added,
+    by version. Kernels that were built in the folder are what the gate is about, and no other is named beside them.
 
     Raises HarnessError if this machine has none of the targets.
     """
     targets = _targets(session)
-    kernels = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)]
-    return "".join(f"{line}\n" for line in _lines(targets, kernels, stocked, sorted(_corpora(folder)), schema))
+    kernels = [f"./{path}" for path in _BUILT if _is_kernel(folder / path)] or _kernels(session, targets, stocked)
+    others = [name for name in stocked if name not in kernels]
+    names = [target.name for target in targets]
+    return "".join(f"{line}\n" for line in _lines(names, kernels, others, sorted(_corpora(folder)), schema))
 
 
-def _targets(session: Session) -> list[str]:
+def _kernels(session: Session, targets: Sequence[Target], stocked: Sequence[str]) -> list[str]:
+    """The installed kernel by its version, and the newest stocked ones that run all targets with the same engine.
+
+    None if there is nothing to name beside the kernel that is used without a name, or if the user chose how to run it.
+    Another engine may be far slower, or not work here.
+    """
+    if session.kernel_name is not None or session.engine != "auto":
+        return []
+    installed = session.kernel
+    version = series_of(installed.label)
+    if _called(session, version) != installed:
+        return []
+    found: list[str] = []
+    for name in reversed(stocked):
+        kernel = _called(session, name)
+        if kernel is None or kernel.label == installed.label or kernel.engine.label != installed.engine.label:
+            continue
+        if len(found) < STOCKED_MAX and _runs(kernel, targets):
+            found.append(name)
+    return [version, *found] if found else []
+
+
+def _called(session: Session, name: str) -> Kernel | None:
+    """The kernel that a gate's file means by `name`; None if this machine has none, or cannot run it."""
+    try:
+        return next(session.kernels_called(name))
+    except HarnessError:
+        return None
+
+
+def _runs(kernel: Kernel, targets: Sequence[Target]) -> bool:
+    try:
+        return all(why_unsuitable(kernel, target) is None for target in targets)
+    except HarnessError:
+        return False
+
+
+def _targets(session: Session) -> list[Target]:
     found, reasons = [], []
     for name in TARGETS_TRIED:
         target = session.target(name)
         try:
             session.require(target, [target.recovery(walk=True, fsck=False)])
-            found.append(name)
+            found.append(target)
         except HarnessError as error:
             reasons.append(error)
     if not found:
@@ -68,7 +115,8 @@ def _lines(
         yield f"# Kernels that are here, too: {_listed(stocked)}. With several, each part runs on each."
     yield 'expect = "practice"              # or documents, contract:FILE, kernel:NAME to compare with'
     yield '# hold = ["P5"]                  # properties that must hold whatever documents say'
-    yield 'time = "10m"                     # for all parts; what is left out is UNDECIDED, and goes first next time'
+    time = f'"{MINUTES * max(len(kernels), 1)}m"'
+    yield f"time = {time:<24} # for all parts; what is left out is UNDECIDED, and goes first next time"
     yield f'baseline = "{KNOWN_FILE}" # known failures: `postcrash gate --accept WHY` adds them'
     yield ""
     yield "[parts.table]                    # the workloads of the properties P1 to P5"

@@ -1,7 +1,7 @@
 """The JSON Schema of a gate's file, from which editors check it, explain its settings and complete names."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from postcrash._core import device_models
@@ -24,14 +24,15 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {
 """For each setting, names that it can have. Others can be right too: a file, or a name with values."""
 
 
-def schema() -> str:
-    """The schema as JSON text."""
+def schema(kernels: Sequence[str] = ()) -> str:
+    """The schema as JSON text. `kernels` are names of those that this machine has."""
+    known = _NAMES | ({"kernels": lambda: kernels} if kernels else {})
     made = GateFile.model_json_schema()
     for section in (made, *made["$defs"].values()):
         for name, setting in section.get("properties", {}).items():
-            for text in list(_texts(setting)) if name in _NAMES else ():
+            for text in list(_texts(setting)) if name in known else ():
                 text["anyOf"] = [{"$ref": f"#/$defs/{name}"}, {"type": text.pop("type")}]
-    made["$defs"] |= {name: {"enum": [*names()]} for name, names in _NAMES.items()}
+    made["$defs"] |= {name: {"enum": [*names()]} for name, names in known.items()}
     return json.dumps({**made, "$schema": _DIALECT, "$id": _ID, "title": "postcrash gate"}, indent=2) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -173,9 +174,14 @@ def test_an_application_is_a_part(tmp_path: Path) -> None:
 def test_the_first_gate_of_a_machine_runs(tmp_path: Path) -> None:
     assert postcrash(tmp_path, "init").returncode == ExitCode.HOLDS
     assert "--force" in one_line(postcrash(tmp_path, "init"), ExitCode.USAGE)
+    file = tmp_path / "postcrash.toml"
+    file.write_text(file.read_text().replace('"hotdep13"', '"P5"'))
     done = postcrash(tmp_path, "gate", "--part", "table", "--json", "gate.json")
     told = json.loads((tmp_path / "gate.json").read_text())
-    assert [part["target"] for part in told["parts"]] == ["ext4-current", "btrfs", "xfs"]
+    assert list(dict.fromkeys(part["target"] for part in told["parts"])) == ["ext4-current", "btrfs", "xfs"]
+    kernels = tomllib.loads(file.read_text()).get("kernels", ["default"])
+    assert len({part["kernel"] for part in told["parts"]}) == len(kernels)
+    assert "each failure is new" not in done.stderr
     assert not failures(told, verdict="undecided"), done.stderr
     assert "no part" not in done.stderr
     assert "'absent'" in one_line(postcrash(tmp_path, "gate", "--part", "absent"), ExitCode.USAGE)

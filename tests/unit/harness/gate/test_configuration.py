@@ -123,6 +123,13 @@ def test_the_schema_explains_each_setting_and_completes_names() -> None:
     validator(told).validate({"targets": ["own.toml"], "expect": "kernel:6.1", "parts": {"a": {"hunt": 1}}})
 
 
+def test_the_schema_for_a_machine_completes_its_kernels() -> None:
+    told = json.loads(schema(["uml-7.2.7"]))
+    assert told["$defs"]["kernels"] == {"enum": ["uml-7.2.7"]}
+    assert told["properties"]["kernels"]["items"]["anyOf"] == [{"$ref": "#/$defs/kernels"}, {"type": "string"}]
+    validator(told).validate({"targets": ["xfs"], "kernels": ["6.1", "./linux"], "parts": {"a": {"hunt": 1}}})
+
+
 def test_each_setting_is_documented() -> None:
     page = (PUBLISHED.parent / "gate.md").read_text()
     sections = (GateFile, PropertiesPart, HuntPart, RandomPart, CorpusPart, ApplicationPart)

@@ -1,5 +1,6 @@
 """The first file of a gate names what is there, and is one that the gate takes."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,15 +10,41 @@ import pytest
 from postcrash.harness.errors import UsageError
 from postcrash.harness.gate.configuration import CorpusPart, load
 from postcrash.harness.gate.first import TARGETS_TRIED, first_file
+from postcrash.harness.guests import suitability
+from postcrash.harness.guests.engine import Qemu, Uml
+from postcrash.harness.guests.kernel import Kernel
 from postcrash.targets import Target, target_named
 
+INSTALLED = Kernel(Path("/linux.uml"), "6.1.176", None, Uml())
+STOCKED = {
+    "old": Kernel(Path("/old"), "5.10.46", None, Uml()),
+    "same": Kernel(Path("/same"), "6.1.176", None, Uml()),
+    "a": Kernel(Path("/a"), "6.6.1", None, Uml()),
+    "no-btrfs": Kernel(Path("/no-btrfs"), "6.7.1", None, Uml()),
+    "b": Kernel(Path("/b"), "6.12.113", None, Uml()),
+    "image": Kernel(Path("/image"), "7.2.0", None, Qemu(program=Path("/qemu"), kvm=False)),
+}
 
-def session(*present: str) -> Any:
+
+@pytest.fixture(autouse=True)
+def file_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All kernels but one have each file system."""
+    has = lambda kernel, fstype: (kernel.path.name, fstype) != ("no-btrfs", "btrfs")  # noqa: E731
+    monkeypatch.setattr(suitability, "has_file_system", has)
+
+
+def session(*present: str, **how: Any) -> Any:
     def require(target: Target, recoveries: object) -> None:
         if target.name not in present:
             raise UsageError(f"there is no {target.name}")
 
-    return SimpleNamespace(target=target_named, require=require)
+    def kernels_called(name: str) -> Iterator[Kernel]:
+        if name not in {"6.1", *STOCKED}:
+            raise UsageError(f"no kernel is called {name}")
+        yield STOCKED.get(name, INSTALLED)
+
+    given = {"kernel": INSTALLED, "kernel_name": None, "engine": "auto", **how}
+    return SimpleNamespace(target=target_named, require=require, kernels_called=kernels_called, **given)
 
 
 @pytest.mark.parametrize("present", [TARGETS_TRIED, TARGETS_TRIED[1:2]])
@@ -40,6 +67,36 @@ def test_kernels_and_workloads_that_are_there(tmp_path: Path) -> None:
     gate = load(file)
     assert gate.kernels == ("./linux",)
     assert [each.corpus for each in gate.parts.values() if isinstance(each, CorpusPart)] == ["bugs", 'my "own"']
+
+
+@pytest.mark.parametrize(
+    ("present", "stocked", "named", "others"),
+    [
+        (TARGETS_TRIED, ["old", "same", "a", "no-btrfs", "b", "image"], ("6.1", "b", "a"), '"old", "same", "no-btrfs"'),
+        (TARGETS_TRIED[:1], ["a", "no-btrfs", "b"], ("6.1", "b", "no-btrfs"), '"a"'),
+        (TARGETS_TRIED, ["a"], ("6.1", "a"), None),
+        (TARGETS_TRIED, ["same", "no-btrfs", "image"], (), '"same", "no-btrfs", "image"'),
+        (TARGETS_TRIED, [], (), None),
+    ],
+)
+def test_the_installed_kernel_and_the_newest_stocked_ones_that_run_the_targets(
+    tmp_path: Path, present: tuple[str, ...], stocked: list[str], named: tuple[str, ...], others: str | None
+) -> None:
+    file = tmp_path / "postcrash.toml"
+    file.write_text(first_file(session(*present), tmp_path, "schema.json", stocked))
+    assert load(file).kernels == named
+    assert load(file).seconds == 600 * max(len(named), 1)
+    comments = [line for line in file.read_text().splitlines() if "that are here, too" in line]
+    assert [others is not None and others in line for line in comments] == ([] if others is None else [True])
+
+
+@pytest.mark.parametrize(
+    "how", [{"kernel_name": "b"}, {"engine": "uml"}, {"kernel": STOCKED["image"]}, {"kernel": STOCKED["same"]}]
+)
+def test_of_a_kernel_that_a_version_does_not_stand_for_nothing_is_said(tmp_path: Path, how: dict[str, Any]) -> None:
+    file = tmp_path / "postcrash.toml"
+    file.write_text(first_file(session(*TARGETS_TRIED, **how), tmp_path, "schema.json", ["a", "b"]))
+    assert load(file).kernels == ()
 
 
 def test_a_machine_without_any_target(tmp_path: Path) -> None:
