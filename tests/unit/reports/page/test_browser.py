@@ -14,7 +14,6 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from postcrash.model import Verdict
-from postcrash.properties.adversary import Adversary
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.gate.run import GateRun
@@ -248,49 +247,6 @@ def test_filters_choose_cells_and_findings(reader: Reader, gate: str) -> None:
     expect(shown(page)).to_have_count(2)
     assert state(page) == {"standing": "known"}
     expect(page.locator("#map td.dim a")).to_have_count(3)
-
-
-@pytest.fixture
-def three_adversaries(make_cell: Callable[..., Cell], make_matrix: Callable[..., Matrix]) -> str:
-    cells = [
-        make_cell("xfs", "P1", Verdict.VIOLATED, reason="one", adversary=Adversary.PLAIN),
-        make_cell("xfs", "P2", Verdict.VIOLATED, reason="two", adversary=Adversary.FLUSH),
-        make_cell("xfs", "P3", Verdict.VIOLATED, reason="three", adversary=Adversary.COMMIT),
-        make_cell("xfs", "P4", Verdict.UNDECIDED, reason="four", adversary=Adversary.COMMIT),
-        make_cell("xfs", "P5", Verdict.HOLDS, adversary=Adversary.COMMIT),
-    ]
-    return render_matrix(make_matrix(cells), [])
-
-
-def test_an_adversary_dims_what_takes_a_stronger_one(reader: Reader, three_adversaries: str, gate: str) -> None:
-    page = reader.open(three_adversaries)
-    dim = page.locator("#map td.dim")
-    choice = page.get_by_label("Adversary")
-    for adversary, dimmed, entries in (
-        ("a power cut alone", ["✗ᶠ", "✗ᶜ"], ["one", "four"]),
-        (Adversary.FLUSH.shown, ["✗ᶜ"], ["one", "two", "four"]),
-        (Adversary.COMMIT.shown, [], ["one", "two", "three", "four"]),
-    ):
-        choice.select_option(adversary)
-        expect(dim).to_have_text(dimmed)
-        expect(shown(page).locator(".message")).to_have_text(entries)
-        assert state(page) == {"adversary": adversary}
-    choice.press("Home")
-    expect(dim).to_have_count(0)
-    again = reader.open(three_adversaries, "#adversary=a+power+cut+alone")
-    expect(again.get_by_label("Adversary")).to_have_value("a power cut alone")
-    expect(again.locator("#map td.dim")).to_have_count(2)
-    expect(again.locator("#rests tbody tr:not([hidden])")).to_have_count(3)
-    again.evaluate("dispatchEvent(new Event('beforeprint'))")
-    again.emulate_media(media="print")
-    expect(shown(again)).to_have_count(2)
-    expect(shown(again).first.locator(".facts")).to_contain_text("takesa power cut alone")
-    again.emulate_media(media="screen")
-    again.get_by_role("button", name="Clear").click()
-    expect(again.locator("#map td.dim")).to_have_count(0)
-    without = reader.open(gate, "#adversary=a+power+cut+alone")
-    expect(without.get_by_label("Adversary")).to_have_count(0)
-    expect(shown(without)).to_have_count(4)
 
 
 @pytest.fixture
