@@ -1,4 +1,4 @@
-"""What is done about a new failure: its smallest workload, and whether it is the same each time."""
+"""What is done about a failure: the smallest workload of a new one, and whether it is the same each time."""
 
 import time
 from collections.abc import Callable
@@ -55,6 +55,19 @@ class FollowUp:
         except HarnessError as error:
             self.note(f"{failure.cause}: {error}")
         return failure
+
+    def known_again(self, planned: PlannedPart, failure: Failure) -> Failure:
+        """The known failure with how often its crash state fails again, which tells one that varies from others."""
+        assert planned.kernel is not None
+        if not self.confirm or not self._has_time:
+            return failure
+        session = self.session.on(planned.kernel)
+        try:
+            states = self._states(session, session.store.finding(failure.found or failure.finding))
+        except HarnessError as error:
+            self.note(f"{failure.cause}: {error}")
+            return failure
+        return failure.model_copy(update={"states": states})
 
     @property
     def _has_time(self) -> bool:

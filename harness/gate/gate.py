@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import postcrash
@@ -27,6 +28,8 @@ from postcrash.reports.gate.run import Failure, GateRun, Part
 
 FOLLOWED_MAX = 20
 """New failures of one part that are followed up. The others are reported as they were found."""
+KNOWN_TRIED_MAX = 5
+"""Known failures of one part whose crash states are recovered again, after all new ones were followed up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,10 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
     if not runner.interrupted:
         with watcher.progress(None) as progress:
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
-            parts = tuple(_followed_up(part, each, follow_up) for part, each in zip(parts, planned, strict=True))
+            tries = (follow_up, FOLLOWED_MAX, True), (follow_up.known_again, KNOWN_TRIED_MAX, False)
+            for follow, most, is_new in tries:
+                pairs = zip(parts, planned, strict=True)
+                parts = tuple(_followed_up(part, partial(follow, each), most, is_new=is_new) for part, each in pairs)
     if gate.accept is not None and not runner.interrupted:
         _accept(parts, folder / configuration.baseline, gate.accept, gate.shard, watcher)
         parts = compared_with(load_baseline(folder / configuration.baseline), parts)
@@ -136,12 +142,12 @@ def _digests(planned: Sequence[PlannedPart]) -> dict[str, str]:
     return {"postcrash": sources_digest(), **{f"target {part.target.name}": part.target.digest() for part in planned}}
 
 
-def _followed_up(part: Part, planned: PlannedPart, follow_up: FollowUp) -> Part:
-    """The part with its new violated failures followed up."""
-    left = FOLLOWED_MAX
+def _followed_up(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:
+    """The part with its first violated failures followed up, at most so many: the new ones, or else the known ones."""
+    left = most
     failures: list[Failure] = []
     for failure in part.failures:
-        if failure.is_new and failure.is_violated and left:
-            failure, left = follow_up(planned, failure), left - 1
+        if failure.is_new is is_new and failure.is_violated and left:
+            failure, left = follow(failure), left - 1
         failures.append(failure)
     return part.model_copy(update={"failures": tuple(failures)})

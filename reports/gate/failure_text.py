@@ -25,7 +25,10 @@ def facts(failure: Failure) -> Iterator[str]:
     if failure.growth:
         yield one_line(failure.growth)
     elif failure.known is not None:
-        yield f"known: {one_line(failure.known)}"
+        again = failure.states
+        is_same = again is not None and again.failed == again.runs
+        told = f"; the crash state fails {again.failed} of {again.runs} times" if again and is_same else ""
+        yield f"known: {one_line(failure.known)}{told}"
     if failure.standing:
         yield one_line(failure.standing)
     if failure.is_violated:

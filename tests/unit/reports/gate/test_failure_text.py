@@ -27,6 +27,21 @@ def test_a_failure_has_all_that_one_needs_to_look_at_it(make_failure: MakeFailur
     )
 
 
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (None, ["known: bug 7"]),
+        (Share(failed=2, runs=2), ["known: bug 7; the crash state fails 2 of 2 times"]),
+        (Share(failed=0, runs=2), ["known: bug 7", "the check varies: the crash state fails 0 of 2 times"]),
+    ],
+)
+def test_a_known_failure_says_how_often_it_fails(
+    make_failure: MakeFailure, states: Share | None, told: list[str]
+) -> None:
+    known = make_failure(known="bug 7", states=states, standing="", lost=("a",))
+    assert [fact for fact in facts(known) if not fact.startswith("lost")] == told
+
+
 def test_a_crash_that_loses_nothing_says_so(make_failure: MakeFailure, make_undecided: MakeFailure) -> None:
     assert "lost: nothing that had been sent" in list(facts(make_failure(lost=())))
     assert list(facts(make_undecided())) == []

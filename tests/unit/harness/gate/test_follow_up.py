@@ -1,0 +1,69 @@
+"""How failures are followed up. Nothing is recovered: the verdicts are made up."""
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.gate import follow_up as module
+from postcrash.harness.gate.follow_up import FollowUp
+from postcrash.harness.gate.gate import KNOWN_TRIED_MAX, _followed_up
+from postcrash.model import Verdict
+from postcrash.reports.gate.run import Failure, Share
+
+from .conftest import FINDING, failure, part
+
+KNOWN = failure(known="bug 7", found=FINDING)
+PLANNED: Any = SimpleNamespace(kernel="a kernel")
+
+
+def following(notes: list[str], confirm: int = 3, until: float | None = None) -> FollowUp:
+    session: Any = SimpleNamespace(store=SimpleNamespace(finding=lambda id: id))
+    session.on = lambda kernel: session
+    return FollowUp(session, confirm, until, progress=None, note=notes.append)  # type: ignore[arg-type]
+
+
+def test_a_known_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts = [(Verdict.VIOLATED, "it broke"), (Verdict.HOLDS, ""), (Verdict.UNDECIDED, "lost")]
+    asked: list[object] = []
+
+    def replay(session: object, finding: object, times: int) -> list[tuple[Verdict, str]]:
+        asked.append((finding, times))
+        return verdicts
+
+    monkeypatch.setattr(module, "replay", replay)
+    notes: list[str] = []
+    again = following(notes).known_again(PLANNED, KNOWN)
+    assert again == KNOWN.model_copy(update={"states": Share(failed=1, runs=3)})
+    assert not again.is_new and again.varies == "the check varies: the crash state fails 1 of 3 times"
+    assert (asked, notes) == ([(FINDING, 3)], [])
+
+
+@pytest.mark.parametrize("how", [{"confirm": 0}, {"until": time.monotonic() - 1}])
+def test_without_time_or_confirmation_it_is_left_as_it_is(how: dict[str, Any]) -> None:
+    assert following([], **how).known_again(PLANNED, KNOWN) == KNOWN
+
+
+def test_a_known_failure_that_cannot_be_tried_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def replay(*_: object) -> None:
+        raise InfrastructureError("no guest")
+
+    monkeypatch.setattr(module, "replay", replay)
+    notes: list[str] = []
+    assert following(notes).known_again(PLANNED, KNOWN) == KNOWN
+    assert notes == [f"{KNOWN.cause}: no guest"]
+
+
+def test_only_so_many_failures_of_one_sort_are_followed_up() -> None:
+    undecided = failure(verdict="undecided", known="slow", finding="")
+    given = part(failure(), undecided, *[KNOWN] * (KNOWN_TRIED_MAX + 2))
+
+    def follow(each: Failure) -> Failure:
+        return each.model_copy(update={"states": Share(failed=1, runs=1)})
+
+    known = _followed_up(given, follow, KNOWN_TRIED_MAX, is_new=False).failures
+    assert [each.states is not None for each in known] == [False, False, *[True] * KNOWN_TRIED_MAX, False, False]
+    new = _followed_up(given, follow, 20, is_new=True).failures
+    assert [each.states is not None for each in new] == [True, *[False] * (len(new) - 1)]
