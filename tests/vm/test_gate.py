@@ -82,6 +82,7 @@ def test_a_regression_is_red_then_known_then_mended(folder: Path) -> None:
     assert (code, {each["known"] for each in failures(told)}) == (ExitCode.HOLDS, {"noauto_da_alloc, on purpose"})
     code, told = gate(folder, P5)
     assert (code, told["parts"][0]["verdict"], told["fixed"]) == (ExitCode.HOLDS, "violated", [])
+    assert [each["states"] for each in failures(told)] == [{"failed": 2, "runs": 2}] * 2
 
     (folder / "patched.toml").write_text(TARGET.format(options=""))
     code, told = gate(folder, P5)
