@@ -1,14 +1,13 @@
 """What is left out is undecided, for every judge that should have judged it."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postcrash._core import BELOW, write_recording
-from postcrash.harness.errors import GuestLostError, LostAtWork
+from postcrash._core import BELOW
+from postcrash.harness.errors import LostAtWork
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
@@ -18,49 +17,21 @@ from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
-from postcrash.model import History, Observation, Verdict, Workload, parse_workload
+from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, RecoveryKind, target_named
 
-from .conftest import EXPLORED
 from .conftest import interval_report as interval
+from .fake_machine import FakeMachine
 
 TARGET = target_named("ext4-current")
+RECORDED = [("started", 0), ("durable",)]
 ROOT = {"path": ".", "type": "dir", "mode": 493, "nlink": 2, "inode": 1}
 FILE = {"path": "a", "type": "file", "mode": 420, "nlink": 1, "inode": 2, "size": 512, "xattrs": {}}
 
 
 def observation(*entries: dict[str, Any]) -> dict[str, Any]:
     return {"mount_errno": 0, "tree": [{"xattrs": {}, **ROOT}, *entries], "klog": [], "fsck": None}
-
-
-class FakeMachine:
-    """A machine on which exploring gives these events."""
-
-    has_log_disk = False
-
-    def __init__(self, base: Path, *events: ExplorationEvent) -> None:
-        self.base, self.events = base, events
-        self.lost: list[LostAtWork] = []
-        """Guests that are lost, either while the machine records or after these events."""
-
-    def record(
-        self, base: Path, mount: object, workload: Workload, out: Path, metadata: object, held: object
-    ) -> Workload:
-        assert held is None
-        write_recording(out, base.stat().st_size // 512, json.dumps(metadata), [("started", 0), ("durable",)])
-        if self.lost and self.lost[0].during == "run":
-            raise GuestLostError(self.lost[0])
-        return workload
-
-    def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:
-        yield from self.events
-        if self.lost:
-            raise GuestLostError(self.lost[0])
-        yield EXPLORED
-
-    def take_lost(self) -> list[LostAtWork]:
-        return self.lost
 
 
 class RememberingJudge:
@@ -88,9 +59,9 @@ def examined(
     depth: int = 2,
     enough: int | None = None,
     lost: LostAtWork | None = None,
-    kind: type[FakeMachine] = FakeMachine,
+    explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] | None = None,
 ) -> Examination:
-    """What comes of a workload on a machine of that `kind`, which tells of these events."""
+    """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     plan = Plan(
@@ -104,8 +75,7 @@ def examined(
         how=Exploration(depth=depth),
         enough=enough,
     )
-    machine = kind(base, *events)
-    machine.lost = [lost] * 2 if lost else []
+    machine = FakeMachine(RECORDED, explored=explored or (lambda _: events), lost=[lost] * 2 if lost else [])
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
@@ -184,7 +154,7 @@ class FollowedUpError(Exception):
 def test_recoveries_are_compared_for_each_content_that_the_first_one_left_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def follow_up(*arguments: object) -> None:
+    def follow_up(*arguments: object, **named: object) -> None:
         raise FollowedUpError
 
     monkeypatch.setattr("postcrash.harness.examination.confirmation.record_recovery", follow_up)
@@ -222,15 +192,12 @@ def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:
 def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: Path) -> None:
     """The first recoveries' differences are not forgotten when `enough` of them show no violation."""
 
-    class Twice(FakeMachine):
-        def explore(self, *arguments: object, **options: object) -> Iterator[ExplorationEvent]:
-            yield interval(([], observation()), **(LEFT_OUT if self.events else {}))
-            yield from self.events
-            self.events = ()
-            yield EXPLORED
-
-    def verdict(*events: ExplorationEvent) -> Verdict:
-        return examined(tmp_path, *events, depth=1, enough=1, kind=Twice).rulings["mounts"].verdict
+    def verdict(event: ExplorationEvent) -> Verdict:
+        first: list[ExplorationEvent] = [interval(([], observation()), **LEFT_OUT), event]
+        second: list[ExplorationEvent] = [interval(([], observation()))]
+        explorations = iter((first, second))
+        examination = examined(tmp_path, depth=1, enough=1, explored=lambda _: next(explorations))
+        return examination.rulings["mounts"].verdict
 
     assert verdict(Progress(1)) is Verdict.HOLDS
     assert verdict(Nondeterministic(0, (), observation(), None)) is Verdict.UNDECIDED

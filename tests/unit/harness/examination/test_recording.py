@@ -6,49 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from postcrash._core import Recording, export_dm_log_writes, write_recording
+from postcrash._core import Recording
 from postcrash.harness.errors import RecordersDisagreeError
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, record, recorder_named
-from postcrash.model import Workload, parse_workload
+from postcrash.model import parse_workload
+
+from .fake_machine import WRITE_AND_FLUSH, FakeLog, FakeMachine
 
 WORKLOAD = parse_workload("creat a\n", "w")
-WRITE = bytes(4096)
-
-
-class FakeMachine:
-    """A machine whose crash disk sees a write and a flush, and whose log has this write with or without FUA."""
-
-    def __init__(self, *, fua: bool, has_log_disk: bool = True, agrees_from: int = 1) -> None:
-        self.fua, self.has_log_disk, self.agrees_from = fua, has_log_disk, agrees_from
-        self.runs = 0
-
-    def record(
-        self,
-        base: Path,
-        mount: object,
-        workload: Workload,
-        out: Path,
-        metadata: object,
-        held: object,
-        *,
-        log: Path | None = None,
-        log_set_up: bool = True,
-    ) -> Workload:
-        below = [("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)]
-        write_recording(out, 8, json.dumps(metadata), [("started", 0), *below, ("returned", 0, 0)])
-        if log is None:
-            return workload
-        self.runs += 1
-        fua = self.fua and self.runs >= self.agrees_from
-        above = out.with_name("above.pcr")
-        write_recording(above, 8, "{}", [("write", 0, 0, WRITE, fua, False), ("complete", 0)])
-        export_dm_log_writes(Recording(above), log, [(0, "started:0"), (2, "returned:0"), (2, "done")])
-        return workload
 
 
 def recorded(folder: Path, *, fua: bool) -> Recording:
     out = folder / "run.pcr"
-    machine = FakeMachine(fua=fua)
+    machine = FakeMachine(WRITE_AND_FLUSH, log=FakeLog(fua))
     record(machine, folder, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=DM_LOG_WRITES)  # type: ignore[arg-type]
     return Recording(out)
 
@@ -63,7 +33,8 @@ def test_the_recording_has_fua_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("has_log_disk", "wanted"), [(True, DM_LOG_WRITES), (False, CRASH_DISK)])
 def test_by_default_dm_log_writes_records_where_it_is_there(tmp_path: Path, has_log_disk: bool, wanted: str) -> None:
-    out, machine = tmp_path / "run.pcr", FakeMachine(fua=True, has_log_disk=has_log_disk)
+    machine = FakeMachine(WRITE_AND_FLUSH, log=FakeLog(fua=True) if has_log_disk else None)
+    out = tmp_path / "run.pcr"
     record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
     metadata = json.loads(Recording(out).metadata)
     assert (metadata["recorder"], metadata["device"]) == (wanted, recorder_named(wanted).device)
@@ -81,7 +52,8 @@ def test_what_does_not_agree_is_refused(tmp_path: Path) -> None:
 def test_what_does_not_agree_is_run_again_and_then_given_up(
     tmp_path: Path, agrees_from: int, is_recorded: bool
 ) -> None:
-    out, machine = tmp_path / "run.pcr", FakeMachine(fua=True, agrees_from=agrees_from)
+    out, log = tmp_path / "run.pcr", FakeLog(fua=True, agrees_from=agrees_from)
+    machine = FakeMachine(WRITE_AND_FLUSH, log=log)
     with nullcontext() if is_recorded else pytest.raises(RecordersDisagreeError):
         record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
-    assert (machine.runs, out.exists()) == (6, is_recorded)  # twice each time, because the log must have the set-up too
+    assert (log.runs, out.exists()) == (6, is_recorded)  # twice each time, because the log must have the set-up too

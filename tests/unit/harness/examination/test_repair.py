@@ -1,14 +1,11 @@
 """Recovery by a repair and a mount: its kinds, what judges say of how the repair ended, what is compared."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postcrash._core import write_recording
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
@@ -22,15 +19,17 @@ from postcrash.harness.examination.repair import (
     said_repair,
 )
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.guests.events import Executed, ExplorationEvent
-from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, Workload, parse_workload
+from postcrash.harness.guests.events import ExplorationEvent
+from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
-from .conftest import EXPLORED, interval_report
+from .conftest import interval_report
+from .fake_machine import FakeMachine
 
 EXT4, JFS, XFS = map(target_named, ("ext4-current", "jfs", "xfs"))
 WORKLOAD = parse_workload("creat a\nfsync a\n", "w")
 HISTORY = History(WORKLOAD, 2, 2)
+RECORDED = [("started", 0), ("durable",), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
 TREE = Tree([Entry(".", "dir", nlink=2, inode=1), Entry("a", "file", nlink=1, inode=2)])
 ROOT = {"path": ".", "type": "dir", "mode": 493, "nlink": 2, "inode": 1, "xattrs": {}}
 FILE = {"path": "a", "type": "file", "mode": 420, "nlink": 1, "inode": 2, "size": 0, "segments": [], "xattrs": {}}
@@ -115,34 +114,16 @@ def test_a_repair_that_did_not_get_to_its_end_decides_nothing(result: FsckResult
         assert reason in opinion.message
 
 
-class FakeMachine:
+def examined(folder: Path, recovery: Recovery, alone: dict[str, Any], repaired: dict[str, Any]) -> Examination:
     """One crash state, and what it shows when it is mounted alone and when it is repaired first."""
 
-    has_log_disk = False
+    def shown(recover: RecoveryKind) -> dict[str, Any]:
+        return repaired if recover.is_repaired else alone
 
-    def __init__(self, alone: dict[str, Any], repaired: dict[str, Any]) -> None:
-        self._shown = {False: alone, True: repaired}
+    def explored(recover: RecoveryKind) -> list[ExplorationEvent]:
+        instants = [{"event": 5, "started": 2, "returned": 2}]
+        return [interval_report(([], shown(recover)), instants=instants, states="1", covered="1")]
 
-    def record(
-        self, base: Path, mount: object, workload: Workload, out: Path, metadata: object, held: object
-    ) -> Workload:
-        marks = [("started", 0), ("durable",), ("returned", 0, 0), ("started", 1), ("returned", 1, 0)]
-        write_recording(out, base.stat().st_size // 512, json.dumps(metadata), marks)
-        return workload
-
-    def explore(self, source: object, recover: RecoveryKind, *_: object, **__: object) -> Iterator[ExplorationEvent]:
-        shown, instants = self._shown[recover.is_repaired], [{"event": 5, "started": 2, "returned": 2}]
-        yield interval_report(([], shown), instants=instants, states="1", covered="1")
-        yield EXPLORED
-
-    def execute(self, source: object, interval: int, choices: object, recover: RecoveryKind) -> Executed:
-        return Executed(self._shown[recover.is_repaired], (), None)
-
-    def take_lost(self) -> list[Any]:
-        return []
-
-
-def examined(folder: Path, recovery: Recovery, alone: dict[str, Any], repaired: dict[str, Any]) -> Examination:
     base = folder / "base.img"
     base.write_bytes(bytes(4096))
     judges = judges_named(["mounts", "boots", "fsync-names"])
@@ -156,7 +137,8 @@ def examined(folder: Path, recovery: Recovery, alone: dict[str, Any], repaired: 
         recoveries=recoveries_for(judges, EXT4, recovery),
         how=Exploration(recovery=recovery),
     )
-    return examine(FakeMachine(alone, repaired), plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
+    machine = FakeMachine(RECORDED, explored=explored, shown=shown)
+    return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
 GOOD, LOST, DEAD = wire(FILE), wire(), wire(errno=5)
