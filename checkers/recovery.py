@@ -9,7 +9,6 @@ Not compared: the kernel's log, and what the fsck program says.
 from postcrash.model import Entry, Observation, Segment, content
 
 NAME = "same-recovery"
-STATEMENT = "After a crash within recovery, the next recovery shows the tree that the first one showed."
 
 
 def difference(first: Observation, second: Observation) -> str:

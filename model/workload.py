@@ -54,13 +54,6 @@ class Workload:
         """All operations, set-up first. Histories and simulated trees count these."""
         return self.setup + self.ops
 
-    def operation_of_tag(self, tag: int) -> Operation:
-        """The operation that wrote the bytes of `tag`. Raises `KeyError` if there is none."""
-        for operation in self.operations:
-            if operation.tag == tag:
-                return operation
-        raise KeyError(tag)
-
     def to_wire(self) -> dict[str, list[dict[str, str | int]]]:
         """The object that the agent gets; docs/formats.md, "Workload, as sent to the agent"."""
         return {

@@ -14,7 +14,6 @@ from postcrash.properties.selection import ATTRIBUTES, WRITING, Selection, opera
 SOURCE = "ours; the ways to persist are those of open(2), fsync(2), msync(2), sync(2) and mount(8)"
 
 _FILE = "creat a; append a 8192"
-_HOLE = operations("fallocate", where=lambda operation, tree: operation.mode == "punch-hole")
 
 
 class _Thing(NamedTuple):

@@ -158,13 +158,6 @@ class ApplicationPart(How):
 
 
 PartSection = PropertiesPart | HuntPart | RandomPart | CorpusPart | ApplicationPart
-_CLASSES: dict[Kind, type[How]] = {
-    "properties": PropertiesPart,
-    "hunt": HuntPart,
-    "random": RandomPart,
-    "corpus": CorpusPart,
-    "application": ApplicationPart,
-}
 
 
 def kind_of(section: Any) -> Kind | None:

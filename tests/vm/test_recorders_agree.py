@@ -26,11 +26,12 @@ from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Workload, WorkloadBuilder, load_workload
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
 from postcrash.recorders import blktrace as blktrace_recorder
-from postcrash.recorders.agreement import RULES, UNSTABLE, compare, whole_run
+from postcrash.recorders.agreement import RULES, UNSTABLE, compare
 from postcrash.recorders.blktrace import read_blktrace
 from postcrash.recorders.trace import Request, Trace
 from postcrash.targets import TARGETS, base_image, target_named
 
+from ..whole_run import whole_run
 from .command import ROOT, postcrash
 from .conftest import SERIES, with_all_recorders
 

@@ -112,9 +112,6 @@ def test_an_error_has_its_parts() -> None:
 def test_tags_number_the_writes_set_up_first() -> None:
     workload = parse_workload("creat A\nappend A 1\n---\nsync\nwrite A 0 1\nwrite-osync A 0 1", "w")
     assert [operation.tag for operation in workload.operations] == [None, 0, None, 1, 2]
-    assert workload.operation_of_tag(1) == workload.ops[1]
-    with pytest.raises(KeyError):
-        workload.operation_of_tag(3)
 
 
 def test_lines_are_kept() -> None:

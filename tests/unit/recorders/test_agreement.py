@@ -7,10 +7,11 @@ import pytest
 
 from postcrash._core import Recording, export_dm_log_writes
 from postcrash.recorders import blklogwrites, crash_disk, dm_log_writes
-from postcrash.recorders.agreement import Agreement, compare, whole_run
+from postcrash.recorders.agreement import Agreement, compare
 from postcrash.recorders.fua import events_with_fua
 from postcrash.recorders.trace import Trace, behind_set_up
 
+from ...whole_run import whole_run
 from .conftest import ABOVE, BELOW, DISK_SECTORS, MARKS, Event, block, log_of, recording
 
 Steps = list[list[Event]]
