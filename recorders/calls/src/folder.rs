@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use postcrash_wire::units::BLOCK_BYTES;
+
 use crate::step::{Effect, Flushed, Step};
 
-pub const BLOCK_BYTES: usize = 4096;
 const FILES_MAX: usize = 4096;
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -160,7 +161,7 @@ impl Folder {
         let mut buffer = vec![0; size as usize];
         let length = read_all(&known.open, &mut buffer)?;
         buffer.truncate(length);
-        // Blocks behind a new end go with it; a later one starts from nothing.
+        // Forget the blocks behind the file's new end. If the file grows, its new blocks begin as zeros.
         known.blocks.resize(count, Vec::new());
         for (block, old) in known.blocks.iter_mut().enumerate() {
             let start = (block * BLOCK_BYTES).min(buffer.len());

@@ -2,12 +2,16 @@
 
 use std::io;
 
-use postcrash_wire::units::{BLOCK_BYTES, SECTOR_BYTES};
+use postcrash_wire::units::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::virtio::memory::{invalid, GuestMemory};
 use crate::virtio::virtqueue::{Buffer, Chain};
 
+/// A request begins with its type, a reserved word and the first sector (section 5.2.6).
 const HEADER_BYTES: u32 = 16;
+const SECTOR_AT: usize = 8;
+/// The only segment of a discard or write-zeroes that the configuration allows (section 5.2.6).
+const ZERO_SEGMENT_BYTES: usize = 16;
 /// Largest request of a volatile disk: a block, so that a read concerns one choice. The kernel splits larger requests.
 pub const SPLIT_BYTES: usize = BLOCK_BYTES;
 /// Largest request in bytes that the queue can describe.
@@ -29,19 +33,47 @@ pub fn features(volatile: bool) -> u64 {
     F_VERSION_1 | F_SEG_MAX | F_BLK_SIZE | cache
 }
 
+/// Types of requests (section 5.2.6).
+mod request_type {
+    pub const IN: u32 = 0;
+    pub const OUT: u32 = 1;
+    pub const FLUSH: u32 = 4;
+    pub const GET_ID: u32 = 8;
+    pub const DISCARD: u32 = 11;
+    pub const WRITE_ZEROES: u32 = 13;
+}
+
+/// Offsets in `struct virtio_blk_config` (virtio 1.1, section 5.2.4), and its size.
+mod field {
+    pub const CAPACITY: usize = 0;
+    pub const SIZE_MAX: usize = 8;
+    pub const SEG_MAX: usize = 12;
+    pub const BLK_SIZE: usize = 20;
+    pub const MAX_DISCARD_SECTORS: usize = 36;
+    pub const MAX_DISCARD_SEG: usize = 40;
+    pub const DISCARD_SECTOR_ALIGNMENT: usize = 44;
+    pub const MAX_WRITE_ZEROES_SECTORS: usize = 48;
+    pub const MAX_WRITE_ZEROES_SEG: usize = 52;
+    pub const END: usize = 60;
+}
+
 /// Configuration space of a disk of `sectors`.
 pub fn config(sectors: u64, volatile: bool) -> Vec<u8> {
-    let mut config = vec![0; 60];
-    config[0..8].copy_from_slice(&sectors.to_le_bytes());
-    config[8..12].copy_from_slice(&(SPLIT_BYTES as u32).to_le_bytes());
-    let segments = if volatile { 1 } else { SEGMENTS_MAX };
-    config[12..16].copy_from_slice(&segments.to_le_bytes());
-    config[20..24].copy_from_slice(&(SECTOR_BYTES as u32).to_le_bytes());
-    for at in [36, 48] {
-        config[at..at + 4].copy_from_slice(&ZERO_SECTORS_MAX.to_le_bytes());
-        config[at + 4..at + 8].copy_from_slice(&1u32.to_le_bytes());
+    let mut config = vec![0; field::END];
+    let words = [
+        (field::SIZE_MAX, SPLIT_BYTES as u32),
+        (field::SEG_MAX, if volatile { 1 } else { SEGMENTS_MAX }),
+        (field::BLK_SIZE, SECTOR_BYTES as u32),
+        (field::MAX_DISCARD_SECTORS, ZERO_SECTORS_MAX),
+        (field::MAX_DISCARD_SEG, 1),
+        (field::DISCARD_SECTOR_ALIGNMENT, BLOCK_SECTORS as u32),
+        (field::MAX_WRITE_ZEROES_SECTORS, ZERO_SECTORS_MAX),
+        (field::MAX_WRITE_ZEROES_SEG, 1),
+    ];
+    config[field::CAPACITY..][..size_of::<u64>()].copy_from_slice(&sectors.to_le_bytes());
+    for (at, word) in words {
+        config[at..][..size_of::<u32>()].copy_from_slice(&word.to_le_bytes());
     }
-    config[44..48].copy_from_slice(&8u32.to_le_bytes());
     config
 }
 
@@ -108,7 +140,7 @@ impl Request {
         }
         let mut fields = [0; HEADER_BYTES as usize];
         memory.read(header.address, &mut fields)?;
-        let sector = u64::from_le_bytes(fields[8..16].try_into().expect("eight bytes"));
+        let sector = u64::from_le_bytes(fields[SECTOR_AT..].try_into().expect("eight bytes"));
         let total: usize = data.iter().map(|b| b.length as usize).sum();
         if total > REQUEST_BYTES_MAX {
             return Err(invalid(format!("a block request of {total} bytes")));
@@ -116,11 +148,15 @@ impl Request {
         let is_sectors = total > 0 && total % SECTOR_BYTES == 0;
         let all = |writable: bool| data.iter().all(|buffer| buffer.writable == writable);
         let kind = match u32::from_le_bytes(fields[0..4].try_into().expect("four bytes")) {
-            0 if is_sectors && all(true) => RequestKind::Read { sector, bytes: total },
-            1 if is_sectors && all(false) => RequestKind::Write { sector, data: gather(data, memory)? },
-            4 => RequestKind::Flush,
-            8 => RequestKind::Identify,
-            kind @ (11 | 13) if total == 16 && all(false) => zero(&gather(data, memory)?, kind == 11),
+            request_type::IN if is_sectors && all(true) => RequestKind::Read { sector, bytes: total },
+            request_type::OUT if is_sectors && all(false) => RequestKind::Write { sector, data: gather(data, memory)? },
+            request_type::FLUSH => RequestKind::Flush,
+            request_type::GET_ID => RequestKind::Identify,
+            kind @ (request_type::DISCARD | request_type::WRITE_ZEROES)
+                if total == ZERO_SEGMENT_BYTES && all(false) =>
+            {
+                zero(&gather(data, memory)?, kind == request_type::DISCARD)
+            }
             _ => RequestKind::Unsupported,
         };
         let target = data.iter().copied().filter(|b| b.writable).collect();

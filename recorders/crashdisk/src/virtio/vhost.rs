@@ -15,6 +15,17 @@ const VERSION: u32 = 1;
 const FLAG_REPLY: u32 = 1 << 2;
 const FLAG_NEED_REPLY: u32 = 1 << 3;
 const PAYLOAD_BYTES_MAX: usize = 4096;
+/// A message begins with three words: request, flags and the size of the payload (vhost-user.rst, "Header").
+const HEADER_BYTES: usize = 12;
+/// The payload of GET_CONFIG begins with three words: offset, size and flags (vhost-user.rst, "Virtio device config
+/// space").
+const CONFIG_HEAD_BYTES: usize = 12;
+/// The payload of SET_MEM_TABLE begins with the number of regions and padding (vhost-user.rst, "Multiple memory regions
+/// description").
+const MEMORY_HEAD_BYTES: usize = 8;
+/// A region has four words of 64 bits: guest address, size, user address and offset (vhost-user.rst, "Memory region
+/// description").
+const MEMORY_REGION_BYTES: usize = 32;
 /// When a message has begun, its rest is there at once or never comes.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
@@ -85,7 +96,7 @@ impl Connection {
 
     fn serve_message(&mut self) -> io::Result<bool> {
         self.stream.set_read_timeout(Some(MESSAGE_TIMEOUT))?;
-        let mut head = [0u8; 12];
+        let mut head = [0u8; HEADER_BYTES];
         let (received, mut fds) = receive(&self.stream, &mut head)?;
         if received == 0 {
             return Ok(false);
@@ -166,7 +177,7 @@ impl Connection {
             return Err(invalid(format!("configuration read of {size} bytes at {offset}")));
         }
         let bytes = (offset..offset + size).map(|i| self.config.get(i).copied().unwrap_or(0));
-        Ok(payload[..12.min(payload.len())].iter().copied().chain(bytes).collect())
+        Ok(payload[..CONFIG_HEAD_BYTES.min(payload.len())].iter().copied().chain(bytes).collect())
     }
 
     fn reply(&mut self, request: u32, payload: &[u8]) -> io::Result<()> {
@@ -209,7 +220,7 @@ fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemor
     }
     let mut memory = GuestMemory::default();
     for (i, fd) in fds.drain(..).take(regions).enumerate() {
-        let field = |n: usize| u64_at(payload, 8 + 32 * i + 8 * n);
+        let field = |n: usize| u64_at(payload, MEMORY_HEAD_BYTES + MEMORY_REGION_BYTES * i + size_of::<u64>() * n);
         memory.add(Region::map(&fd, field(0)?, field(1)?, field(2)?, field(3)?)?);
     }
     Ok(memory)
