@@ -126,7 +126,7 @@ impl Covers {
             let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
             cover_in_namespace(&self.proc, &self.name, target, covered)?;
         }
-        // Whoever came while this was done has a file of it now.
+        // Look again: a process that came while the covers were put up can have opened a file of the file system.
         if let Some(user) = usage::first_user(target.device, &ours) {
             bail!("{} is in use: {user}", target.point.display());
         }

@@ -160,7 +160,7 @@ fn attend(command: Pid) -> i32 {
 }
 
 fn next_signal() -> i32 {
-    // SAFETY: a set that lives through the calls, and no place for what else is known of the signal.
+    // SAFETY: the set lives through both calls. The null pointer says that no details of the signal are wanted.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
