@@ -29,10 +29,9 @@ from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
-from postcrash.model.units import SECTOR_BYTES
+from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
 from postcrash.targets import base_image, target_named
 
-BLOCK_SECTORS = 8
 EPOCH_COMMITS = 10
 BUDGET = Budget(recoveries=1_000_000, seconds=600)
 

@@ -7,3 +7,4 @@ BLOCK_BYTES = 4096
 
 The garbage in the free space of base images is numbered by these blocks, too.
 """
+BLOCK_SECTORS = BLOCK_BYTES // SECTOR_BYTES

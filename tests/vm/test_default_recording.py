@@ -18,12 +18,12 @@ from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.units import BLOCK_SECTORS
 from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.trace import Request
 from postcrash.targets import base_image, target_named
 
 FILES = 24
-BLOCK_SECTORS = 8
 RUNS = 12
 LOWEST_PRIORITY = 19
 KINDS = {"write": "request", "zero": "request", "flush": "request", "complete": "completion"}

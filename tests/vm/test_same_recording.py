@@ -9,6 +9,7 @@ import pytest
 
 from postcrash._core import Recording, intervals, write_recording
 from postcrash.model import Workload, parse_workload
+from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
 from postcrash.properties import HOTDEP13
 
 from .conftest import Record, RecordedWorkload
@@ -18,7 +19,6 @@ DIFFERENT_MAX = {"btrfs": 7}
 """How many runs may differ on targets known for it: one in eight (docs/exploration.md, "A recording made again")."""
 EPOCH_S = 1_500_000_000
 INODE_BYTES = 256
-BLOCK_SECTORS = 8
 UNSTEADY = {
     "btrfs": ("p3-mmap-fsync-b", "p5-4096-across-fsync-dir", "p5-4096-fsync-dir"),
     "xfs": ("p2-100-5000-fsync-other", "p2-2509-two-files-fsync-second", "p3-blocks-commit-between-fsync-b"),
@@ -39,7 +39,7 @@ def certificate(recorded: RecordedWorkload, folder: Path) -> list[tuple[int, int
         if event[0] == "write":
             data = recording.data(number)
             for block in range(0, event[3], BLOCK_SECTORS):
-                part = data[block * 512 : (block + BLOCK_SECTORS) * 512]
+                part = data[block * SECTOR_BYTES : (block + BLOCK_SECTORS) * SECTOR_BYTES]
                 events += [("write", len(events), event[2] + block, part, *event[4:]), ("complete", len(events))]
         elif event[0] in ("zero", "flush"):
             events += [(event[0], len(events), *event[2:]), ("complete", len(events))]

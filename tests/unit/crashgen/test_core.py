@@ -18,11 +18,10 @@ from postcrash._core import (
     state_bytes,
     write_recording,
 )
-from postcrash.model.units import SECTOR_BYTES
+from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
 
 Event = tuple[Any, ...]
 DISK_SECTORS = 16
-BLOCK_SECTORS = 8
 
 
 def write(ident: int, sector: int, letters: str, *, fua: bool = False, preflush: bool = False) -> Event:
