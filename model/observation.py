@@ -108,7 +108,9 @@ class Observation:
         klog = tuple(_text(line, f"klog[{i}]", OUTPUT_CHARACTERS_MAX) for i, line in enumerate(lines))
         whole = _boolean(wire.get("klog_whole", False), "klog_whole")
         fsck, repair = (_ended(wire.get(name), name) for name in ("fsck", "repair"))
-        return Observation(mount_errno, tree, klog, fsck, _usage(wire.get("used")), whole, repair)
+        return Observation(
+            mount_errno, tree, klog=klog, fsck=fsck, used=_usage(wire.get("used")), klog_whole=whole, repair=repair
+        )
 
 
 def _ended(obj: object, place: str) -> FsckResult | None:

@@ -54,7 +54,9 @@ def _append_at(history: History, index: int) -> Iterator[Append]:
         assert operation.length is not None and operation.tag is not None
         is_kept = all(path in tree for tree in history.trees[index:])
         names, end = tuple(_own_names(history, entry.inode)), entry.size + operation.length
-        yield Append(index, path, names, is_kept, entry.size, end, written(operation.tag))
+        yield Append(
+            index, path, names=names, is_kept=is_kept, start=entry.size, end=end, source=written(operation.tag)
+        )
 
 
 def _own_names(history: History, inode: int) -> Iterator[str]:

@@ -14,7 +14,7 @@ _PUSHED = ("writeback a", "commit; writeback a", "fsync a")
 _SYNCED = ("fsync .", "commit")
 
 
-def _atomic(name: str, title: str, statement: str, selected: Selection, *rows: Row) -> Atomic:
+def _atomic(name: str, title: str, statement: str, *rows: Row, selected: Selection) -> Atomic:
     return Atomic(name, title, statement, SOURCE, rows, selected=selected)
 
 
@@ -28,7 +28,6 @@ ATOMICITY = (
         "rename atomic",
         "After a crash a renamed file has its old name or its new one and not both or none, "
         "and a name that it replaces is the old file or the new one.",
-        operations("rename"),
         *endings("a-rename", "creat a", "rename a b", *_SYNCED),
         *endings("a-rename-replacing", _TWO, "rename b a", *_SYNCED),
         *endings("a-rename-across", f"{_D_AND_E}; creat D/a", "rename D/a E/b", "fsync D", "fsync E", "fsync E/b"),
@@ -40,12 +39,12 @@ ATOMICITY = (
             "fsync E",
         ),
         ("a-rename-directory-across", f"{_D_AND_E}; mkdir D/d; creat D/d/a", "rename D/d E/d; fsync E"),
+        selected=operations("rename"),
     ),
     _atomic(
         "A-exchange",
         "exchange atomic",
         "After a crash two exchanged names mean what they did before, or both what they do after.",
-        operations("exchange"),
         *endings("a-exchange", _TWO, "exchange a b", *_SYNCED, "fsync a"),
         *endings(
             "a-exchange-across",
@@ -55,91 +54,92 @@ ATOMICITY = (
             "fsync E",
         ),
         ("a-exchange-directories", f"{_D_AND_E}; creat D/a; creat E/b", "exchange D E"),
+        selected=operations("exchange"),
     ),
     _atomic(
         "A-link",
         "link atomic",
         "After a crash a new name of a file is there and counted, or neither.",
-        operations("link"),
         *endings("a-link", "creat a; append a 4096", "link a b", *_SYNCED, "fsync a"),
         ("a-link-in-dir-fsync-dir", f"creat a; {_D_AND_E}", "link a D/b; fsync D"),
+        selected=operations("link"),
     ),
     _atomic(
         "A-unlink",
         "unlink atomic",
         "After a crash a name that was removed is there and counted, or neither.",
-        operations("unlink"),
         *endings("a-unlink-one-of-two", "creat a; append a 4096; link a b", "unlink b", *_SYNCED, "fsync a"),
         ("a-unlink-in-dir-fsync-dir", f"creat a; {_D_AND_E}; link a D/b", "unlink D/b; fsync D"),
         ("a-unlink-last", "creat a; append a 4096", "unlink a; commit"),
+        selected=operations("unlink"),
     ),
     _atomic(
         "A-symlink",
         "symlink atomic",
         "After a crash a new symbolic link has its target, or is not there; it is never empty or garbled.",
-        operations("symlink"),
         *endings("a-symlink-short", "", "symlink target s", *_SYNCED),
         *endings("a-symlink-long", "", f"symlink {'target/' * 20}end s", *_SYNCED),
         ("a-symlink-in-dir-fsync-dir", "mkdir D", f"symlink {'target/' * 20}end D/s; fsync D"),
+        selected=operations("symlink"),
     ),
     _atomic(
         "A-truncate",
         "truncate atomic",
         "After a crash a truncated file has its old size and bytes or its new ones; what it grew by is zeros.",
-        operations("truncate"),
         *endings("a-truncate-shorter", _FILE, "truncate a 4096", *_PUSHED),
         *endings("a-truncate-in-block", _FILE, "truncate a 5000", *_PUSHED),
         *endings("a-truncate-longer", "creat a; append a 1000", "truncate a 8192", *_PUSHED),
+        selected=operations("truncate"),
     ),
     _atomic(
         "A-fallocate",
         "fallocate atomic",
         "After a crash a file that was preallocated has its old size or its new one, with zeros in between.",
-        _fallocate("none", "keep-size"),
         *endings("a-fallocate", "creat a; append a 1000", "fallocate a none 0 12288", *_PUSHED),
         *endings("a-fallocate-new", "", "creat a; fallocate a none 0 8192", "fsync a"),
+        selected=_fallocate("none", "keep-size"),
     ),
     _atomic(
         "A-punch",
         "punch atomic",
         "After a crash a punched range is as before, or all zeros.",
-        _fallocate("punch-hole"),
         *endings("a-punch", _FILE, "fallocate a punch-hole 4096 4096", *_PUSHED),
         *endings("a-punch-in-blocks", _FILE, "fallocate a punch-hole 1000 8000", *_PUSHED),
+        selected=_fallocate("punch-hole"),
     ),
     _atomic(
         "A-zero-range",
         "zero-range atomic",
         "After a crash a zeroed range is as before, or all zeros, with the size that belongs to it.",
-        _fallocate("zero-range", "zero-range-keep-size"),
         *endings("a-zero-range", _FILE, "fallocate a zero-range 4096 4096", *_PUSHED),
         *endings("a-zero-range-in-blocks", _FILE, "fallocate a zero-range 1000 8000", *_PUSHED),
         *endings("a-zero-range-longer", _FILE, "fallocate a zero-range 8192 8192", *_PUSHED),
+        selected=_fallocate("zero-range", "zero-range-keep-size"),
     ),
     _atomic(
         "A-mmap",
         "store through a mapping atomic",
         "What was stored in one page of a file through a mapping is there as a whole after a crash or not at all.",
-        operations("mmapwrite", where=both(is_overwrite, is_within(BLOCK_BYTES))),
         *endings("a-mmap-page", _FILE, "mmapwrite a 4096 4096", *_PUSHED, "msync a"),
         *endings("a-mmap-in-page", _FILE, "mmapwrite a 5000 1000", *_PUSHED, "msync a"),
+        selected=operations("mmapwrite", where=both(is_overwrite, is_within(BLOCK_BYTES))),
     ),
     _atomic(
         "A-direct",
         "O_DIRECT write atomic",
         "A write of one block with O_DIRECT is there as a whole after a crash or not at all.",
-        operations("dwrite", where=is_within(BLOCK_BYTES)),
         *endings("a-direct-block", _FILE, "dwrite a 4096 4096", "fsync a", "commit"),
         *endings("a-direct-longer", "creat a; append a 4096", "dwrite a 4096 4096", "fsync a", "commit"),
+        selected=operations("dwrite", where=is_within(BLOCK_BYTES)),
     ),
     _atomic(
         "A-xattr",
         "setxattr atomic",
         "After a crash an attribute of a file has its old value or its new one.",
-        operations(*ATTRIBUTES),
         *endings("a-setxattr-new", "creat a", "setxattr a user.a one", "fsync a", "commit"),
         *endings("a-setxattr-replacing", "creat a; setxattr a user.a one", "setxattr a user.a two", "fsync a"),
         *endings("a-removexattr", "creat a; setxattr a user.a one", "removexattr a user.a", "fsync a"),
+        selected=operations(*ATTRIBUTES),
     ),
 )
 """There is one property for each operation."""

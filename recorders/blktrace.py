@@ -180,7 +180,15 @@ def _request(event: TraceEvent, position: int) -> Request | None:
     else:
         return None
     preflush = kind == "write" and bool(flags & _FLUSH)
-    return Request(kind, sector, sectors, preflush, bool(flags & _FUA), None, position, None)
+    return Request(
+        kind=kind,
+        sector=sector,
+        sectors=sectors,
+        preflush=preflush,
+        fua=bool(flags & _FUA),
+        submitted=position,
+        completed=None,
+    )
 
 
 def _mark(event: TraceEvent, position: int) -> Iterator[Mark]:

@@ -21,12 +21,27 @@ def trace(recording: Recording) -> Trace:
         match event:
             case ("write", id, sector, sectors, fua, preflush):
                 data = recording.data(number)
-                requests.append(Request("write", sector, sectors, preflush, fua, data, number, completed.get(id)))
+                requests.append(
+                    Request(
+                        kind="write",
+                        sector=sector,
+                        sectors=sectors,
+                        preflush=preflush,
+                        fua=fua,
+                        data=data,
+                        submitted=number,
+                        completed=completed.get(id),
+                    )
+                )
             case ("zero", id, sector, sectors, discard):
                 kind: Literal["discard", "write-zeroes"] = "discard" if discard else "write-zeroes"
-                requests.append(Request(kind, sector, sectors, False, False, None, number, completed.get(id)))
+                requests.append(
+                    Request(kind=kind, sector=sector, sectors=sectors, submitted=number, completed=completed.get(id))
+                )
             case ("flush", id):
-                requests.append(Request("flush", 0, 0, False, False, None, number, completed.get(id)))
+                requests.append(
+                    Request(kind="flush", sector=0, sectors=0, submitted=number, completed=completed.get(id))
+                )
             case ("started" | "returned" as word, operation, *_):
                 marks.append(Mark(word, operation, number))
             case ("durable",):

@@ -42,9 +42,17 @@ def requests(log: Path, disk_sectors: int) -> tuple[Request, ...]:
 def _request(entry: tuple[Any, ...], submitted: int | None, completed: int) -> Request:
     match entry:
         case ("write", sector, data, fua):
-            return Request("write", sector, len(data) // SECTOR_BYTES, False, fua, data, submitted, completed)
+            return Request(
+                kind="write",
+                sector=sector,
+                sectors=len(data) // SECTOR_BYTES,
+                fua=fua,
+                data=data,
+                submitted=submitted,
+                completed=completed,
+            )
         case ("discard", sector, sectors):
-            return Request("discard", sector, sectors, False, False, None, submitted, completed)
+            return Request(kind="discard", sector=sector, sectors=sectors, submitted=submitted, completed=completed)
         case ("flush", fua):
-            return Request("flush", 0, 0, False, fua, None, submitted, completed)
+            return Request(kind="flush", sector=0, sectors=0, fua=fua, submitted=submitted, completed=completed)
     raise AssertionError(f"no request: {entry}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One block request.
 
@@ -18,9 +18,9 @@ class Request:
     kind: Literal["write", "flush", "discard", "write-zeroes"]
     sector: int
     sectors: int
-    preflush: bool
-    fua: bool
-    data: bytes | None
+    preflush: bool = False
+    fua: bool = False
+    data: bytes | None = None
     submitted: int | None
     completed: int | None
 

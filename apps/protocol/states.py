@@ -118,7 +118,9 @@ class State:
         content = self.content(inode) if what.type == "file" else b""
         segments = (Segment(0, len(content), BYTES + content.hex()),) if content else ()
         kind = cast(EntryType, what.type)
-        return Entry(path, kind, what.mode, None, inode, len(content), segments, target=what.target)
+        return Entry(
+            path, kind, what.mode, nlink=None, inode=inode, size=len(content), segments=segments, target=what.target
+        )
 
     def content(self, inode: int) -> bytes:
         """The bytes of a file."""

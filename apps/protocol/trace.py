@@ -306,13 +306,13 @@ class _Reader:
             Step(
                 number,
                 line.call,
-                about,
-                first,
-                len(self.changes),
-                line.durable,
-                line.everything,
-                tuple(line.said),
-                line.stack,
+                about=about,
+                first=first,
+                end=len(self.changes),
+                durable=line.durable,
+                everything=line.everything,
+                said=tuple(line.said),
+                stack=line.stack,
             )
         )
 

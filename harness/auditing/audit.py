@@ -153,7 +153,11 @@ def audit(
             *(tuple(recorded.hows), tuple(recorded.results)),
             folders=judge.folders,
             ways=len(set(filter(None, recorded.shapes))),
-            second=second_crashes(session, application, target, disks, guests, progress, judge.kept) if twice else None,
+            second=second_crashes(
+                session, application, target=target, disks=disks, guests=guests, progress=progress, states=judge.kept
+            )
+            if twice
+            else None,
         )
 
 

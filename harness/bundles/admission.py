@@ -256,7 +256,9 @@ def _check_identity(parts: Parts, target: Target, recorded: Json) -> None:
 
 def id_of(finding: Finding, target: Target, base: BaseImage, recorded: Json) -> str:
     """The id that a finding must have if its workload was `recorded` so. Raises ValueError, UsageError or KeyError."""
-    plan = plan_of(finding, target, base, finding.kernel, finding.guest, None, recorded)
+    plan = plan_of(
+        finding, target, base=base, kernel=finding.kernel, guest=finding.guest, recoveries=None, recorded=recorded
+    )
     about = {name: recorded[name] for name in (ABOUT, TEST) if name in recorded}
     recover = None if finding.is_of_run else RecoveryKind.from_wire(finding.recover)
     is_within = state_below(finding) is not None

@@ -90,7 +90,9 @@ def corpus(
     workloads = loaded_from(folder)
     known = load_known(folder, Path(markdown).parent if markdown not in (None, "-") else Path())
     disks = how.disks(one=one_disk)
-    question = CorpusQuestion(workloads, targets_named(session, targets), expected, kinds, how, known, disks)
+    question = CorpusQuestion(
+        workloads, targets_named(session, targets), expected=expected, kinds=kinds, how=how, known=known, disks=disks
+    )
     asked = [ask(session, name, question) for name in kernel_names(session.kernel_name)]
     with TerminalProgress(len(asked) * len(disks) * sum(1 for _ in question.pairs)) as progress:
         columns = tuple(answer(session, each, question, guests, progress, fresh=fresh) for each in asked)
@@ -98,11 +100,11 @@ def corpus(
     table = CorpusTable(
         columns,
         tuple(workload.name for workload in workloads if workload.name in asked_of),
-        tuple(target.name for target in question.targets),
-        expected.name,
-        how.model,
-        command_line(),
-        datetime.datetime.now(datetime.UTC).date(),
+        targets=tuple(target.name for target in question.targets),
+        level=expected.name,
+        model=how.model,
+        command=command_line(),
+        date=datetime.datetime.now(datetime.UTC).date(),
     )
     write_json(json_file, table.to_json())
     if markdown is not None:

@@ -115,7 +115,9 @@ def _write_fstests(
 ) -> None:
     statement, kernel = _statement(finding), session.kernel.label
     try:
-        test = fstests_test(session.store, finding, target, name, statement, tried, kernel)
+        test = fstests_test(
+            session.store, finding, target=target, name=name, statement=statement, tried=tried, kernel=kernel
+        )
     except NoCommandError as error:
         raise UsageError(f"{finding.id}: there is no test of fstests: {error}") from error
     write_text(file, test.text)

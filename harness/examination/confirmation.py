@@ -94,7 +94,15 @@ class Confirmation:
         out = self._source.recording.with_name(f"{self._source.recording.name}.{len(self._result.recoveries_kept)}")
         crashed, recover = witness.crashed, witness.recover
         try:
-            source = record_recovery(self._machine, self._source, crashed, witness.choices, out, recover, history)
+            source = record_recovery(
+                self._machine,
+                self._source,
+                crashed=crashed,
+                choices=witness.choices,
+                out=out,
+                recover=recover,
+                history=history,
+            )
             recording = Recording(out)
             base = state_id(self._result.recording, crashed.interval, crashed.settled(witness.choices))
             place = Place(recording, source.base, base, source.model)

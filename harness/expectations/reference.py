@@ -70,5 +70,5 @@ def reference_named(
         kernel = found
     kinds = tree_recoveries(other, how.recovery)
     session.require_programs(other, kernel, kinds)
-    plan = outline(session, other, (), kinds, how, kernel, base)
+    plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)))

@@ -122,7 +122,7 @@ def minimize(
     """
     if plan.workload.runs_programs:
         raise UsageError(f"{finding.id}: its workload runs a program, and what programs do is not made smaller")
-    search = _Search(finding, plan, machine, store, progress, fresh, is_like)
+    search = _Search(finding, plan, machine=machine, store=store, progress=progress, fresh=fresh, is_like=is_like)
     start, is_cut_short = plan.workload.without_tail(), False
     try:
         if not search.breaks(start):
@@ -158,7 +158,9 @@ def minimized_on(
     """
     target, store, kernel = session.target_of(finding), session.store, session.kernel.label
     recorded, base = recorded_how(store, finding), recorded_base(store, finding)
-    plan = plan_of(finding, target, base, kernel, session.guest(), recoveries, recorded)
+    plan = plan_of(
+        finding, target, base=base, kernel=kernel, guest=session.guest(), recoveries=recoveries, recorded=recorded
+    )
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
         asked = replace(plan, judges=judges, findings_max=findings_max)

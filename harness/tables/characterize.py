@@ -73,20 +73,8 @@ def characterize(
 def absent_cells(targets: Mapping[Target, str], properties: Sequence[Property], kernel: str, model: str) -> list[Cell]:
     """The cells of targets that `kernel` cannot run, each with the reason."""
     return [
-        Cell(
-            target=target.name,
-            property=prop.name,
-            verdict=Verdict.UNDECIDED,
-            states=0,
-            recoveries=0,
-            outcomes=0,
-            workloads=0,
-            relevant=0,
-            witness=None,
-            reason=why,
-            kernel=kernel,
-            model=model,
-            said=said_of(target, model, prop.name),
+        Cell.not_asked(
+            target.name, prop.name, reason=why, kernel=kernel, model=model, said=said_of(target, model, prop.name)
         )
         for target, why in targets.items()
         for prop in properties
@@ -179,7 +167,7 @@ def _not_asked(name: str, question: Question, target: Target, lacking: list[str]
     reason = _not_supported(lacking)
     kernel, model = question.kernel, question.how.model
     said = said_of(target, model, name)
-    return Cell(target.name, name, Verdict.UNDECIDED, 0, 0, 0, 0, 0, None, reason, kernel, model, said)
+    return Cell.not_asked(target.name, name, reason=reason, kernel=kernel, model=model, said=said)
 
 
 def _not_supported(operations: list[str]) -> str:

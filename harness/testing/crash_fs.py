@@ -89,12 +89,28 @@ class CrashFs:
     def _check_by_command(self, workload: Workload, check: str) -> None:
         application = _application(self._run, check, "", self._node.path.parent)
         with ApplicationJudge(application, self._rig.how.budget.seconds) as judge:
-            judge_folders(self._rig, self._case, workload, judge, {ABOUT: about(application)}, self._node, "")
+            judge_folders(
+                self._rig,
+                self._case,
+                workload=workload,
+                judge=judge,
+                about={ABOUT: about(application)},
+                node=self._node,
+                again="",
+            )
 
     def _check_by_function(self, workload: Workload, check: Callable[[Path, Sequence[str]], object]) -> None:
         judge = FunctionJudge(check, (Exception, pytest.fail.Exception), self._rig.how.budget.seconds)
         test = self._node.nodeid
-        judge_folders(self._rig, self._case, workload, judge, {TEST: test}, self._node, test_command(test))
+        judge_folders(
+            self._rig,
+            self._case,
+            workload=workload,
+            judge=judge,
+            about={TEST: test},
+            node=self._node,
+            again=test_command(test),
+        )
 
 
 def _application(run: str, check: str, set_up: str, folder: Path) -> Application:

@@ -115,4 +115,12 @@ def _returned(text: str, line: int, thread: int, name: str, *, overlaps: bool) -
         raise ArgumentsError("` = ` and a result behind the call")
     value = None if result[1] is None else int(result[1], 16 if "x" in result[1] else 10)
     failed = value is None or value < 0
-    return TraceLine("returned", line, thread, name, text[:end], None if failed else value, overlaps)
+    return TraceLine(
+        "returned",
+        line,
+        thread=thread,
+        name=name,
+        arguments=text[:end],
+        result=None if failed else value,
+        overlaps=overlaps,
+    )

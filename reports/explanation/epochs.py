@@ -59,7 +59,15 @@ class Words:
         """The write, put into words."""
         what = describe(part.data(self.recording), self.workload) if part.kind == "write" else part.kind
         name = self.names.get(part, "")
-        return ExplainedWrite(what, name, part.sector, part.sectors, part.flags, part.during, part.status)
+        return ExplainedWrite(
+            what,
+            name,
+            sector=part.sector,
+            sectors=part.sectors,
+            flags=part.flags,
+            during=part.during,
+            status=part.status,
+        )
 
 
 @dataclass(slots=True)
@@ -236,5 +244,7 @@ class _Walk:
         whole: list[_Fate] = [(sector, sectors, otherwise)] if self._is_recorded else []
         for start, length, status in self._fates.get(index, whole):
             origins = ((index, start - sector, length),)
-            part = WritePart(origins, kind, start, length, flags, self._during, status)
+            part = WritePart(
+                origins, kind, sector=start, sectors=length, flags=flags, during=self._during, status=status
+            )
             self.epochs[-1].parts.append(part)

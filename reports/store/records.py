@@ -30,7 +30,7 @@ _DECIMAL = re.compile(r"[0-9]{1,4000}")
 _NUMBER_MAX = 2**32 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One answer of a table: does `target` have `property`?
 
@@ -59,6 +59,25 @@ class Cell:
     model: str
     said: Statements
     adversary: Adversary = BY_WORKLOAD[-1]
+
+    @staticmethod
+    def not_asked(target: str, prop: str, *, reason: str, kernel: str, model: str, said: Statements) -> "Cell":
+        """The cell of a question that no workload was recorded for, with the reason."""
+        return Cell(
+            target=target,
+            property=prop,
+            verdict=Verdict.UNDECIDED,
+            states=0,
+            recoveries=0,
+            outcomes=0,
+            workloads=0,
+            relevant=0,
+            witness=None,
+            reason=reason,
+            kernel=kernel,
+            model=model,
+            said=said,
+        )
 
     def to_json(self) -> Json:
         """The cell as decoded JSON. `states` is decimal text, because it is too large for JSON readers."""

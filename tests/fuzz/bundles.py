@@ -59,7 +59,21 @@ def contents(folder: Path) -> list[bytes]:
     state = f"{_OF_RECORDING}/{last.index}/0.1"
     crash = Finding("", *about, _BASE_ID, state, *place, OBSERVATION, None, recover, guest="there")
     within = replace(crash, base=f"{_OF_WORKLOAD}/{last.index}/0.1")
-    lost = Finding("", *about, _BASE_ID, "", last.index, (), (), 0, *instant, None, Casualty("it hangs"), {})
+    lost = Finding(
+        "",
+        *about,
+        base=_BASE_ID,
+        state="",
+        interval=last.index,
+        choices=(),
+        lost=(),
+        torn=0,
+        started=last.started,
+        returned=last.returned,
+        observation=None,
+        casualty=Casualty("it hangs"),
+        recover={},
+    )
     metadata = {"base": _BASE_ID, "recorder": "crash-disk", "asked": "auto", "held": None, **about_target(_TARGET)}
     return [
         json.dumps({"finding": finding.to_json(), "recorded": metadata, "below": below, "manifest": {}}).encode()

@@ -123,7 +123,21 @@ def contracts(_folder: Path) -> list[bytes]:
 
 
 def _cell() -> Cell:
-    return Cell("btrfs", "P1", Verdict.HOLDS, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache", _STATEMENTS)
+    return Cell(
+        target="btrfs",
+        property="P1",
+        verdict=Verdict.HOLDS,
+        states=2**70,
+        recoveries=14,
+        outcomes=9,
+        workloads=12,
+        relevant=3,
+        witness=None,
+        reason="",
+        kernel="UML 6.1.176",
+        model="cache",
+        said=_STATEMENTS,
+    )
 
 
 def cells(_folder: Path) -> list[bytes]:
@@ -145,7 +159,20 @@ def _findings(folder: Path) -> list[Finding]:
     instant = crash.started, crash.returned
     choices = (crash.index, ((0, 1),), (0,), 0)
     state = Finding("f-" + "0" * 16, *about, "r-/0/-", *choices, *instant, OBSERVATION, None, {"walk": True})
-    lost = Finding("f-" + "1" * 16, *about, "", 0, (), (), 0, 3, 2, None, _LOST, {})
+    lost = Finding(
+        "f-" + "1" * 16,
+        *about,
+        state="",
+        interval=0,
+        choices=(),
+        lost=(),
+        torn=0,
+        started=3,
+        returned=2,
+        observation=None,
+        casualty=_LOST,
+        recover={},
+    )
     return [replace(state, explanation=explain(state, Recording(path), base)), lost]
 
 
@@ -168,9 +195,22 @@ def disk_events(_folder: Path) -> list[bytes]:
     """An event of a crash disk of each sort that has fields of its own, one an input."""
     outcome = events.Outcome(OBSERVATION, 1, 1, ((0, 1),), (0,), _LOST)
     reached, within = events.Reached(1, None, 3, 4), events.RecoveredState(0, (), None)
-    counts = (1, 1, 2, 2, 2, 1, 0, 0)
     interval = events.IntervalReport(
-        0, (events.Instant(2, 1, 0),), *counts, (outcome,), ((((0, 1),), 0),), None, reached, within
+        0,
+        (events.Instant(2, 1, 0),),
+        pieces=1,
+        components=1,
+        states=2,
+        covered=2,
+        contents=2,
+        recoveries=1,
+        remembered=0,
+        rechecks=0,
+        outcomes=(outcome,),
+        executions=((((0, 1),), 0),),
+        left_out=None,
+        reached=reached,
+        within=within,
     )
     told = {
         "booted": events.Booted(0.5),

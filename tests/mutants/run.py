@@ -111,7 +111,7 @@ def main(only: tuple[str, ...], jobs: int, guests: int | None, fresh: bool, stoc
                 _put(kernels / name, numbered(built, number))
         else:
             run = MutantHunts(folder, source.digest(), guests)
-            _hunt(every, [*map(every.index, wanted)], built, run, folder, fresh, stock)
+            _hunt(every, [*map(every.index, wanted)], built=built, run=run, folder=folder, fresh=fresh, stock=stock)
     except (MutantError, HarnessError, StoreError) as error:
         _say(f"error: {error}")
         sys.exit(ExitCode.INFRASTRUCTURE)

@@ -96,7 +96,9 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
         assert crashed is not None
         history = instants_of(reports[0], recorded.workload)[-1]
         out = tmp_path / f"{number}.pcr"
-        source = record_recovery(machine, recorded.source, crashed, (), out, recorded.recover(), history)
+        source = record_recovery(
+            machine, recorded.source, crashed=crashed, choices=(), out=out, recover=recorded.recover(), history=history
+        )
         again = intervals_of(explored(machine, RecordedWorkload(recorded.target, recorded.workload, source)))
         assert [r.pieces for r in again] == [r.pieces for r in reports]
         assert {(h.started, h.returned) for r in again for h in instants_of(r, recorded.workload)} == {

@@ -114,7 +114,9 @@ def store(tmp_path: Path) -> Store:
 def made_of(settings: MachineSettings, store: Store, target: str, judge: str, text: str) -> WrittenTest:
     """The test of a finding on `target`."""
     finding = found(settings, store, target, judge, text)
-    return fstests_test(store, finding, target_named(target), "999", "It is so.", None, "UML")
+    return fstests_test(
+        store, finding, target=target_named(target), name="999", statement="It is so.", tried=None, kernel="UML"
+    )
 
 
 REPLACE = "creat a\nappend a 4096\n---\ncreat b\nappend b 8192\nrename b a\n"

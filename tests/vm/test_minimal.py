@@ -76,12 +76,12 @@ def minimized(finding: Finding, settings: MachineSettings, store: Store, fresh: 
     plan = plan_of(
         finding,
         target,
-        base_image(target, cache_folder() / "bases"),
-        KERNEL,
-        KERNEL,
-        RECOVERIES,
-        recorded_how(store, finding),
-        judges_named([finding.checker]),
+        base=base_image(target, cache_folder() / "bases"),
+        kernel=KERNEL,
+        guest=KERNEL,
+        recoveries=RECOVERIES,
+        recorded=recorded_how(store, finding),
+        judges=judges_named([finding.checker]),
     )
     with Spare(settings) as machine, TerminalProgress(None) as progress:
         return minimize(finding, plan, machine, store, progress, fresh=fresh)

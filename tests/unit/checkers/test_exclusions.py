@@ -106,7 +106,7 @@ def found(checker: Checker, operations: str, *entries: Entry) -> bool:
 
 def a_file(*runs: Segment, path: str = "a", mode: int = 0o644, error: int = 0, inode: int = 2, nlink: int = 1) -> Entry:
     size = runs[-1].end if runs else 0
-    return Entry(path, "file", mode, nlink, inode, size, runs, error=error)
+    return Entry(path, "file", mode, nlink=nlink, inode=inode, size=size, segments=runs, error=error)
 
 
 @pytest.mark.parametrize("checker", [Durability(), NeverWritten()])

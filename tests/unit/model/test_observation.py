@@ -37,7 +37,7 @@ def test_a_good_report() -> None:
     expected = [
         Entry(".", "dir", 0o755, 3, 1),
         Entry("A", "dir", 0o755, 3, 2),
-        Entry("A/foo", "file", 0o644, 1, 3, 8192, segments, xattrs, hash="89abcdef01234567"),
+        Entry("A/foo", "file", 0o644, 1, inode=3, size=8192, segments=segments, xattrs=xattrs, hash="89abcdef01234567"),
         Entry("s", "symlink", 0o777, 1, 4, target="../x"),
     ]
     assert Observation.from_wire(GOOD) == Observation(

@@ -54,7 +54,7 @@ target = "xfs"
 
 
 def mutant(function: str, old: str, new: str) -> Mutant:
-    return Mutant("m", "fs/x/x.c", function, old, new, "Nothing is true.", "xfs")
+    return Mutant("m", "fs/x/x.c", function=function, old=old, new=new, breaks="Nothing is true.", target="xfs")
 
 
 def test_statements_stand_beside_what_they_replace_and_a_blank_for_any_white_space() -> None:

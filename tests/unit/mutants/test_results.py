@@ -16,7 +16,17 @@ HELD = StageOutcome("full", None, 952, 20.0, "holds")
 
 
 def row(name: str, *outcomes: StageOutcome, equivalent: str = "", missed: str = "") -> Row:
-    mutant = Mutant(name, "fs/x/x.c", "flush", "a;", "", "Nothing is true.", "xfs", equivalent, missed)
+    mutant = Mutant(
+        name,
+        "fs/x/x.c",
+        function="flush",
+        old="a;",
+        new="",
+        breaks="Nothing is true.",
+        target="xfs",
+        equivalent=equivalent,
+        missed=missed,
+    )
     return Row(mutant, Measurements("key", "xfs", outcomes))
 
 

@@ -150,5 +150,20 @@ def make_cell() -> MakeCell:
 
 
 def cell(target: str = "ext4-current", prop: str = "P1", verdict: Verdict = Verdict.HOLDS, **changes: Any) -> Cell:
-    made = Cell(target, prop, verdict, 2**70, 14, 9, 12, 3, None, "", "UML 6.1.176", "cache", PROMISED, Adversary.PLAIN)
+    made = Cell(
+        target=target,
+        property=prop,
+        verdict=verdict,
+        states=2**70,
+        recoveries=14,
+        outcomes=9,
+        workloads=12,
+        relevant=3,
+        witness=None,
+        reason="",
+        kernel="UML 6.1.176",
+        model="cache",
+        said=PROMISED,
+        adversary=Adversary.PLAIN,
+    )
     return replace(made, **changes)

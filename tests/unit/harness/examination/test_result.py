@@ -13,7 +13,17 @@ from .conftest import RECOVER
 
 
 def witness(lost: tuple[int, ...], torn: int = 0, started: int = 3, interval: int = 1) -> Witness:
-    return Witness(interval, (), started, started, lost, torn, RECOVER, {}, None)
+    return Witness(
+        interval,
+        (),
+        started=started,
+        returned=started,
+        lost=lost,
+        torn=torn,
+        recover=RECOVER,
+        observation={},
+        casualty=None,
+    )
 
 
 # Each is simpler than the next one, in one part of the key.
@@ -59,7 +69,9 @@ class FakeInterval:
 
 
 def test_settling_counts_pieces_and_names_deviations_only() -> None:
-    first = Witness(0, ((4, 1), (2, 0)), 1, 1, (40,), 1, RECOVER, {}, None)
+    first = Witness(
+        0, ((4, 1), (2, 0)), started=1, returned=1, lost=(40,), torn=1, recover=RECOVER, observation={}, casualty=None
+    )
     settled = first.settled({1: 2, 3: 0}, FakeInterval())  # type: ignore[arg-type]
     assert settled.choices == ((1, 2), (4, 1))
     assert settled.lost == (10, 11, 40)

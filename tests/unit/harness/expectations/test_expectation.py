@@ -125,7 +125,21 @@ def test_an_unknown_level_is_refused() -> None:
 def test_a_table_s_contract_has_what_holds(tmp_path: Path) -> None:
     verdicts = {"P1": Verdict.HOLDS, "P2": Verdict.VIOLATED, "P3": Verdict.UNDECIDED}
     cells = [
-        Cell("ext2", name, verdict, 9, 8, 7, 6, 5, None, "", "k", "cache", Statements(None, None))
+        Cell(
+            target="ext2",
+            property=name,
+            verdict=verdict,
+            states=9,
+            recoveries=8,
+            outcomes=7,
+            workloads=6,
+            relevant=5,
+            witness=None,
+            reason="",
+            kernel="k",
+            model="cache",
+            said=Statements(None, None),
+        )
         for name, verdict in verdicts.items()
     ]
     made = Contract.of(cells, "k", "cache")

@@ -87,7 +87,15 @@ def test_a_crash_that_lost_a_part_cannot_be_made(recorded: Any) -> None:
 
 
 def written(store: Any, crash: Any, tried: Reproducer | None) -> str:
-    return fstests_test(store, crash, target_named("ext4-current"), "999", "It is so.", tried, "UML 6.1").text
+    return fstests_test(
+        store,
+        crash,
+        target=target_named("ext4-current"),
+        name="999",
+        statement="It is so.",
+        tried=tried,
+        kernel="UML 6.1",
+    ).text
 
 
 @pytest.fixture

@@ -23,9 +23,11 @@ def test_only_the_name_that_matters_is_looked_at() -> None:
 
 
 def test_bytes_are_those_of_the_scripts_writes() -> None:
-    mixed = Entry("a", "file", 0o644, 1, 5, 4096, (Segment(0, 100, "stale"), Segment(100, 4096, "zero")))
+    mixed = Entry(
+        "a", "file", 0o644, 1, inode=5, size=4096, segments=(Segment(0, 100, "stale"), Segment(100, 4096, "zero"))
+    )
     assert symptom("P5", HISTORY, observed(HISTORY, a=mixed)).tests == ("[ -f a ]", "holds a 100:377 3996:000")
-    unknown = Entry("a", "file", 0o644, 1, 5, 10, (Segment(0, 10, "other"),))
+    unknown = Entry("a", "file", 0o644, 1, inode=5, size=10, segments=(Segment(0, 10, "other"),))
     with pytest.raises(NoCommandError, match="bytes are other"):
         symptom("P5", HISTORY, observed(HISTORY, a=unknown))
 

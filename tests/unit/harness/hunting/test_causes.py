@@ -10,7 +10,20 @@ from postcrash.reports.store.records import Finding
 def finding(
     message: str, text: str = "mkdir A\ncreat A/foo\ncreat foo\nfsync A/foo\n", *lost: ExplainedWrite
 ) -> Finding:
-    explanation = Explanation((), (), 0, lost, 0, "", "", (), "", (), 0, ())
+    explanation = Explanation(
+        (),
+        (),
+        epochs_omitted=0,
+        lost=lost,
+        lost_omitted=0,
+        named_by="",
+        unnamed="",
+        unsent=(),
+        failure="",
+        comparison=(),
+        comparison_omitted=0,
+        evidence=(),
+    )
     return Finding(
         *(
             "f-0000000000000000",
@@ -30,7 +43,7 @@ def finding(
 
 
 def write(what: str, name: str = "") -> ExplainedWrite:
-    return ExplainedWrite(what, name, 0, 8, "", 1, "lost")
+    return ExplainedWrite(what, name, sector=0, sectors=8, flags="", during=1, status="lost")
 
 
 @pytest.mark.parametrize(

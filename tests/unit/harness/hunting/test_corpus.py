@@ -104,7 +104,15 @@ def table() -> CorpusTable:
     )
     columns = (CorpusColumn("6.1", ("UML 6.1.176",), old), CorpusColumn("7.2", ("UML 7.2.7",), new))
     date = datetime.date(2026, 11, 22)
-    return CorpusTable(columns, ("a", "b", "f2fs-c"), ("xfs", "f2fs"), "practice", "cache", "postcrash corpus x", date)
+    return CorpusTable(
+        columns,
+        ("a", "b", "f2fs-c"),
+        targets=("xfs", "f2fs"),
+        level="practice",
+        model="cache",
+        command="postcrash corpus x",
+        date=date,
+    )
 
 
 def test_cells_have_a_symbol_for_each_kernel() -> None:
@@ -146,7 +154,15 @@ def test_of_two_disks_a_cell_has_the_worse_verdict() -> None:
 
 def test_nothing_that_could_be_run_is_no_pass() -> None:
     absent = (Result("a", "xfs", UNDECIDED, absent="6.1 has no xfs"),)
-    nothing = CorpusTable((CorpusColumn("6.1", (), absent),), ("a",), ("xfs",), "practice", "cache", "c", table().date)
+    nothing = CorpusTable(
+        (CorpusColumn("6.1", (), absent),),
+        ("a",),
+        targets=("xfs",),
+        level="practice",
+        model="cache",
+        command="c",
+        date=table().date,
+    )
     assert nothing.verdict is UNDECIDED
 
 

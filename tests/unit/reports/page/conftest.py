@@ -60,7 +60,18 @@ def make_matrix() -> Callable[..., Matrix]:
 def needs(crash: Any) -> Report:
     """Two applications on two targets: unsafe with a witness, unsafe by the properties, safe, safe as far as looked."""
     cells = [
-        NeedsCell(application, target, real, modelled, because, lacking, 10**6, 70, 9, finding)
+        NeedsCell(
+            application,
+            target,
+            real=real,
+            modelled=modelled,
+            because=because,
+            lacking=lacking,
+            states=10**6,
+            recoveries=70,
+            folders=9,
+            finding=finding,
+        )
         for application, target, real, modelled, because, lacking, finding in (
             (KV, "ext4-current", Verdict.VIOLATED, Verdict.VIOLATED, "no store", ("P1", "P5"), crash.finding.id),
             (KV, "xfs", Verdict.HOLDS, Verdict.VIOLATED, "a key is lost", ("P5",), ""),

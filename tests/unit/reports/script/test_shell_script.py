@@ -18,7 +18,7 @@ from postcrash.targets import TARGETS, target_named
 pytestmark = pytest.mark.slow
 
 TREE = Symptom("tree", ("[ -f A ]", "holds A 4096:141"), ("A after the operations: not there",))
-LOST = ExplainedWrite("metadata", "inode table `", 8, 16, "", 3, "lost")
+LOST = ExplainedWrite("metadata", "inode table `", sector=8, sectors=16, flags="", during=3, status="lost")
 WORKLOAD = parse_workload("creat A\nappend A 4096\n---\ncreat B\nrename B A\ncommit\n", "small")
 DISK_SECTORS = 64
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8

@@ -240,7 +240,25 @@ def test_a_file_that_lost_its_end_is_refused(store: Store, folder: Path, crash: 
 )
 def test_damaged_values_are_refused(store: Store, folder: Path, crash: Any, table: str, value: str) -> None:
     store.put_finding(crash.finding)
-    store.put_cells([Cell("a", "b", Verdict.HOLDS, 1, 1, 1, 1, 1, None, "", "k", "m", Statements(None, None))])
+    store.put_cells(
+        [
+            Cell(
+                target="a",
+                property="b",
+                verdict=Verdict.HOLDS,
+                states=1,
+                recoveries=1,
+                outcomes=1,
+                workloads=1,
+                relevant=1,
+                witness=None,
+                reason="",
+                kernel="k",
+                model="m",
+                said=Statements(None, None),
+            )
+        ]
+    )
     connection = sqlite3.connect(folder / DATABASE)
     connection.execute(f"UPDATE {table} SET value = ?", (value,))
     connection.commit()

@@ -7,7 +7,19 @@ from postcrash.reports.tables.applications import AuditCell, applications_markdo
 
 
 def cell(application: str, target: str, verdict: Verdict, said: str = "", finding: str = "") -> AuditCell:
-    return AuditCell(application, target, verdict, 5, 7, 3, 2, 1, 0, said, finding)
+    return AuditCell(
+        application,
+        target,
+        verdict=verdict,
+        states=5,
+        total=7,
+        recoveries=3,
+        folders=2,
+        recordings=1,
+        ways=0,
+        said=said,
+        finding=finding,
+    )
 
 
 def test_verdicts_reasons_and_certificates() -> None:
