@@ -25,10 +25,10 @@ class Course(NamedTuple):
 
 
 def p1(w: World) -> Formula:
-    """The names are those of a course in order, and no course with fewer halves has these names.
+    """A course that is in order fits the tree, and no course with fewer halves fits it.
 
-    A course counts if its files can be those that are there. If there is no such course, those with the same names
-    count.
+    A course fits if the tree has its names and each name's file can be the course's file. If no course fits so, it is
+    enough that the tree has the same names.
     """
     acting = [i for i in w.operations if w.operation(i).form.naming]
     if not acting:

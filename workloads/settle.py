@@ -69,7 +69,7 @@ class _Settler:
         self._held: set[str] = set()
         self._touched: set[str] = set()
         self.first: list[tuple[str, str]] = []
-        """Needs that no call before them has to do with, which can thus come first: of what kind, and of which path."""
+        """What the set-up can make, because no call before has to do with it: the kind and the path of each need."""
 
     def workload(self, name: str, calls: Sequence[Call]) -> Workload:
         for call in calls:
@@ -89,7 +89,10 @@ class _Settler:
     # What calls need
 
     def _needed(self, kind: str, path: str) -> None:
-        """Meet a need, and note it if it can come first: what it rests on does, and no call so far has that path."""
+        """Meet a need. Note it if the set-up can meet it.
+
+        The set-up can if it makes what the need rests on, and if no call so far has a path in, at or above this path.
+        """
         rests_on = ("file", path) if kind in ("contents", "attribute") else ("folder", parent(path))
         is_touched = any(path == name or _is_in(path, name) or _is_in(name, path) for name in self._touched)
         if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT)):
@@ -411,7 +414,7 @@ class _Settler:
         self._held_across(call, self.rename)
 
     def _held_across(self, call: Call, act: "Callable[[Call], None]") -> None:
-        """The file is opened, its name taken away, and what is open is written to and made durable; it stays open."""
+        """Open the file, have `act` take its name away, then write to the open file and fsync it. It stays open."""
         path = call.paths[0]
         node, handle = self._need(path), HANDLE + path
         offset, length = self._range(path, call.range)

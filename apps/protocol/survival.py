@@ -98,7 +98,7 @@ class Prefixes:
 
 
 def _parts(step: Step, changes: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
-    """What of a step a crash may leave if it leaves neither all of it nor nothing."""
+    """The parts of a step that a crash can leave, apart from the whole step and nothing of it."""
     blocks = [change for change in changes if isinstance(change.slot, BlockSlot)]
     if step.call in WRITES:
         for place in sorted({_place(change) for change in changes})[:-1]:

@@ -131,7 +131,7 @@ def _judges(names: Sequence[str], expected: Expectation, target: Target, how: Ex
         raise UsageError(str(error.args[0])) from error
     for judge in named:
         if not is_shown(judge, target, how.recovery):
-            raise UsageError(f"{judge.name}: no recovery of {target.name} runs the program that it is about")
+            raise UsageError(f"{judge.name} judges a program that no recovery of {target.name} runs")
     properties = () if expected.compares else HOTDEP13
     every: dict[str, Judge] = {each.name: each for each in map(PropertyJudge, properties)}
     every = {judge.name: judge for judge in expected.judges(target, how.model)} | every
