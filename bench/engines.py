@@ -18,7 +18,7 @@ from rich.table import Table
 from postcrash._core import Recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
-from postcrash.harness.guests.events import Explored
+from postcrash.harness.guests.events import ExplorationEnd
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.kernels import ENGINES, choose_kernel
@@ -60,7 +60,7 @@ def states_a_second(machine: Machine, name: str, folder: Path) -> float:
     recover = target_named(name).recovery(walk=True, fsck=False)
     budget = Budget(STATES, 600)
     events = machine.explore(source, recover, budget, recheck_share=0.0, brute_force=True)
-    (end,) = (event for event in events if isinstance(event, Explored))
+    (end,) = (event for event in events if isinstance(event, ExplorationEnd))
     return end.recoveries / end.seconds
 
 

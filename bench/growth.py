@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import Explored, IntervalReport
+from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -80,7 +80,7 @@ def measured(machine: Machine, workload: Workload, name: str, blocks: int, recor
     started = time.monotonic()
     recover = target.recovery(walk=True, fsck=False)
     *events, last = machine.explore(Source(recording, base.path, "cache"), recover, Budget(100_000, 120), memo=False)
-    assert isinstance(last, Explored)
+    assert isinstance(last, ExplorationEnd)
     intervals = [event for event in events if isinstance(event, IntervalReport)]
     largest = max(interval.components for interval in intervals)
     states = sum(interval.covered for interval in intervals)

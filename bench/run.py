@@ -21,7 +21,7 @@ from rich.table import Table
 
 from postcrash._core import Recording, intervals, state_bytes
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import Explored
+from postcrash.harness.guests.events import ExplorationEnd
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -66,7 +66,7 @@ def explore(machine: Machine, target: Target, source: Source, states: int) -> tu
         source, recover, Budget(states, 3600), recheck_share=0, brute_force=True, intervals=[busiest(source)]
     )
     *_, last = events
-    assert isinstance(last, Explored)
+    assert isinstance(last, ExplorationEnd)
     return last.recoveries / last.seconds, last.memory_kib
 
 

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import Explored, IntervalReport
+from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
@@ -115,7 +115,7 @@ def measured(shape: Shape, settings: MachineSettings, image_mib: int, folder: Pa
                 intervals += 1
                 in_flight_max = max(in_flight_max, event.pieces)
                 complete &= event.left_out is None and event.covered == event.states
-    assert isinstance(event, Explored)
+    assert isinstance(event, ExplorationEnd)
     requests = sum(request[0] in ("write", "zero", "flush") for request in recording.events()) + shape.writes
     return Figures(
         *(requests, path.stat().st_size, intervals, in_flight_max, event.recoveries, complete),

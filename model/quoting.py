@@ -12,7 +12,7 @@ _BARE = re.compile(r'[^ \t"]+(?=[ \t]|$)')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"(?=[ \t]|$)')
 
 
-class Unexpected(ValueError):
+class LineError(ValueError):
     """Something else was expected at `column` (counted from 1) of a line."""
 
     def __init__(self, column: int, expected: str, found: str) -> None:
@@ -38,7 +38,7 @@ def shown(text: str) -> str:
 
 
 def split_line(line: str) -> list[Token]:
-    """The words of `line`, without comments. Raises `Unexpected` if the quoting is wrong."""
+    """The words of `line`, without comments. Raises `LineError` if the quoting is wrong."""
     tokens = []
     at = _skip_blank(line, 0)
     while at < len(line) and line[at] != "#":
@@ -67,8 +67,8 @@ def _read_token(line: str, at: int) -> tuple[Token, int]:
         token = Token(re.sub(r"\\(.)", r"\1", match[1]), at + 1, match.end() + 1, quoted=True)
     else:
         expected = "a word in double quotes" if line[at] == '"' else "a word, quoted as a whole or not at all"
-        raise Unexpected(at + 1, expected, shown(line[at:]))
+        raise LineError(at + 1, expected, shown(line[at:]))
     for character in token.text:
         if not character.isprintable():
-            raise Unexpected(at + 1, "printable characters", shown(token.text))
+            raise LineError(at + 1, "printable characters", shown(token.text))
     return token, match.end()

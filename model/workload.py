@@ -9,7 +9,7 @@ from pathlib import Path
 
 from postcrash.model.argument import ArgumentError, read_argument
 from postcrash.model.operation import ENDS, FORMS, PROGRAM_FORMS, PROGRAMS, SAYS, Form, Operation, Persistence
-from postcrash.model.quoting import Token, Unexpected, shown, split_line
+from postcrash.model.quoting import LineError, Token, shown, split_line
 
 SEPARATOR = "---"
 LINES_MAX = 10_000
@@ -150,7 +150,7 @@ class Assembler:
         self._lines += 1
         try:
             self._add_tokens(_tokens(line, self._lines))
-        except Unexpected as error:
+        except LineError as error:
             raise WorkloadError(self._file, self._lines, error.column, error.expected, error.found) from None
 
     def workload(self, name: str) -> Workload:
@@ -169,23 +169,23 @@ class Assembler:
         operation = replace(_operation(tokens), line=self._lines)
         if operation.form.data:
             if self._tag == TAGS_MAX:
-                raise Unexpected(tokens[0].column, f"at most {TAGS_MAX} operations that write bytes", "one more")
+                raise LineError(tokens[0].column, f"at most {TAGS_MAX} operations that write bytes", "one more")
             operation = replace(operation, tag=self._tag)
             self._tag += 1
         self._ops += (operation,)
 
     def _separate(self, tokens: list[Token]) -> None:
         if self._setup is not None:
-            raise Unexpected(tokens[0].column, f"only one {SEPARATOR}", shown(SEPARATOR))
+            raise LineError(tokens[0].column, f"only one {SEPARATOR}", shown(SEPARATOR))
         _refuse_rest(tokens[1:])
         self._setup, self._ops = self._ops, ()
 
 
 def _tokens(line: str, number: int) -> list[Token]:
     if number > LINES_MAX and line:
-        raise Unexpected(1, f"at most {LINES_MAX} lines", "one more")
+        raise LineError(1, f"at most {LINES_MAX} lines", "one more")
     if len(line) > LINE_CHARACTERS_MAX:
-        raise Unexpected(LINE_CHARACTERS_MAX + 1, f"at most {LINE_CHARACTERS_MAX} characters in a line", "more")
+        raise LineError(LINE_CHARACTERS_MAX + 1, f"at most {LINE_CHARACTERS_MAX} characters in a line", "more")
     return split_line(line.removesuffix("\r"))
 
 
@@ -194,14 +194,14 @@ def _operation(tokens: list[Token]) -> Operation:
     given = tokens[1 : 1 + len(form.arguments)]
     missing = form.arguments[len(given) :]
     if missing and (not form.optional or len(missing) != form.optional):
-        raise Unexpected(tokens[-1].end, f"{missing[0].shown} ({form.usage})", "end of line")
+        raise LineError(tokens[-1].end, f"{missing[0].shown} ({form.usage})", "end of line")
     _refuse_rest(tokens[1 + len(given) :])
     operation = Operation(form.word)
     for argument, token in zip(form.arguments, given, strict=False):
         try:
             value = read_argument(argument.kind, token.text)
         except ArgumentError as error:
-            raise Unexpected(token.column, f"{argument.shown}: {error}", shown(token.text)) from None
+            raise LineError(token.column, f"{argument.shown}: {error}", shown(token.text)) from None
         operation = replace(operation, **{argument.field: value})  # type: ignore[arg-type]
     return operation
 
@@ -212,9 +212,9 @@ def _form(token: Token) -> Form:
         return form
     close = get_close_matches(token.text, FORMS, n=1)
     hint = f"perhaps {close[0]}" if close else f"one of {', '.join(FORMS)}"
-    raise Unexpected(token.column, f"an operation ({hint})", shown(token.text))
+    raise LineError(token.column, f"an operation ({hint})", shown(token.text))
 
 
 def _refuse_rest(tokens: list[Token]) -> None:
     if tokens:
-        raise Unexpected(tokens[0].column, "end of line", shown(tokens[0].text))
+        raise LineError(tokens[0].column, "end of line", shown(tokens[0].text))

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 
-from postcrash.apps.protocol.trace import STORE, BlockSlot, Change, CutSlot, Flushed, NameSlot, Protocol, SizeSlot, Step
+from postcrash.apps.protocol.trace import (
+    STORE,
+    BlockSlot,
+    Change,
+    CutSlot,
+    FlushedRange,
+    NameSlot,
+    Protocol,
+    SizeSlot,
+    Step,
+)
 from postcrash.model.units import BLOCK_BYTES
 
 _WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
@@ -175,7 +185,7 @@ def _is_covered(change: Change, step: Step) -> bool:
     return any(_covers_change(flushed, change, step) for flushed in step.durable)
 
 
-def _covers_change(flushed: Flushed, change: Change, step: Step) -> bool:
+def _covers_change(flushed: FlushedRange, change: Change, step: Step) -> bool:
     if flushed.inode != owner_of(change) or (flushed.own and change.index < step.first):
         return False
     if not isinstance(change.slot, BlockSlot):

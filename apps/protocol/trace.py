@@ -77,7 +77,7 @@ Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot | CutSlot
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
-class Flushed:
+class FlushedRange:
     """A file or directory that a step made durable.
 
     start, end  only these bytes of it, and its size; an end of None is that of the file
@@ -143,7 +143,7 @@ class Step:
     about: str
     first: int
     end: int
-    durable: tuple[Flushed, ...]
+    durable: tuple[FlushedRange, ...]
     everything: bool
     said: tuple[str, ...]
     stack: tuple[Frame, ...] = ()
@@ -203,7 +203,7 @@ class _Line(pydantic.BaseModel, extra="forbid"):
     thread: int
     stack: tuple[Frame, ...]
     effects: list[_Name | _Inode | _Size | _Block]
-    durable: tuple[Flushed, ...]
+    durable: tuple[FlushedRange, ...]
     everything: bool
     said: list[str]
 

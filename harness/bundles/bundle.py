@@ -48,7 +48,7 @@ SIZES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BundleNotes:
     """What people may want to know, and no replay needs. `left_out` says what is not in the bundle, and why."""
 
     package: str
@@ -68,14 +68,14 @@ def write_bundle(session: Session, finding: Finding, out: BinaryIO) -> None:
     except RefusedError as error:
         raise UsageError(f"{finding.id} cannot be in a bundle: {error}") from error
     target = session.target_of(finding)
-    told = _told(session, finding, target)
+    notes = _notes(session, finding, target)
     manifest = {
         **{"format": FORMAT, "postcrash": postcrash.__version__},
         **parts.facts(),
-        **{"mkfs_version": mkfs_version(target), "package": told.package},
-        **{"agent": content_digest(find_binary("postcrash-agent")), "left_out": told.left_out},
+        **{"mkfs_version": mkfs_version(target), "package": notes.package},
+        **{"agent": content_digest(find_binary("postcrash-agent")), "left_out": notes.left_out},
     }
-    texts = {MANIFEST: _text(manifest), FINDING: _text(finding.to_json()), CONFIG: told.config, SCRIPT: told.script}
+    texts = {MANIFEST: _text(manifest), FINDING: _text(finding.to_json()), CONFIG: notes.config, SCRIPT: notes.script}
     files = {RECORDING: parts.recording, BELOW: parts.below, BASE: parts.base}
     with ExitStack() as opened:
         write_archive(out, _members(finding, texts, files, opened))
@@ -112,7 +112,7 @@ def _text(value: Json) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _told(session: Session, finding: Finding, target: Target) -> Told:
+def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
     left_out = []
     package = config = script = ""
     if finding.guest == session.guest():
@@ -125,7 +125,7 @@ def _told(session: Session, finding: Finding, target: Target) -> Told:
         left_out.append(f"a shell script: {error}")
     if ABOUT in recorded_how(session.store, finding):
         left_out.append("the files of the application and of its check: they come with postcrash")
-    return Told(package, config, script, tuple(left_out))
+    return BundleNotes(package, config, script, tuple(left_out))
 
 
 def _package(kernel: Kernel) -> str:

@@ -17,7 +17,7 @@ from postcrash.targets.xfstests_config import ConfigError, Section, read_section
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ImportedSection:
     """A section that is a target now."""
 
     section: str
@@ -59,7 +59,7 @@ def import_xfstests(file: Path, names: tuple[str, ...], output: Path, json_file:
       postcrash import-xfstests local.config --section ext4_1k
       postcrash check examples/rename-replace.ops --target ./xfstests-ext4-1k.toml
     """
-    written: dict[str, Written] = {}
+    written: dict[str, ImportedSection] = {}
     left_out: list[LeftOut] = []
     for section in _chosen(file, names):
         try:
@@ -72,7 +72,7 @@ def import_xfstests(file: Path, names: tuple[str, ...], output: Path, json_file:
         name = imported.target.name
         place = str(output / f"{name}.toml")
         write_text(place, imported.to_toml())
-        written[name] = Written(section.name, name, place, imported.like)
+        written[name] = ImportedSection(section.name, name, place, imported.like)
     _tell(file, list(written.values()), left_out, json_file)
     if not written:
         raise NothingSelectedError(f"{file}: no section of it can be a target")
@@ -91,7 +91,7 @@ def _chosen(file: Path, names: tuple[str, ...]) -> list[Section]:
     return [section for section in sections if not names or section.name in names]
 
 
-def _tell(file: Path, written: list[Written], left_out: list[LeftOut], json_file: str | None) -> None:
+def _tell(file: Path, written: list[ImportedSection], left_out: list[LeftOut], json_file: str | None) -> None:
     write_json(json_file, {"targets": list(map(asdict, written)), "left_out": list(map(asdict, left_out))})
     if json_file == "-":
         return

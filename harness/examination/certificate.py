@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
-from postcrash.harness.guests.events import Count, Execution, Instant, IntervalReport, Reached, Report
+from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport, Report
 from postcrash.harness.wire import Message, WireError
 from postcrash.reports.store.plain import Json, to_plain
 from postcrash.reports.store.store import StoreError
@@ -34,7 +34,7 @@ class Certificate(Message):
     recoveries: int
     remembered: int
     left_out: str | None
-    reached: Reached | None
+    reached: CertainCoverage | None
     executions: tuple[Execution, ...] = ()
     outcomes: tuple[CertifiedOutcome, ...] = ()
     within: FirstCrash | None = None

@@ -20,8 +20,8 @@ from postcrash.harness.examination.recorded import about_target
 from postcrash.harness.examination.recording import record
 from postcrash.harness.examination.result import Examination, Extent, Ruling, Witness, instants_of
 from postcrash.harness.guests.events import (
+    ExplorationEnd,
     ExplorationEvent,
-    Explored,
     IntervalReport,
     LostGuest,
     Nondeterministic,
@@ -122,7 +122,7 @@ class _Examiner:
             share = plan.how.budget.share(before + self._result.remembered, seconds, len(plan.recoveries) - number)
             try:
                 for event in self._machine.explore(self._source, recover, share, seed=plan.how.seed, depth=depth):
-                    if isinstance(event, Explored):
+                    if isinstance(event, ExplorationEnd):
                         seconds += event.seconds
                     self._event(event, recover, before)
             except GuestLostError as error:

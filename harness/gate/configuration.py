@@ -81,7 +81,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class How(_Section):
+class PartSettings(_Section):
     """What a part may say for itself, and the file for all parts that do not."""
 
     targets: Names | None = None
@@ -108,14 +108,14 @@ class How(_Section):
     """The most for one workload on one target."""
 
 
-class PropertiesPart(How):
+class PropertiesPart(PartSettings):
     """The workloads of these properties: names and groups, as --properties of `characterize`."""
 
     properties: PropertyNames
     """Names and groups of properties."""
 
 
-class HuntPart(How):
+class HuntPart(PartSettings):
     """Every workload of so many operations, as `postcrash hunt --ops`."""
 
     hunt: Annotated[int, Field(ge=1, le=3)]
@@ -130,7 +130,7 @@ class HuntPart(How):
     """What they are drawn with."""
 
 
-class RandomPart(How):
+class RandomPart(PartSettings):
     """Random workloads, as `postcrash hunt --random`: so many, drawn with `seed`."""
 
     random: Annotated[int, Field(ge=1)]
@@ -139,14 +139,14 @@ class RandomPart(How):
     """What they are drawn with."""
 
 
-class CorpusPart(How):
+class CorpusPart(PartSettings):
     """Every `.ops` file of a folder, or one such file. Paths are seen from the gate's file."""
 
     corpus: str
     """The folder, or the file."""
 
 
-class ApplicationPart(How):
+class ApplicationPart(PartSettings):
     """An application: its name in the catalogue, or its TOML file."""
 
     application: str
@@ -167,7 +167,7 @@ def kind_of(section: Any) -> Kind | None:
     return named[0] if len(named) == 1 else None
 
 
-class GateFile(How):
+class GateFile(PartSettings):
     """The whole file."""
 
     targets: Names
@@ -211,7 +211,7 @@ class GateFile(How):
         """`time` in seconds."""
         return None if self.time is None else Budget.parse(self.time).seconds
 
-    def of(self, part: How, name: str) -> Any:
+    def of(self, part: PartSettings, name: str) -> Any:
         """What `part` says of `name`; what the file says if the part says nothing."""
         own = getattr(part, name)
         return getattr(self, name) if own is None else own

@@ -21,7 +21,7 @@ Count = Annotated[int, BeforeValidator(lambda wire: int(wire) if isinstance(wire
 
 
 @dataclass(frozen=True, slots=True)
-class Booted(Message):
+class BootEvent(Message):
     """The guest is up."""
 
     seconds: float
@@ -37,7 +37,7 @@ class Transcript(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded(Message):
+class RecordingEvent(Message):
     """A recording is made. `failed` is the first operation that returned an error, with the errno.
 
     `transcripts` are those of the programs that it ran, in order; None if there are none.
@@ -58,7 +58,7 @@ class Instant(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Reached(Message):
+class CertainCoverage(Message):
     """What is covered for certain: numbers of deviations from everything kept and nothing kept, and random states."""
 
     all_kept: int | None
@@ -89,7 +89,7 @@ class RecoveredState(Message):
 
 
 class ExplorationEvent(Message):
-    """An event of an exploration. The last one is `Explored`."""
+    """An event of an exploration. The last one is `ExplorationEnd`."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ class IntervalReport(ExplorationEvent):
     outcomes: tuple[Outcome, ...]
     executions: tuple[Execution, ...]
     left_out: str | None
-    reached: Reached | None
+    reached: CertainCoverage | None
     within: RecoveredState | None = None
 
 
@@ -149,7 +149,7 @@ class Nondeterministic(ExplorationEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Explored(ExplorationEvent):
+class ExplorationEnd(ExplorationEvent):
     """The end of an exploration, with the peak memory of the guest and of the crash disk."""
 
     recoveries: int
@@ -159,7 +159,7 @@ class Explored(ExplorationEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Executed(Message):
+class ExecutionReport(Message):
     """One crash state was recovered."""
 
     observation: Report
@@ -181,7 +181,7 @@ class Spin(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Spun(Message):
+class SpinEvent(Message):
     """A `Spin` is done."""
 
     result: Spin
@@ -197,16 +197,16 @@ class Failure(Message):
 
 
 _KINDS: dict[str, type[Message]] = {
-    "booted": Booted,
-    "recorded": Recorded,
+    "booted": BootEvent,
+    "recorded": RecordingEvent,
     "interval": IntervalReport,
     "lost-guest": LostGuest,
     "lost-at-work": LostAtWork,
     "progress": Progress,
     "nondeterministic": Nondeterministic,
-    "explored": Explored,
-    "executed": Executed,
-    "spun": Spun,
+    "explored": ExplorationEnd,
+    "executed": ExecutionReport,
+    "spun": SpinEvent,
     "error": Failure,
 }
 

@@ -27,15 +27,15 @@ from postcrash.harness.errors import (
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
 from postcrash.harness.guests.events import (
-    Booted,
-    Executed,
+    BootEvent,
+    ExecutionReport,
+    ExplorationEnd,
     ExplorationEvent,
-    Explored,
     Failure,
     LostGuest,
-    Recorded,
+    RecordingEvent,
     Spin,
-    Spun,
+    SpinEvent,
     Transcript,
     read_event,
 )
@@ -155,7 +155,7 @@ class Machine:
     def _boot(self) -> float:
         settings = self._settings
         booted = self._ask(
-            *(Booted, "boot"),
+            *(BootEvent, "boot"),
             engine=settings.engine.to_wire(),
             kernel=str(settings.kernel),
             root=str(settings.root),
@@ -195,7 +195,7 @@ class Machine:
         if log is not None:
             self._log.write_bytes(b"")
         recorded = self._ask(
-            *(Recorded, "record"),
+            *(RecordingEvent, "record"),
             base=str(base.absolute()),
             out=str(out.absolute()),
             run={**run_to_wire(mount, workload), "log_writes": log is not None, "log_set_up": log_set_up},
@@ -218,7 +218,7 @@ class Machine:
         Throughout this recording, `started` operations have started and `returned` have returned.
         """
         self._ask(
-            *(Recorded, "record-recovery"),
+            *(RecordingEvent, "record-recovery"),
             base=str(image.absolute()),
             out=str(out.absolute()),
             recover=recover.to_wire(),
@@ -245,7 +245,7 @@ class Machine:
         `brute_force`, all states are run. With `depth` 2, the intervals of each crash state's recovery are explored
         too.
 
-        Yields events, `Explored` at the end. The report on an interval of a recovery names the recovered state in
+        Yields events, `ExplorationEnd` at the end. The report on an interval of a recovery names the recovered state in
         `within`. It comes before the report on that state's own interval.
         """
         told = self._told(
@@ -265,20 +265,25 @@ class Machine:
         )
         for event in told:
             yield _expected(ExplorationEvent, event)
-            if isinstance(event, Explored):
+            if isinstance(event, ExplorationEnd):
                 return
 
     def execute(
         self, source: Source, interval: int, choices: Sequence[tuple[int, int]], recover: RecoveryKind
-    ) -> Executed:
+    ) -> ExecutionReport:
         """Recover one crash state."""
         return self._ask(
-            Executed, "execute", **source.to_wire(), interval=interval, choices=choices, recover=recover.to_wire()
+            ExecutionReport,
+            "execute",
+            **source.to_wire(),
+            interval=interval,
+            choices=choices,
+            recover=recover.to_wire(),
         )
 
     def spin(self, device: str, recover: RecoveryKind, count: int) -> Spin:
         """Recover the guest's own `device` `count` times."""
-        return self._ask(Spun, "spin", device=device, recover=recover.to_wire(), count=count).result
+        return self._ask(SpinEvent, "spin", device=device, recover=recover.to_wire(), count=count).result
 
     def _ask(self, answer: type[M], request: str, **fields: object) -> M:
         told = self._told(request, **fields)

@@ -194,7 +194,7 @@ def observations(_folder: Path) -> list[bytes]:
 def disk_events(_folder: Path) -> list[bytes]:
     """An event of a crash disk of each sort that has fields of its own, one an input."""
     outcome = events.Outcome(OBSERVATION, 1, 1, ((0, 1),), (0,), _LOST)
-    reached, within = events.Reached(1, None, 3, 4), events.RecoveredState(0, (), None)
+    reached, within = events.CertainCoverage(1, None, 3, 4), events.RecoveredState(0, (), None)
     interval = events.IntervalReport(
         0,
         (events.Instant(2, 1, 0),),
@@ -213,13 +213,13 @@ def disk_events(_folder: Path) -> list[bytes]:
         within=within,
     )
     told = {
-        "booted": events.Booted(0.5),
-        "recorded": events.Recorded(3, (1, 5), (events.Transcript(("done",), 0, ""),)),
+        "booted": events.BootEvent(0.5),
+        "recorded": events.RecordingEvent(3, (1, 5), (events.Transcript(("done",), 0, ""),)),
         "interval": interval,
         "lost-guest": events.LostGuest(0, ((0, 1),), "it hangs", "", ""),
         "lost-at-work": LostAtWork("run", "it hangs", "", "", 1, 0),
-        "executed": events.Executed(OBSERVATION, (), None),
-        "spun": events.Spun(events.Spin(0.5, 3)),
+        "executed": events.ExecutionReport(OBSERVATION, (), None),
+        "spun": events.SpinEvent(events.Spin(0.5, 3)),
         "error": events.Failure("input", "no", ""),
     }
     return [json.dumps({"event": name, **to_plain(event)}).encode() for name, event in told.items()]

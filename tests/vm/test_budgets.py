@@ -10,7 +10,7 @@ import pytest
 
 from postcrash._core import Interval, Recording, intervals
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import Execution, IntervalReport, Reached
+from postcrash.harness.guests.events import CertainCoverage, Execution, IntervalReport
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder
 
@@ -117,7 +117,7 @@ def test_a_violation_far_from_the_last_decision_is_found_at_once(machine: Machin
     assert judged(report) == 12
     assert missing_first(report)
     kept = at_the_end(machine, recorded, budget=Budget(None, 300, bound=0))
-    assert kept.reached == Reached(all_kept=0, none_kept=0, samples=0, seed=1)
+    assert kept.reached == CertainCoverage(all_kept=0, none_kept=0, samples=0, seed=1)
     assert len(kept.executions) == 2
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.events import Explored, IntervalReport
+from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import Workload, WorkloadBuilder, load_workload
 from postcrash.targets import Target, target_named
@@ -85,7 +85,7 @@ def test_recoveries_do_not_outnumber_the_blocks_in_flight(
     *events, explored_all = explored(machine, recorded, recover=recover, memo=False)
     intervals = intervals_of(events)
     assert all(interval.covered == interval.states for interval in intervals)
-    assert isinstance(explored_all, Explored)
+    assert isinstance(explored_all, ExplorationEnd)
     assert explored_all.recoveries <= max(interval.pieces for interval in intervals)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postcrash.model.quoting import Unexpected, quote, split_line
+from postcrash.model.quoting import LineError, quote, split_line
 
 PRINTABLE = st.text(st.characters(codec="utf-8").filter(str.isprintable))
 
@@ -38,7 +38,7 @@ def test_split(line: str, words: list[str]) -> None:
     [('a "b', 3), ('a b"c"', 3), ('"a"b', 1), (r'"a\n"', 1), ("a \x00", 3), ("a\xa0b", 1), ("a\u2028", 1)],
 )
 def test_bad_lines_name_the_column(line: str, column: int) -> None:
-    with pytest.raises(Unexpected) as caught:
+    with pytest.raises(LineError) as caught:
         split_line(line)
     assert caught.value.column == column
 

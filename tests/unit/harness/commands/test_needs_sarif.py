@@ -16,7 +16,7 @@ from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Protocol, Step
 from postcrash.apps.protocol.advice import FlushAdvice, MissingFlush
 from postcrash.apps.protocol.space import Moment
 from postcrash.apps.protocol.states import Slots, State
-from postcrash.apps.protocol.trace import Change, Flushed, Frame, SizeSlot
+from postcrash.apps.protocol.trace import Change, FlushedRange, Frame, SizeSlot
 from postcrash.harness.cli import cli
 from postcrash.harness.commands.needs_sarif import advice_sarif
 from postcrash.harness.errors import UsageError
@@ -29,7 +29,7 @@ STACK = (
     Frame("main", "/elsewhere/main.c", 14),
 )
 WRITE = Step(0, "write", "a", 0, 1, (), everything=False, said=(), stack=STACK)
-FSYNC = Step(1, "fsync", "a", 1, 1, (Flushed(2, 0, None, own=False),), everything=False, said=(), stack=STACK[:1])
+FSYNC = Step(1, "fsync", "a", 1, 1, (FlushedRange(2, 0, None, own=False),), everything=False, said=(), stack=STACK[:1])
 PROTOCOL = Protocol(1, {}, {}, (WRITE, FSYNC), (Change(0, 0, SizeSlot(2), 5),))
 LOST = State(Slots(PROTOCOL), 1, frozenset())
 BAD = BadFolder(Moment(2, 1, ("said",)), LOST, HOSTILE, frozenset({"P5"}))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from postcrash.harness.guests.events import Explored, IntervalReport
+from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.targets import target_named
 
 RECOVER = target_named("ext4-current").recovery(walk=True, fsck=False)
-EXPLORED = Explored(recoveries=0, seconds=0.0, memory_kib=0, disk_memory_kib=0)
+EXPLORED = ExplorationEnd(recoveries=0, seconds=0.0, memory_kib=0, disk_memory_kib=0)
 
 
 def interval_wire(*runs: tuple[Sequence[Sequence[int]], Any], **fields: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import GuestLostError, LostAtWork
-from postcrash.harness.guests.events import Executed, ExplorationEvent
+from postcrash.harness.guests.events import ExecutionReport, ExplorationEvent
 from postcrash.model import Workload
 from postcrash.targets import RecoveryKind
 
@@ -92,9 +92,9 @@ class FakeMachine:
             raise GuestLostError(self._lost[0])
         yield EXPLORED
 
-    def execute(self, source: object, interval: int, choices: object, recover: RecoveryKind) -> Executed:
+    def execute(self, source: object, interval: int, choices: object, recover: RecoveryKind) -> ExecutionReport:
         assert self._shown is not None
-        return Executed(self._shown(recover), (), None)
+        return ExecutionReport(self._shown(recover), (), None)
 
     def take_lost(self) -> list[LostAtWork]:
         return self._lost

@@ -8,7 +8,7 @@ import pytest
 
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.findings.replay import Flip, _kept, _once, with_flips
-from postcrash.harness.guests.events import Executed
+from postcrash.harness.guests.events import ExecutionReport
 from postcrash.model import Verdict
 from postcrash.reports.consoles import Casualty
 
@@ -16,11 +16,11 @@ from ..examination.conftest import RECOVER
 
 EIO = 5
 (FSCK,) = judges_named(["fsck"])
-LOST = Executed(None, (), Casualty("the guest hangs"))
+LOST = ExecutionReport(None, (), Casualty("the guest hangs"))
 
 
-def shown(**more: Any) -> Executed:
-    return Executed({"mount_errno": 0, "tree": None, "klog": [], "klog_whole": True, **more}, (), None)
+def shown(**more: Any) -> ExecutionReport:
+    return ExecutionReport({"mount_errno": 0, "tree": None, "klog": [], "klog_whole": True, **more}, (), None)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def shown(**more: Any) -> Executed:
         (shown(), None, Verdict.HOLDS),
     ],
 )
-def test_what_cannot_be_judged_does_not_count_as_fine(executed: Executed, judge: Any, verdict: Verdict) -> None:
+def test_what_cannot_be_judged_does_not_count_as_fine(executed: ExecutionReport, judge: Any, verdict: Verdict) -> None:
     machine = SimpleNamespace(execute=lambda *_: executed)
     finding = SimpleNamespace(
         **{"interval": 0, "choices": (), "recover": RECOVER.to_wire(), "started": 1, "returned": 1},

@@ -47,7 +47,7 @@ def test_a_lost_guest_is_a_casualty_whatever_it_did() -> None:
         ({"outcomes": [{}]}, "IntervalReport.outcomes.0.observation: Field required"),
         ({"instants": 3}, "IntervalReport.instants: "),
         ({"pieces": 1, "more": 2}, "IntervalReport.more: Unexpected keyword argument, found 2"),
-        ({"event": "executed"}, "Executed.observation: Field required"),
+        ({"event": "executed"}, "ExecutionReport.observation: Field required"),
         ({"event": "unknown"}, "the crash disk sent an unknown event: "),
         ({"\x1b[2J": 2}, r"'IntervalReport.\x1b[2J': Unexpected keyword argument, found 2"),
         ({"event": [1]}, "the crash disk sent an unknown event: "),
