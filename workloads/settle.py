@@ -13,32 +13,9 @@ from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
-from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
+from postcrash.model.units import SECTOR_BYTES
+from postcrash.workloads import sizes
 from postcrash.workloads.grammar import ROOT, Call, Grammar, Setup, parent
-
-APPEND_BYTES = 32768
-UNALIGNED_BYTES = 5000
-BEHIND_BYTES = 2000
-"""A range that extends the file starts so far before its end."""
-OVERLAP_BYTES = 8192
-HOLE_BYTES = 8192
-CUT_BYTES = 2500
-MSYNC_BYTES = 8192
-LOGGED_BYTES = 4096
-BURST_FILES = 8
-BURST_BYTES = 4096
-TARGET = "target"
-ATTRIBUTE = "user.xattr1"
-VALUE = "val1"
-_FROM_THE_START = {
-    "sector": SECTOR_BYTES,
-    "block": BLOCK_BYTES,
-    "overlap": OVERLAP_BYTES,
-    "overlap-unaligned": UNALIGNED_BYTES,
-}
-"""How long the ranges are that begin at the start of a file."""
-_SPLICES = {"collapse-range": -1, "insert-range": 1}
-"""Modes of fallocate that take out (-1) and put in (1) as much as the range is long."""
 
 
 @dataclass(eq=False, slots=True)
@@ -83,8 +60,8 @@ class _Settler:
             _NEEDS[kind](self, path)
         self._builder.begin()
         for path in [path for kind, path in first if kind == "file" and is_logged]:
-            self._builder.append(path, LOGGED_BYTES).fsync(path)
-            self._nodes[path].size += LOGGED_BYTES
+            self._builder.append(path, sizes.LOGGED_BYTES).fsync(path)
+            self._nodes[path].size += sizes.LOGGED_BYTES
 
     # What calls need
 
@@ -123,12 +100,12 @@ class _Settler:
         return node
 
     def _fill(self, path: str) -> None:
-        self._builder.write(path, 0, APPEND_BYTES)
-        self._nodes[path].size = APPEND_BYTES
+        self._builder.write(path, 0, sizes.APPEND_BYTES)
+        self._nodes[path].size = sizes.APPEND_BYTES
 
     def _set_attribute(self, path: str) -> None:
-        self._builder.setxattr(path, ATTRIBUTE, VALUE)
-        self._nodes[path].attributes.add(ATTRIBUTE)
+        self._builder.setxattr(path, sizes.ATTRIBUTE, sizes.VALUE)
+        self._nodes[path].attributes.add(sizes.ATTRIBUTE)
 
     def _make_folder(self, path: str) -> None:
         self._builder.mkdir(path)
@@ -138,7 +115,7 @@ class _Settler:
         self._builder.creat(path)
         self._nodes[path] = _Node()
 
-    def _make_symlink(self, path: str, target: str = TARGET) -> None:
+    def _make_symlink(self, path: str, target: str = sizes.TARGET) -> None:
         self._builder.symlink(target, path)
         self._nodes[path] = _Node("symlink")
 
@@ -164,11 +141,11 @@ class _Settler:
         """Offset and length, of a file that is filled unless the range starts at or past its end."""
         if word in ("append", "hole"):
             end = self._need(path).size
-            return (end, APPEND_BYTES) if word == "append" else (end + HOLE_BYTES, UNALIGNED_BYTES)
+            return (end, sizes.APPEND_BYTES) if word == "append" else (end + sizes.HOLE_BYTES, sizes.UNALIGNED_BYTES)
         size = self._filled(path).size
         if word == "overlap-extending":
-            return max(0, size - BEHIND_BYTES), UNALIGNED_BYTES
-        return 0, _FROM_THE_START[word]
+            return max(0, size - sizes.BEHIND_BYTES), sizes.UNALIGNED_BYTES
+        return 0, sizes.FROM_THE_START[word]
 
     # Calls
 
@@ -197,13 +174,13 @@ class _Settler:
     def falloc(self, call: Call) -> None:
         (path,) = call.paths
         node = self._filled(path)
-        if call.mode in _SPLICES:
+        if call.mode in sizes.SPLICES:
             self._long(path)
         offset, length = self._range(path, call.range)
         self._builder.fallocate(path, call.mode, offset, length)
         if call.mode in ("none", "zero-range"):
             node.size = max(node.size, offset + length)
-        node.size += _SPLICES.get(call.mode, 0) * length
+        node.size += sizes.SPLICES.get(call.mode, 0) * length
 
     def reflink(self, call: Call) -> None:
         """Whole blocks at the start of both files."""
@@ -212,15 +189,15 @@ class _Settler:
             self._remove(to)
         node = self._need(to)
         self._long(path)
-        self._builder.reflink(path, 0, to, 0, OVERLAP_BYTES)
-        node.size = max(node.size, OVERLAP_BYTES)
+        self._builder.reflink(path, 0, to, 0, sizes.OVERLAP_BYTES)
+        node.size = max(node.size, sizes.OVERLAP_BYTES)
 
     def _long(self, path: str) -> None:
         """A file of more than OVERLAP_BYTES."""
         node = self._need(path)
-        if node.size <= OVERLAP_BYTES:
-            self._builder.write(path, 0, APPEND_BYTES)
-            node.size = APPEND_BYTES
+        if node.size <= sizes.OVERLAP_BYTES:
+            self._builder.write(path, 0, sizes.APPEND_BYTES)
+            node.size = sizes.APPEND_BYTES
 
     def write(self, call: Call) -> None:
         self._write(call, self._builder.write)
@@ -248,7 +225,7 @@ class _Settler:
         offset, length = self._range(path, call.range)
         self._builder.fallocate(path, "none", offset, length)
         self._builder.mmapwrite(path, offset, length)
-        self._builder.msync(path, offset, MSYNC_BYTES)
+        self._builder.msync(path, offset, sizes.MSYNC_BYTES)
         node.size = max(node.size, offset + length)
 
     def _write(self, call: Call, add: Callable[[str, int, int], WorkloadBuilder], multiple: int = 1) -> None:
@@ -346,17 +323,17 @@ class _Settler:
         """Many new files in one folder."""
         (folder,) = call.paths
         self._need(folder)
-        for number in range(BURST_FILES):
+        for number in range(sizes.BURST_FILES):
             path = f"{folder}/{number}"
             self._remove(path)
             self._make_file(path)
-            self._builder.write(path, 0, BURST_BYTES)
-            self._nodes[path].size = BURST_BYTES
+            self._builder.write(path, 0, sizes.BURST_BYTES)
+            self._nodes[path].size = sizes.BURST_BYTES
 
     def burst_fsync(self, call: Call) -> None:
         """One of many new files is made durable."""
         self.burst(call)
-        self._builder.fsync(f"{call.paths[0]}/{BURST_FILES - 1}")
+        self._builder.fsync(f"{call.paths[0]}/{sizes.BURST_FILES - 1}")
 
     def _move(self, places: Mapping[str, str]) -> None:
         """Names, and what is below them, get their new places at once."""
@@ -373,22 +350,22 @@ class _Settler:
 
     def removexattr(self, call: Call) -> None:
         (path,) = call.paths
-        if ATTRIBUTE not in self._need(path).attributes:
+        if sizes.ATTRIBUTE not in self._need(path).attributes:
             self._needed("attribute", path)
-        self._builder.removexattr(path, ATTRIBUTE)
-        self._nodes[path].attributes.remove(ATTRIBUTE)
+        self._builder.removexattr(path, sizes.ATTRIBUTE)
+        self._nodes[path].attributes.remove(sizes.ATTRIBUTE)
 
     def truncate(self, call: Call) -> None:
         (path,) = call.paths
         node = self._filled(path)
-        node.size = 0 if call.range == "aligned" else CUT_BYTES
+        node.size = 0 if call.range == "aligned" else sizes.CUT_BYTES
         self._builder.truncate(path, node.size)
 
     def extend(self, call: Call) -> None:
         """A hole at the end."""
         (path,) = call.paths
         node = self._need(path)
-        node.size += HOLE_BYTES
+        node.size += sizes.HOLE_BYTES
         self._builder.truncate(path, node.size)
 
     def extend_unaligned(self, call: Call) -> None:
