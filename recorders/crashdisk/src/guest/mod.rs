@@ -159,6 +159,7 @@ impl Guest {
         done: impl Fn(&Mailbox) -> bool,
     ) -> Result<(), GuestError> {
         let deadline = Instant::now() + limit;
+        self.sleep.disturb();
         while !done(&self.mailbox) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -175,7 +176,7 @@ impl Guest {
             if !tokens.is_empty() {
                 self.sleep.disturb();
                 self.held.awaited();
-            } else if !idle && self.sleep.is_sound() {
+            } else if !idle && (self.sleep.is_sound() || self.sleep.is_late()) {
                 self.let_go(disk).map_err(|error| self.blame(error))?;
                 self.sleep.disturb();
             }
@@ -310,10 +311,13 @@ impl Guest {
         while Instant::now() < deadline {
             if self.serve_disk(disk)? | self.serve_log_disk()? {
                 self.sleep.disturb();
-            } else if self.sleep.is_sound() {
-                if self.pending.is_empty() {
-                    break;
-                }
+                continue;
+            }
+            let is_sound = self.sleep.is_sound();
+            if is_sound && self.pending.is_empty() {
+                break;
+            }
+            if !self.pending.is_empty() && (is_sound || self.sleep.is_late()) {
                 self.complete(disk)?;
                 self.sleep.disturb();
             }

@@ -10,8 +10,10 @@ const ASLEEP: Duration = Duration::from_micros(20);
 /// If nothing can be seen, a guest that has been silent for this long counts as asleep.
 const SILENT: Duration = Duration::from_micros(500);
 /// A guest that is silent for this long and is never seen asleep sleeps in a way that this module does not know. One
-/// that was seen asleep before is busy: it gets what it may be spinning for, and is watched on.
+/// that was seen asleep before is busy, and may be spinning for what the disk holds back.
 const UNSEEN: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1000 });
+/// How long a guest that spins waits for each further thing.
+const SPINNING: Duration = Duration::from_millis(10);
 
 /// A system call that a thread is blocked in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +46,11 @@ impl Thread {
 
     fn waits(&self) -> bool {
         let mut line = [0; 64];
-        let Ok(length) = self.syscall.read_at(&mut line, 0) else { return false };
+        let length = match self.syscall.read_at(&mut line, 0) {
+            Ok(length) => length,
+            // A thread that has ended does nothing.
+            Err(error) => return error.raw_os_error() == Some(libc::ESRCH),
+        };
         std::str::from_utf8(&line[..length]).ok().and_then(Syscall::parse).is_some_and(self.is_idle)
     }
 }
@@ -56,12 +62,14 @@ pub struct Sleep {
     since: Option<Instant>,
     /// Whether the guest was ever seen asleep.
     seen: bool,
+    /// Whether it has been late since it was last seen asleep.
+    spins: bool,
 }
 
 impl Sleep {
     /// Watch these threads. If there are none, or if nothing can be seen of them, only silence counts.
     pub fn watching(threads: Vec<Thread>) -> Sleep {
-        Sleep { threads, disturbed: Instant::now(), since: None, seen: false }
+        Sleep { threads, disturbed: Instant::now(), since: None, seen: false, spins: false }
     }
 
     /// The guest did something.
@@ -70,21 +78,31 @@ impl Sleep {
         self.since = None;
     }
 
-    /// Whether the guest has been idle at every check for long enough, or has done nothing but compute for so long that
-    /// it must not be kept waiting. Gives up the CPU if the guest is busy.
+    /// Whether the guest has been idle at every check for long enough. Gives up the CPU if the guest is busy.
     pub fn is_sound(&mut self) -> bool {
         if !self.threads.iter().all(Thread::waits) {
             self.since = None;
-            let late = self.disturbed.elapsed() >= UNSEEN;
-            if late && !self.seen {
+            if self.disturbed.elapsed() >= UNSEEN && !self.seen {
                 self.threads.clear();
             }
             std::thread::yield_now();
-            return late && self.seen;
+            return false;
         }
-        self.seen = !self.threads.is_empty();
         let enough = if self.threads.is_empty() { SILENT } else { ASLEEP };
-        self.since.get_or_insert_with(Instant::now).elapsed() >= enough
+        let sound = self.since.get_or_insert_with(Instant::now).elapsed() >= enough;
+        if sound {
+            self.seen = !self.threads.is_empty();
+            self.spins = false;
+        }
+        sound
+    }
+
+    /// Whether a guest that sleeps at other times has been busy for so long that it may spin for what is held back.
+    /// This says nothing of whether it has come to rest.
+    pub fn is_late(&mut self) -> bool {
+        let late = self.seen && self.disturbed.elapsed() >= if self.spins { SPINNING } else { UNSEEN };
+        self.spins |= late;
+        late
     }
 }
 
@@ -123,8 +141,19 @@ mod tests {
         seen.threads[0].is_idle = |_| false;
         seen.disturb();
         let start = Instant::now();
-        while !seen.is_sound() {}
+        while !seen.is_late() {
+            assert!(!seen.is_sound());
+        }
         assert!(start.elapsed() >= UNSEEN && !seen.threads.is_empty());
+        seen.disturb();
+        let start = Instant::now();
+        while !seen.is_late() {}
+        assert!((SPINNING..UNSEEN).contains(&start.elapsed()), "what it spins for comes soon after the first");
+        seen.threads[0].is_idle = |_| true;
+        while !seen.is_sound() {}
+        seen.disturb();
+        std::thread::sleep(SPINNING);
+        assert!(!seen.is_late(), "it was asleep in between");
     }
 
     #[test]
