@@ -92,17 +92,46 @@ class NameChange:
 
 
 @dataclass(frozen=True, slots=True)
+class NameSake:
+    """What has the name `path` at another time: all that it is then, and whether it was there and durable at first.
+
+    `is_still`: it was, and what is in it never changes.
+    """
+
+    path: str
+    states: tuple[Entry, ...]
+    is_durable: bool
+    is_still: bool
+
+    def can_be(self, found: Entry, foreign: frozenset[str]) -> bool:
+        """Whether `found` may be this file. It never holds bytes of the sources in `foreign`."""
+        if found.error:
+            return True
+        if self.is_still:
+            return any(_is_like(found, state) for state in self.states)
+        sizes = [state.size for state in self.states]
+        if (
+            found.type != self.states[0].type
+            or found.size > max(sizes)
+            or (self.is_durable and found.size < min(sizes))
+        ):
+            return False
+        return not any_from(found, foreign)
+
+
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents.
 
-    `of_old` and `of_new` are the sources of bytes that only one of the two ever has.
+    `of_old` and `of_new` are the sources of bytes that only one of the two ever has, and `replaced` is the old one.
     """
 
     old: Entry
     new: Entry
     is_settled: bool
-    of_old: frozenset[str] = frozenset()
-    of_new: frozenset[str] = frozenset()
+    of_old: frozenset[str]
+    of_new: frozenset[str]
+    replaced: NameSake = field(compare=False)
 
     @property
     def path(self) -> str:
@@ -122,7 +151,7 @@ class FileChange:
         if not self.is_settled:
             if any_from(found, self.of_old):
                 return ChangeState.OLD
-            return ChangeState.NEW if any_from(found, self.of_new) else ChangeState.UNTOLD
+            return ChangeState.UNTOLD if self.replaced.can_be(found, self.of_new) else ChangeState.NEW
         if _is_like(found, self.new):
             return ChangeState.NEW
         return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
@@ -130,21 +159,6 @@ class FileChange:
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
         return shown_bytes(workload, self.path, tree.get(self.path), 0, max(self.old.size, self.new.size))
-
-
-@dataclass(frozen=True, slots=True)
-class NameSake:
-    """Another file that has the name `path` at another time: all that it holds then, and whether that never changes."""
-
-    path: str
-    states: tuple[Entry, ...]
-    is_still: bool
-
-    def can_be(self, found: Entry, foreign: frozenset[str]) -> bool:
-        """Whether `found` may be this file. It never holds bytes of the sources in `foreign`."""
-        if self.is_still:
-            return any(_is_like(found, state) for state in self.states)
-        return not any_from(found, foreign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +197,9 @@ class OfFile:
         return self.file.inode
 
     def has_name(self, tree: Tree) -> bool:
-        """Whether the file can be found at all."""
-        return any(name in tree for name in self.file.names)
+        """Whether the file can be found at all. What has another type is another thing."""
+        found = (tree[name] for name in self.file.names if name in tree)
+        return any(entry.type == "file" or entry.error for entry in found)
 
     def can_tell(self, tree: Tree) -> bool:
         """Whether the file is found for sure, or is missing."""
@@ -201,8 +216,8 @@ class BytesChange(OfFile):
     new: str | None
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A write's bytes are recognised anywhere, other bytes only under a name that can be no other file's."""
-        if self.new is not None and self.new.startswith("write:"):
+        """Bytes that only this file has are recognised anywhere, others only where there can be no other file."""
+        if self.new in self.file.written:
             holders = [tree[name] for name in self.file.names if name in tree and any_from(tree[name], {self.new})]
             if holders:
                 return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
@@ -330,10 +345,20 @@ class _Finder:
             old, new = self._written(first.inode), self._written(last.inode)
             is_told = not _is_like(last, first) if is_settled else bool(old - new)
             if is_told and "dir" not in (first.type, last.type):
-                yield FileChange(first, last, is_settled, old - new, new - old)
+                replaced = self._namesake(path, first.inode)
+                yield FileChange(first, last, is_settled, old - new, new - old, replaced)
 
     def _is_still(self, inode: int) -> bool:
-        return len({entry.segments for entry in self._states(inode) if entry}) == 1
+        return len({entry.segments for entry in self._lives(inode)}) == 1
+
+    def _lives(self, inode: int) -> list[Entry]:
+        """What the file is in each tree, also where it is only held open."""
+        found = []
+        for tree in self._trees:
+            names = tree.names(inode)
+            held = [entry for entry in tree.held.values() if entry.inode == inode]
+            found += [tree[names[0]]] if names else held[:1]
+        return found
 
     def _states(self, inode: int) -> list[Entry | None]:
         found = [tree.names(inode) for tree in self._trees]
@@ -371,12 +396,13 @@ class _Finder:
 
     def _written(self, inode: int) -> frozenset[str]:
         """The sources of all bytes that writes ever put into the file."""
-        return frozenset[str]().union(*(written(entry) for entry in self._states(inode) if entry))
+        return frozenset[str]().union(*map(written, self._lives(inode)))
 
     def _namesake(self, path: str, inode: int) -> NameSake:
-        states = tuple(dict.fromkeys(entry for entry in self._states(inode) if entry))
-        is_still = bool(self._trees[0].names(inode)) and len({(e.type, e.size, e.segments) for e in states}) == 1
-        return NameSake(path, states, is_still)
+        states = tuple(dict.fromkeys(self._lives(inode)))
+        is_durable = bool(self._trees[0].names(inode))
+        is_still = is_durable and len({(state.type, state.size, state.segments) for state in states}) == 1
+        return NameSake(path, states, is_durable, is_still)
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

@@ -43,5 +43,6 @@ def test_bytes_that_only_one_of_two_files_has_tell_which_of_them_a_name_means() 
 def test_an_empty_file_does_not_tell_which_of_two_it_is() -> None:
     text = "creat a\nappend a 10\ncreat b\nappend b 10\n---\ntruncate a 0\nappend a 5\nexchange a b\n"
     history = History(parse_workload(text, "w"), 7, 6)
-    tree = Tree([Entry(".", "dir"), Entry("a", "file"), Entry("b", "file")])
-    assert ChangeState.NEW not in {change.shown(tree) for change in changes(history, 6)}
+    emptied = history.trees[5]
+    assert (emptied["a"].size, emptied["b"].size) == (0, 10)
+    assert {change.shown(emptied) for change in changes(history, 6)} == {ChangeState.OLD, ChangeState.UNTOLD}
