@@ -8,15 +8,16 @@ asks for less: an fsync of the old folder covers that the name is gone from ther
 
 Not checked for both: names whose last part is one that a file with several links ever had, because the link may have
 made the name; names that are two renames apart; exchanges; names in a directory that a later operation renames; entries
-that cannot be read, which `mounts` checks. Not checked for neither: what was made after the set-up; names in a
-directory that an operation renames; a name where the tree has something else by now.
+that cannot be read, which `mounts` checks. Not checked for neither: what was made after the set-up, has several links,
+or is removed or replaced by an operation; names in a directory that an operation renames; a name where the tree has
+something else by now.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.links import parent
 from postcrash.checkers.lives import lives
 from postcrash.model import History, Observation, Tree, Workload
@@ -37,7 +38,10 @@ class OneName:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first rename whose two names stand for one inode, or that has lost what was durable."""
+        """The first rename whose two names stand for one inode, or that has lost what was durable.
+
+        Raises `CannotTellError` if an entry that could not be read may hide the name.
+        """
         for number, old, new in _renames(history):
             one, other = observation.tree.get(old), observation.tree.get(new)
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
@@ -45,6 +49,8 @@ class OneName:
                 return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
         for number, names in _moved(history.workload, history.started):
             if not any(name in observation.tree for name in names):
+                if unread := next((entry for entry in observation.tree.values() if entry.error), None):
+                    raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have the name")
                 said, missing = operation_at(history.workload, number), " nor ".join(names)
                 return Objection(self.name, f"{said}: what was durable is neither {missing}", names[-1])
         return None

@@ -83,7 +83,12 @@ def said_of(target: Target, model: str, judge: str, rules: Mapping[str, Rule] = 
 
 
 def practice_of(target: Target, model: str, judge: str) -> Clause | None:
-    """The rule that expects of file systems like `target` what the checker `judge` says. None if there is none."""
+    """The rule that expects of file systems like `target` what the checker `judge` says. None if there is none.
+
+    Nothing is expected where a document takes every promise back, as without barriers.
+    """
+    if said_of(target, model, judge).denial:
+        return None
     return said_of(target, model, judge, PRACTICE_RULES).promise
 
 

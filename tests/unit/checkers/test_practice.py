@@ -3,6 +3,7 @@
 import pytest
 
 from postcrash.checkers import Checker
+from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.fsync_names import FsyncNames
 from postcrash.checkers.one_name import OneName
 from postcrash.model import Entry, History, Observation, Tree, parse_workload
@@ -156,6 +157,13 @@ def test_what_was_durable_is_under_one_of_its_names(operations: str, started: in
 )
 def test_what_may_be_under_none_of_its_names(operations: str, started: int, names: str) -> None:
     assert message(OneName(), operations, (started, started), names) == ""
+
+
+def test_a_name_that_nobody_could_look_for_is_not_lost() -> None:
+    workload = parse_workload("mkdir D\ncreat D/a\n---\nrename D/a D/b", "case")
+    unread = Observation(0, Tree([ROOT, Entry("D", "dir", inode=2, error=5)]))
+    with pytest.raises(CannotTellError, match="D cannot be read"):
+        OneName().check(History(workload, 3, 3), unread)
 
 
 def test_one_name_is_tested_where_what_was_renamed_is_there() -> None:

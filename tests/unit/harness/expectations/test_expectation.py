@@ -30,6 +30,8 @@ EXT = ["O-dir", "A-rename", "A-exchange", "A-link", "A-unlink", "A-symlink", "A-
         ("btrfs", HELD_TO, []),
         ("btrfs-flushoncommit", HELD_TO, ["P2", "P2-null", "O-prefix-append", "S-safe-append"]),
         ("ext2", [], []),
+        ("ext4-nobarrier", [], []),
+        ("f2fs-nobarrier", [], []),
         ("vfat", [], []),
     ],
 )
