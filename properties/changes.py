@@ -7,7 +7,7 @@ be taken as one, such as a truncation and the append that follows it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
@@ -44,7 +44,7 @@ class Change(Protocol):
     def shown(self, tree: Tree) -> ChangeState:
         """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD.
 
-        UNTOLD if what has one of the file's names may be another file, and no name shows the file for sure.
+        A size, a number of links or an attribute is UNTOLD if what is there may be another file.
         """
         ...
 
@@ -92,46 +92,12 @@ class NameChange:
 
 
 @dataclass(frozen=True, slots=True)
-class NameSake:
-    """What has the name `path` at another time: all that it is then, and whether it was there and durable at first.
-
-    `is_still`: it was, and what is in it never changes.
-    """
-
-    path: str
-    states: tuple[Entry, ...]
-    is_durable: bool
-    is_still: bool
-
-    def can_be(self, found: Entry, foreign: frozenset[str]) -> bool:
-        """Whether `found` may be this file. It never holds bytes of the sources in `foreign`."""
-        if found.error:
-            return True
-        if self.is_still:
-            return any(_is_like(found, state) for state in self.states)
-        sizes = [state.size for state in self.states]
-        if (
-            found.type != self.states[0].type
-            or found.size > max(sizes)
-            or (self.is_durable and found.size < min(sizes))
-        ):
-            return False
-        return not any_from(found, foreign)
-
-
-@dataclass(frozen=True, slots=True)
 class FileChange:
-    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents.
-
-    `of_old` and `of_new` are the sources of bytes that only one of the two ever has, and `replaced` is the old one.
-    """
+    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents."""
 
     old: Entry
     new: Entry
     is_settled: bool
-    of_old: frozenset[str]
-    of_new: frozenset[str]
-    replaced: NameSake = field(compare=False)
 
     @property
     def path(self) -> str:
@@ -144,14 +110,12 @@ class FileChange:
         return self.new.inode
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A missing name is neither. If the files are still being written, bytes that only one has tell which it is."""
+        """A missing name is neither. If the files are still being written, a file with a byte of the old one is old."""
         found = tree.get(self.path)
         if found is None or found.error:
             return ChangeState.OTHER
         if not self.is_settled:
-            if any_from(found, self.of_old):
-                return ChangeState.OLD
-            return ChangeState.UNTOLD if self.replaced.can_be(found, self.of_new) else ChangeState.NEW
+            return ChangeState.OLD if any_from(found, written(self.old)) else ChangeState.NEW
         if _is_like(found, self.new):
             return ChangeState.NEW
         return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
@@ -162,48 +126,29 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """The file that a change concerns: its number, the names that it ever has, and how it is told from others.
+class OfFile:
+    """A change of what is behind a name. The file's `names` may be another file's at another time; `own` never are."""
 
-    `own` are the names that are never another file's. `written` are the sources of bytes that no other file has.
-    """
-
+    path: str
     inode: int
     names: Names
     own: Names
-    namesakes: tuple[NameSake, ...] = field(default=(), compare=False)
-    written: frozenset[str] = field(default=frozenset(), compare=False)
-
-    def entries(self, tree: Tree) -> list[Entry]:
-        """The file, under each name where `tree` can have no other file."""
-        return [tree[name] for name in self.names if name in tree and self._is_sure(name, tree[name])]
-
-    def _is_sure(self, name: str, found: Entry) -> bool:
-        return name in self.own or not any(
-            other.path == name and other.can_be(found, self.written) for other in self.namesakes
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OfFile:
-    """A change of what is behind a name."""
-
-    path: str
-    file: File
-
-    @property
-    def inode(self) -> int:
-        """See `Change`."""
-        return self.file.inode
 
     def has_name(self, tree: Tree) -> bool:
-        """Whether the file can be found at all. What has another type is another thing."""
-        found = (tree[name] for name in self.file.names if name in tree)
-        return any(entry.type == "file" or entry.error for entry in found)
+        """Whether the file can be found at all."""
+        return any(name in tree for name in self.names)
 
-    def can_tell(self, tree: Tree) -> bool:
-        """Whether the file is found for sure, or is missing."""
-        return bool(self.file.entries(tree)) or not self.has_name(tree)
+    def own_entries(self, tree: Tree) -> list[Entry]:
+        """The file, under each name that can only be this file's."""
+        return [tree[name] for name in self.own if name in tree]
+
+    def _of(self, found: set[object], old: object, new: object, tree: Tree) -> ChangeState:
+        """What the values that own names show say of the change. Another name may be another file's."""
+        if not found and self.has_name(tree):
+            return ChangeState.UNTOLD
+        if found <= {old}:
+            return ChangeState.OLD
+        return ChangeState.NEW if found == {new} else ChangeState.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +161,12 @@ class BytesChange(OfFile):
     new: str | None
 
     def shown(self, tree: Tree) -> ChangeState:
-        """Bytes that only this file has are recognised anywhere, others only where there can be no other file."""
-        if self.new in self.file.written:
-            holders = [tree[name] for name in self.file.names if name in tree and any_from(tree[name], {self.new})]
+        """A write's bytes are recognised anywhere, other bytes only under a name that can be no other file's."""
+        if self.new is not None and self.new.startswith("write:"):
+            holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
             if holders:
                 return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
-        if not self.can_tell(tree):
-            return ChangeState.UNTOLD
-        entries = self.file.entries(tree)
+        entries = self.own_entries(tree)
         if all(self._all(entry, self.old) for entry in entries):
             return ChangeState.OLD
         return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
@@ -237,7 +180,7 @@ class BytesChange(OfFile):
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        path = next((name for name in self.file.names if name in tree), self.path)
+        path = next((name for name in self.names if name in tree), self.path)
         return shown_bytes(workload, path, tree.get(path), self.start, self.end)
 
 
@@ -251,13 +194,11 @@ class FieldChange(OfFile):
 
     def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
-        if not self.can_tell(tree):
-            return ChangeState.UNTOLD
-        return _of({getattr(entry, self.field) for entry in self.file.entries(tree)}, self.old, self.new)
+        return self._of({getattr(entry, self.field) for entry in self.own_entries(tree)}, self.old, self.new, tree)
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        shown = sorted({str(getattr(entry, self.field)) for entry in self.file.entries(tree)})
+        shown = sorted({str(getattr(entry, self.field)) for entry in self.own_entries(tree)})
         return f"{self.field} of {self.path} is {' and '.join(shown) or 'not there'}"
 
 
@@ -271,20 +212,14 @@ class AttributeChange(OfFile):
 
     def shown(self, tree: Tree) -> ChangeState:
         """See `Change`."""
-        if not self.can_tell(tree):
-            return ChangeState.UNTOLD
-        return _of({dict(entry.xattrs).get(self.name) for entry in self.file.entries(tree)}, self.old, self.new)
+        return self._of(
+            {dict(entry.xattrs).get(self.name) for entry in self.own_entries(tree)}, self.old, self.new, tree
+        )
 
     def found(self, workload: Workload, tree: Tree) -> str:
         """See `Change`."""
-        values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.file.entries(tree)})
+        values = sorted({str(dict(entry.xattrs).get(self.name)) for entry in self.own_entries(tree)})
         return f"{self.name} of {self.path} is {' and '.join(values) or 'not there'}"
-
-
-def _of(found: set[object], old: object, new: object) -> ChangeState:
-    if found <= {old}:
-        return ChangeState.OLD
-    return ChangeState.NEW if found == {new} else ChangeState.OTHER
 
 
 def _is_like(found: Entry, meant: Entry) -> bool:
@@ -342,23 +277,12 @@ class _Finder:
             yield NameChange(entry, last is not None, tuple(others))
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
-            old, new = self._written(first.inode), self._written(last.inode)
-            is_told = not _is_like(last, first) if is_settled else bool(old - new)
+            is_told = not _is_like(last, first) if is_settled else bool(written(first))
             if is_told and "dir" not in (first.type, last.type):
-                replaced = self._namesake(path, first.inode)
-                yield FileChange(first, last, is_settled, old - new, new - old, replaced)
+                yield FileChange(first, last, is_settled)
 
     def _is_still(self, inode: int) -> bool:
-        return len({entry.segments for entry in self._lives(inode)}) == 1
-
-    def _lives(self, inode: int) -> list[Entry]:
-        """What the file is in each tree, also where it is only held open."""
-        found = []
-        for tree in self._trees:
-            names = tree.names(inode)
-            held = [entry for entry in tree.held.values() if entry.inode == inode]
-            found += [tree[names[0]]] if names else held[:1]
-        return found
+        return len({entry.segments for entry in self._states(inode) if entry}) == 1
 
     def _states(self, inode: int) -> list[Entry | None]:
         found = [tree.names(inode) for tree in self._trees]
@@ -369,40 +293,23 @@ class _Finder:
         last = states[-1]
         if last is None or last.type != "file":
             return
-        file = self._file(inode)
+        names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
+        own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
         for stretch in self._stretches(states):
-            if last.path in file.own or (stretch[-1] or "").startswith("write:"):
-                yield BytesChange(last.path, file, *stretch)
-        if last.path not in file.own:
+            if last.path in own or (stretch[-1] or "").startswith("write:"):
+                yield BytesChange(last.path, inode, names, own, *stretch)
+        if last.path not in own:
             return
         if states[0] is None:
             states = [entry or Entry(last.path, "file", nlink=last.nlink) for entry in states]
-        for name in ("size", "nlink"):
-            values: list[object] = [getattr(entry, name) for entry in states]
+        for field in ("size", "nlink"):
+            values: list[object] = [getattr(entry, field) for entry in states]
             if self._is_changed(values):
-                yield FieldChange(last.path, file, name, getattr(states[0], name), getattr(last, name))
+                yield FieldChange(last.path, inode, names, own, field, getattr(states[0], field), getattr(last, field))
         for name in sorted({name for entry in states if entry for name, _ in entry.xattrs}):
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
-                yield AttributeChange(last.path, file, name, found[0], found[-1])
-
-    def _file(self, inode: int) -> File:
-        names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
-        others = {name: sorted({tree[name].inode for tree in self._trees if name in tree} - {inode}) for name in names}
-        own = tuple(name for name in names if not others[name])
-        namesakes = tuple(self._namesake(name, other) for name in names for other in others[name])
-        foreign = frozenset[str]().union(*(self._written(other) for name in names for other in others[name]))
-        return File(inode, names, own, namesakes, self._written(inode) - foreign)
-
-    def _written(self, inode: int) -> frozenset[str]:
-        """The sources of all bytes that writes ever put into the file."""
-        return frozenset[str]().union(*map(written, self._lives(inode)))
-
-    def _namesake(self, path: str, inode: int) -> NameSake:
-        states = tuple(dict.fromkeys(self._lives(inode)))
-        is_durable = bool(self._trees[0].names(inode))
-        is_still = is_durable and len({(state.type, state.size, state.segments) for state in states}) == 1
-        return NameSake(path, states, is_durable, is_still)
+                yield AttributeChange(last.path, inode, names, own, name, found[0], found[-1])
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

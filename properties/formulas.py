@@ -128,7 +128,7 @@ def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
             for thing in w.of(i)
             if not barriers or covers(w, j, thing.path, thing.inode)
         ]
-        return forall(promised, lambda thing: z3.Or(thing.as_after, is_nameless(w, thing)))
+        return forall(promised, lambda thing: z3.Implies(thing.is_told, z3.Or(thing.as_after, is_nameless(w, thing))))
 
     return says
 

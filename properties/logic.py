@@ -8,7 +8,7 @@ Only this module and `formulas.py` need z3, and no other module imports them.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -46,6 +46,8 @@ class Thing:
     as_after: Formula
     names: tuple[str, ...] = ()
     """For a part of what a file holds: the names under which the file may be found."""
+    is_told: Formula = field(default_factory=lambda: z3.BoolVal(True))
+    """Whether the tree tells anything of the thing. If not, what has one of the names may be another file."""
 
     def changers(self, first: int) -> frozenset[int]:
         """The operations that change the thing. `values` begin before operation `first`."""
@@ -144,11 +146,11 @@ class World:
 
     def whole(self, *group: int) -> Formula:
         """Everything that the operations change shows its new state."""
-        return forall(self.of(*group), lambda thing: thing.as_after)
+        return forall(self.of(*group), lambda thing: z3.Implies(thing.is_told, thing.as_after))
 
     def untouched(self, *group: int) -> Formula:
         """Nothing that the operations change shows its new state."""
-        return forall(self.of(*group), lambda thing: thing.as_before)
+        return forall(self.of(*group), lambda thing: z3.Implies(thing.is_told, thing.as_before))
 
     def visible(self, *group: int) -> Formula:
         """Something that the operations change shows its new state."""
@@ -237,7 +239,8 @@ class World:
             values = tuple(_seen(entry, aspect, detail) for entry in (states if aspect == "xattr" else entries))
             before, after = (self._own(own, aspect, detail, value) for value in (values[0], values[-1]))
             found = exists(own, self.there)
-            yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names))
+            is_told = z3.Or(found, z3.Not(exists(names, self.there)))
+            yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names), is_told)
 
     def _own(self, own: list[str], aspect: str, detail: KnownValue, value: KnownValue) -> Formula:
         """Under every existing name that is only this file's, the tree shows `value`."""

@@ -47,6 +47,7 @@ MIXED = family(
     ("mixed-9", "creat a; append a 8192", "fsync a; write a 200 100; fdatasync a; truncate a 5000; sync; creat b"),
     ("mixed-10", "creat s; append s 100; creat t; link t l", "unlink s; creat s; append s 10; rename t l; creat b"),
     ("mixed-11", "mkdir D; creat D/a; mkdir E; creat E/b", "exchange D E; rename E/a c; unlink D/b; creat D/b"),
+    ("mixed-12", "creat a", "append a 4096; setxattr a user.x y; fsync a; rename a b; creat a; sync; append a 10"),
     (
         "mixed-8",
         "creat a; append a 4096; creat b; append b 10",
