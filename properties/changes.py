@@ -305,11 +305,12 @@ class _Finder:
         for field in ("size", "nlink"):
             values: list[object] = [getattr(entry, field) for entry in states]
             if self._is_changed(values):
-                yield FieldChange(last.path, inode, names, own, field, getattr(states[0], field), getattr(last, field))
+                old, new = getattr(states[0], field), getattr(last, field)
+                yield FieldChange(last.path, inode, names, own, field=field, old=old, new=new)
         for name in sorted({name for entry in states if entry for name, _ in entry.xattrs}):
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
-                yield AttributeChange(last.path, inode, names, own, name, found[0], found[-1])
+                yield AttributeChange(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

@@ -240,7 +240,9 @@ class World:
             before, after = (self._own(own, aspect, detail, value) for value in (values[0], values[-1]))
             found = exists(own, self.there)
             is_told = z3.Or(found, z3.Not(exists(names, self.there)))
-            yield Thing(last.path, last.inode, values, before, z3.And(found, after), tuple(names), is_told)
+            yield Thing(
+                last.path, last.inode, values, before, z3.And(found, after), names=tuple(names), is_told=is_told
+            )
 
     def _own(self, own: list[str], aspect: str, detail: KnownValue, value: KnownValue) -> Formula:
         """Under every existing name that is only this file's, the tree shows `value`."""
