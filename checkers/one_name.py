@@ -26,7 +26,7 @@ from postcrash.properties.wording import operation_at
 
 
 class OneName:
-    """A rename moves a name, and never doubles it."""
+    """A rename moves a name. It never doubles it, and never loses it."""
 
     name = "one-name"
     statement = (

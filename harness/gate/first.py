@@ -18,7 +18,7 @@ KNOWN_FILE = "postcrash-known.txt"
 STOCKED_MAX = 2
 """The most stocked kernels that the file names, the newest ones, so that the first gate stays short."""
 MINUTES = 10
-"""The most time for each kernel. Beside other work on 2 CPUs, 363 of the 3,481 workloads on three took 3 minutes."""
+"""The most time for each kernel that the file names."""
 _BUILT = (Path("linux"), Path("arch/x86/boot/bzImage"))
 """Where a build of the kernel leaves user-mode Linux, and its image."""
 

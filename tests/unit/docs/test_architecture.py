@@ -3,19 +3,9 @@
 import re
 from pathlib import Path
 
+from ...style.figures import PACKAGES
+
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = (
-    "apps",
-    "checkers",
-    "crashgen",
-    "harness",
-    "model",
-    "properties",
-    "recorders",
-    "reports",
-    "targets",
-    "workloads",
-)
 _DEFINITION = re.compile(r"^ *(?:pub(?:\([a-z]+\))? )?(?:class|def|struct|enum|trait|fn) (\w+)", re.MULTILINE)
 _NAME = re.compile(r"`([^`]+)`")
 
@@ -31,7 +21,7 @@ def missing(names: list[str], places: set[str], definitions: set[str]) -> list[s
 
 
 def test_what_the_walks_name_is_there() -> None:
-    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*")]
+    files = [file for folder in PACKAGES for file in (ROOT / folder).rglob("*")]
     sources = [file for file in files if file.suffix in (".py", ".rs")]
     definitions = {name for file in sources for name in _DEFINITION.findall(file.read_text(encoding="utf-8"))}
     places = {f"/{file.relative_to(ROOT)}" for file in files}
