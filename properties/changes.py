@@ -44,7 +44,7 @@ class Change(Protocol):
     def shown(self, tree: Tree) -> ChangeState:
         """What `tree` shows of the change. If the file is missing, nothing of the change shows: OLD.
 
-        A size, a number of links or an attribute is UNTOLD if what is there may be another file.
+        UNTOLD if what is there may be another file.
         """
         ...
 
@@ -93,11 +93,19 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The name means file `new` in place of file `old`. `is_settled`: no other operation changes their contents."""
+    """The name means file `new` in place of file `old`.
+
+    is_settled         no other operation changes their contents
+    of_old, of_new     sources of bytes that only one of the two ever has
+    is_old_recognised  the old file always has such a byte
+    """
 
     old: Entry
     new: Entry
     is_settled: bool
+    of_old: frozenset[str]
+    of_new: frozenset[str]
+    is_old_recognised: bool
 
     @property
     def path(self) -> str:
@@ -110,12 +118,18 @@ class FileChange:
         return self.new.inode
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A missing name is neither. If the files are still being written, a file with a byte of the old one is old."""
+        """A missing name is neither. If the files are still being written, a byte that only one has tells which it is.
+
+        A file without such a byte is the new one if the old one never is without, and cannot be told otherwise.
+        """
         found = tree.get(self.path)
         if found is None or found.error:
             return ChangeState.OTHER
         if not self.is_settled:
-            return ChangeState.OLD if any_from(found, written(self.old)) else ChangeState.NEW
+            if any_from(found, self.of_old):
+                return ChangeState.OLD
+            is_told = self.is_old_recognised or any_from(found, self.of_new)
+            return ChangeState.NEW if is_told else ChangeState.UNTOLD
         if _is_like(found, self.new):
             return ChangeState.NEW
         return ChangeState.OLD if _is_like(found, self.old) else ChangeState.OTHER
@@ -153,20 +167,26 @@ class OfFile:
 
 @dataclass(frozen=True, slots=True)
 class BytesChange(OfFile):
-    """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end."""
+    """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end.
 
+    `telling` are the names under which no other file ever has bytes of `new`, if these were written.
+    """
+
+    telling: Names
     start: int
     end: int
     old: str | None
     new: str | None
 
     def shown(self, tree: Tree) -> ChangeState:
-        """A write's bytes are recognised anywhere, other bytes only under a name that can be no other file's."""
-        if self.new is not None and self.new.startswith("write:"):
-            holders = [tree[name] for name in self.names if name in tree and any_from(tree[name], {self.new})]
+        """A write's bytes are recognised under telling names, others only under a name that can be no other file's."""
+        if self.new is not None and self.telling:
+            holders = [tree[name] for name in self.telling if name in tree and any_from(tree[name], {self.new})]
             if holders:
                 return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
         entries = self.own_entries(tree)
+        if not entries and any(name in tree for name in self.names if name not in self.telling):
+            return ChangeState.UNTOLD
         if all(self._all(entry, self.old) for entry in entries):
             return ChangeState.OLD
         return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
@@ -277,12 +297,23 @@ class _Finder:
             yield NameChange(entry, last is not None, tuple(others))
         elif first is not None and last is not None and self._is_changed([e and e.inode for e in entries]):
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
-            is_told = not _is_like(last, first) if is_settled else bool(written(first))
+            old, new = self._written(first.inode), self._written(last.inode)
+            is_told = not _is_like(last, first) if is_settled else bool(old - new)
             if is_told and "dir" not in (first.type, last.type):
-                yield FileChange(first, last, is_settled)
+                is_old_recognised = all(written(state) - new for state in self._ever(first.inode))
+                yield FileChange(first, last, is_settled, old - new, new - old, is_old_recognised)
 
     def _is_still(self, inode: int) -> bool:
-        return len({entry.segments for entry in self._states(inode) if entry}) == 1
+        return len({entry.segments for entry in self._ever(inode)}) == 1
+
+    def _written(self, inode: int) -> frozenset[str]:
+        """The sources of all bytes that the file ever has from writes."""
+        return frozenset[str]().union(*map(written, self._ever(inode)))
+
+    def _ever(self, inode: int) -> set[Entry]:
+        """The file in all its states, also those without a name, in which a handle holds it."""
+        held = {entry for tree in self._trees for entry in tree.held.values() if entry.inode == inode}
+        return held | {entry for entry in self._states(inode) if entry}
 
     def _states(self, inode: int) -> list[Entry | None]:
         found = [tree.names(inode) for tree in self._trees]
@@ -296,8 +327,9 @@ class _Finder:
         names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
         own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
         for stretch in self._stretches(states):
-            if last.path in own or (stretch[-1] or "").startswith("write:"):
-                yield BytesChange(last.path, inode, names, own, *stretch)
+            telling = self._telling(names, inode, stretch[-1])
+            if last.path in (*own, *telling):
+                yield BytesChange(last.path, inode, names, own, telling, *stretch)
         if last.path not in own:
             return
         if states[0] is None:
@@ -311,6 +343,13 @@ class _Finder:
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
                 yield AttributeChange(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
+
+    def _telling(self, names: Names, inode: int, source: str | None) -> Names:
+        """The names under which no other file ever has bytes of this source. None if these were not written."""
+        if source is None or not source.startswith("write:"):
+            return ()
+        meant = {name: {tree[name].inode for tree in self._trees if name in tree} - {inode} for name in names}
+        return tuple(name for name in names if not any(source in self._written(other) for other in meant[name]))
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

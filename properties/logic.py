@@ -171,7 +171,7 @@ class World:
         for path in self.paths:
             entries = [tree.get(path) for tree in self.trees]
             kept = [entry for entry in entries if entry is not None]
-            old, new = kept[0], kept[-1]
+            old, new, is_told = kept[0], kept[-1], z3.BoolVal(True)
             if len(kept) < len(entries) or "dir" in (old.type, new.type):
                 continue
             if self._is_still(old.inode) and self._is_still(new.inode):
@@ -179,18 +179,31 @@ class World:
                     continue
                 shows_old, shows_new = self._is_like(path, old), self._is_like(path, new)
             else:
-                shows_old = self._has_data(path, old)
-                if shows_old is None:
+                of_old = self._given(old.inode) - self._given(new.inode)
+                of_new = self._given(new.inode) - self._given(old.inode)
+                if not of_old:
                     continue
+                shows_old = z3.And(self.there(path), self._has(path, of_old))
                 shows_new = z3.And(self.there(path), z3.Not(shows_old))
-            yield Thing(path, new.inode, tuple(entry.inode for entry in kept), shows_old, shows_new)
+                if not all(of_old & {run.source for run in state.segments} for state in self._ever(old.inode)):
+                    is_told = z3.Or(z3.Not(self.there(path)), shows_old, self._has(path, of_new))
+            inodes = tuple(entry.inode for entry in kept)
+            yield Thing(path, new.inode, inodes, shows_old, shows_new, is_told=is_told)
 
-    def _has_data(self, path: str, entry: Entry) -> Formula:
-        """Whether the name has a byte that was written to `entry`. None if no byte was written."""
-        mine = [run for run in entry.segments if run.source.startswith("write:")]
-        places = [(place, run.source) for run in mine for place in self.places(run.start, run.end)]
-        found = exists(places, lambda pair: self._is(path, pair[1])(pair[0]))
-        return z3.And(self.there(path), found) if mine else None
+    def _ever(self, inode: int) -> list[Entry]:
+        """What the file is at any time, whether it has a name or only a handle."""
+        found = [entry for tree in self.trees for entry in (*tree.values(), *tree.held.values())]
+        return [entry for entry in found if entry.inode == inode]
+
+    def _given(self, inode: int) -> set[str]:
+        """The writes of which the file ever has a byte."""
+        found = {run.source for entry in self._ever(inode) for run in entry.segments}
+        return {source for source in found if source.startswith("write:")}
+
+    def _has(self, path: str, sources: set[str]) -> Formula:
+        """The name has a byte of one of these sources."""
+        length = max(self._edges, default=0)
+        return exists(self.places(0, length), lambda x: exists(sources, lambda source: self._is(path, source)(x)))
 
     def _is(self, path: str, source: str) -> Callable[[int], Formula]:
         return lambda place: self.byte(path, place) == self.code(source)
@@ -204,7 +217,7 @@ class World:
         )
 
     def _is_still(self, inode: int) -> bool:
-        return len({tree[path].segments for tree in self.trees for path in tree if tree[path].inode == inode}) == 1
+        return len({entry.segments for entry in self._ever(inode)}) == 1
 
     def _contents(self) -> Iterable[Thing]:
         for inode in sorted({entry.inode for tree in self.trees for entry in tree.values() if entry.type == "file"}):
@@ -220,16 +233,31 @@ class World:
                 yield from self._fields(last, names, own, states)
 
     def _byte(self, last: Entry, place: int, names: list[str], own: list[str], states: list[Entry | None]) -> Thing:
-        """One byte. It is recognised by the write that it comes from, or by a name that is no other file's."""
+        """One byte. It is recognised by the write that it comes from, or by a name that is no other file's.
+
+        The write tells nothing under a name that another file has, if that file ever has bytes of the same write.
+        """
         values = tuple(_seen(state, "byte", place) for state in states)
         as_before = self._own(own, "byte", place, values[0])
-        as_after = z3.And(exists(own, self.there), self._own(own, "byte", place, values[-1]))
-        if str(values[-1]).startswith("write:"):
-            as_after = exists(names, lambda name: self.byte(name, place) == self.code(values[-1]))
+        found = exists(own, self.there)
+        as_after = z3.And(found, self._own(own, "byte", place, values[-1]))
+        telling: list[str] = []
+        source = str(values[-1])
+        if source.startswith("write:"):
+            telling = [name for name in names if not self._is_given_elsewhere(name, last.inode, source)]
+            as_after = exists(telling, lambda name: self.byte(name, place) == self.code(source))
             as_before = z3.And(as_before, z3.Not(as_after))
-        elif last.path not in own:
+            found = z3.Or(found, exists(telling, lambda name: self._has(name, {source})))
+        if last.path not in (*own, *telling):
             values = values[:1] * len(values)
-        return Thing(last.path, last.inode, values, as_before, as_after, tuple(names))
+        hidden = exists([name for name in names if name not in telling], self.there)
+        is_told = z3.Or(found, z3.Not(hidden))
+        return Thing(last.path, last.inode, values, as_before, as_after, names=tuple(names), is_told=is_told)
+
+    def _is_given_elsewhere(self, name: str, inode: int, source: str) -> bool:
+        """Another file that ever has the name ever has bytes of the write."""
+        others = {tree[name].inode for tree in self.trees if name in tree} - {inode}
+        return any(source in self._given(other) for other in others)
 
     def _fields(self, last: Entry, names: list[str], own: list[str], states: list[Entry | None]) -> Iterable[Thing]:
         blank = Entry(last.path, "file", nlink=last.nlink)

@@ -1,6 +1,6 @@
 """What an operation changes, and what a tree shows of it when later operations have changed more."""
 
-from postcrash.model import Entry, History, Tree, parse_workload
+from postcrash.model import Entry, History, Segment, Tree, parse_workload
 from postcrash.properties.changes import ChangeState, changes
 
 
@@ -27,3 +27,45 @@ def test_a_name_is_there_before_and_after_another_operation_gives_it_to_another_
 def test_without_the_other_operation_the_name_stands_for_one_thing() -> None:
     assert shown(REPLACED, 2, 0, Entry("bar", "file")) == {ChangeState.OTHER}
     assert shown(REPLACED, 2, 0, Entry("bar", "symlink", target="foo")) == {ChangeState.NEW}
+
+
+def filled(path: str, source: str, size: int = 4096) -> Entry:
+    """A file of which all bytes come from one source."""
+    return Entry(path, "file", size=size, segments=(Segment(0, size, source),))
+
+
+REFLINK = "creat c\n---\ncreat a\nrename a b\ncreat a\nappend a 4096\nreflink a 0 b 0 4096\n"
+
+
+def test_bytes_that_two_files_share_tell_nothing_under_a_name_that_both_have() -> None:
+    source = filled("a", "write:0")
+    assert shown(REFLINK, 6, 5, source, Entry("b", "file"), Entry("c", "file")) == {ChangeState.OLD}, "only a has them"
+    assert shown(REFLINK, 6, 5, source, filled("b", "write:0"), Entry("c", "file")) == {ChangeState.NEW}
+    assert shown(REFLINK, 6, 5, source, Entry("c", "file")) == {ChangeState.UNTOLD}, "a may be the file that became b"
+
+
+EMPTIED = "creat a\nappend a 4096\ncreat b\nappend b 4096\n---\ntruncate a 0\nsync\nappend a 10\nexchange a b\n"
+
+
+def test_a_file_that_was_emptied_is_not_taken_for_the_other_one() -> None:
+    other, emptied = filled("b", "write:1"), Entry("a", "file")
+    assert shown(EMPTIED, 8, 7, emptied, other) == {ChangeState.UNTOLD, ChangeState.OLD}, (
+        "not exchanged, or the data lost"
+    )
+    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), filled("b", "write:2", 10)) == {ChangeState.NEW}
+    assert shown(EMPTIED, 8, 7, filled("a", "write:1"), other) == {ChangeState.NEW, ChangeState.OLD}, "half of it"
+
+
+def test_a_file_that_always_has_bytes_of_its_own_is_missed() -> None:
+    grown = "creat a\nappend a 4096\ncreat b\n---\nappend a 10\nappend b 10\nrename b a\n"
+    assert shown(grown, 6, 5, Entry("a", "file")) == {ChangeState.NEW}, "what is empty cannot be the old file"
+
+
+THROUGH_HANDLE = "creat a\nappend a 4096\ncreat b\nappend b 512\n---\nopen a\nrename b a\nwrite @a 0 4096\n"
+
+
+def test_a_file_that_only_a_handle_holds_may_still_be_changed() -> None:
+    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:0"), filled("b", "write:1", 512)) == {ChangeState.OLD}
+    assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:2"), filled("b", "write:1", 512)) == {ChangeState.OLD}, (
+        "the rename is lost and the later write is not"
+    )

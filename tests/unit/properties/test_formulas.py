@@ -49,6 +49,21 @@ MIXED = family(
     ("mixed-11", "mkdir D; creat D/a; mkdir E; creat E/b", "exchange D E; rename E/a c; unlink D/b; creat D/b"),
     ("mixed-12", "creat a", "append a 4096; setxattr a user.x y; fsync a; rename a b; creat a; sync; append a 10"),
     (
+        "mixed-13",
+        "creat c",
+        "creat a; rename a b; creat a; append a 4096; setxattr c user.a one; reflink a 0 b 0 4096; rename c a",
+    ),
+    (
+        "mixed-14",
+        "creat a; append a 4096; creat b; append b 4096",
+        "truncate a 0; sync; append a 10; exchange a b; fsync b; setxattr b user.x y",
+    ),
+    (
+        "mixed-15",
+        "creat a; append a 4096; creat b; append b 512",
+        "open a; rename b a; append @a 100; fsync @a; append a 10; fdatasync a; creat b",
+    ),
+    (
         "mixed-8",
         "creat a; append a 4096; creat b; append b 10",
         "append a 10; append b 20; link b c; unlink b; fsync c",
