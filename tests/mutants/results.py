@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .mutant import Mutant
-from .stages import STAGE_LIMITS, MutantFinding, StageOutcome
+from .stages import MutantFinding, StageOutcome
 
 SOON_S = 10.0
 COMMAND = "make mutants"
@@ -14,12 +15,8 @@ COMMAND = "make mutants"
 
 @dataclass(frozen=True)
 class Measurements:
-    """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one.
+    """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one."""
 
-    key  digest of all that the result depends on: the kernel, the tool, the stages
-    """
-
-    key: str
     target: str
     outcomes: tuple[StageOutcome, ...]
 
@@ -50,25 +47,22 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, name: str, key: str) -> Measurements | None:
-        """What is known under `name`, if it was measured with the same key."""
+    def get(self, name: str, target: str, keys: Iterable[str]) -> Measurements:
+        """What is known under `name` of stages with these keys, from the first one on: perhaps nothing."""
+        known: list[StageOutcome] = []
+        for row, key in zip(self._rows(name), keys, strict=False):
+            if row["key"] != key:
+                break
+            found = MutantFinding(**row["found"]) if row["found"] else None
+            known.append(StageOutcome(**{**row, "found": found, "groups": tuple(row["groups"])}))
+        return Measurements(target, tuple(known))
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
         try:
-            read = json.loads(self._place(name).read_text())
+            rows: list[dict[str, Any]] = json.loads(self._place(name).read_text())["outcomes"]
         except (FileNotFoundError, ValueError):
-            return None
-        if read["key"] != key:
-            return None
-        outcomes = tuple(
-            StageOutcome(
-                **{
-                    **row,
-                    "found": MutantFinding(**row["found"]) if row["found"] else None,
-                    "groups": tuple(row["groups"]),
-                }
-            )
-            for row in read["outcomes"]
-        )
-        return Measurements(read["key"], read["target"], outcomes)
+            return []
+        return rows
 
     def put(self, name: str, measured: Measurements) -> None:
         """Keep it in place of what was known."""
@@ -106,18 +100,32 @@ def _is_missed(row: Row, stages: int) -> bool:
 
 
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
-    """docs/mutants.md. `stock` is by target."""
-    parts = [
-        _HEAD.format(
-            command=COMMAND,
-            kernel=kernel,
-            stages=", ".join(f"`{name}`" for name in stages),
-            limits=" ".join(STAGE_LIMITS),
-        )
-    ]
+    """docs/mutants.md, without what was compared. `stock` is by target."""
+    parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
     parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
     parts += ["## Not found", "", _missed(rows, len(stages)), ""]
-    parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
+    if any(measured.outcomes for measured in stock.values()):
+        parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
+    return "\n".join(parts)
+
+
+def compared_markdown(rows: Sequence[Row], rebuilt: Mapping[str, Measurements]) -> str:
+    """The end of docs/mutants.md: mutants compared with the stock kernel, and another build of it, by target."""
+    rows = [row for row in rows if row.measured.outcomes]
+    if not rows and not any(measured.outcomes for measured in rebuilt.values()):
+        return ""
+    shown = sum(row.measured.found is not None for row in rows)
+    parts = ["", "## As a change", "", _COMPARED.format(command=COMMAND, shown=shown, compared=len(rows)), ""]
+    parts += [
+        "| mutant | target | what the stock kernel never shows | workloads | s |",
+        "| --- | --- | --- | ---: | ---: |",
+    ]
+    for row in rows:
+        measured = row.measured
+        told = measured.found.message.replace("|", "\\|") if measured.found else "**nothing**"
+        counts = f"{measured.workloads} | {measured.seconds:.0f}"
+        parts.append(f"| {row.mutant.name} | {row.mutant.target} | {told} | {counts} |")
+    parts += ["", _REBUILT, "", _stock_table(rebuilt), ""]
     return "\n".join(parts)
 
 
@@ -130,15 +138,23 @@ hunts on each at the default level, stage by stage, until it finds what the same
 kernel, which is the same file with the number 0.
 
 The stages, in order: {stages}. `full` is all of `hunt --ops 1 --grammar full`,
-and the others draw so many workloads: of two operations of `ace`, of `full` with the file system's checker on every
-recovered disk (`--fsck`), and of `ace` with crashes within each recovery (`--depth 2`). Each hunt looks at a disk that
-completes at once and at one that holds completions back, and is given `{limits}`: no more than so many recoveries for
-each workload and disk, and so much time. Workloads and seconds count all stages until the finding, with the start of
-each hunt.
+`corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads: of two operations of `ace`, of
+`full` with the file system's checker on every recovered disk (`--fsck`), and of `ace` with crashes within each recovery
+(`--depth 2`). Each stage looks at a disk that completes at once and at one that holds completions back. No more than
+200 recoveries are run for each workload and disk, and a stage has three minutes. Workloads and seconds count all stages
+until the finding, with the start of each command.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
 [findings/](findings/README.md)."""
+
+_COMPARED = """`{command} ARGS=--compare` asks another question of a mutant: does
+`hunt --ops 1 --grammar full --expect kernel:STOCK` show that the kernel changed, without any rule of what is right
+([expectations.md](expectations.md#kernels-compared))? It does for {shown} of {compared}."""
+
+_REBUILT = (
+    """Another build of the same source must show no change. It is hunted on to the end, with `--ops 1` of `ace`:"""
+)
 
 
 def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:

@@ -9,9 +9,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+
+import click
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.kernel import find_kernel
@@ -33,18 +35,20 @@ PACKAGES: dict[str, Path | str] = {
 _FRAGMENT = Path(__file__).with_name("kernel.config")
 _SAVED = ".stock"
 _LOG_LINES = 20
-# Two builds of one source are the same.
+# Two builds of one source and version are the same.
 _SAME_EVERY_TIME = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
-    "KBUILD_BUILD_VERSION": "1",
     "KBUILD_BUILD_USER": "postcrash",
     "KBUILD_BUILD_HOST": "postcrash",
 }
 
-Say = Callable[[str], None]
+
+def say(text: str) -> None:
+    """A line of progress, on standard error."""
+    click.echo(text, err=True)
 
 
-def require_packages(say: Say) -> None:
+def require_packages() -> None:
     """Install what is missing of `PACKAGES`, as root. Raises InfrastructureError that says what to install."""
     missing = [name for name, probe in PACKAGES.items() if not _is_there(probe)]
     if not missing:
@@ -66,20 +70,23 @@ def _is_there(probe: Path | str) -> bool:
 class SourceTree:
     """The source tree in `folder`. Of two processes one waits while the other builds."""
 
-    def __init__(self, folder: Path, jobs: int, say: Say) -> None:
-        self._folder, self._jobs, self._say = folder, jobs, say
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self._folder, self._jobs = folder, jobs
         self._tree = folder / NAME
 
-    def kernel(self, mutants: Sequence[Mutant]) -> bytes:
-        """The file of the kernel with all mutants in it, its number 0. Raises InfrastructureError and MutantError."""
+    def kernel(self, mutants: Sequence[Mutant], version: str = "1") -> bytes:
+        """The file of the kernel with all mutants in it, its number 0. Raises InfrastructureError and MutantError.
+
+        `version` is that of the build, which a kernel tells: two versions of the same source are two files.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._unpack()
             self._write(changed(mutants, self._text))
             self._configure()
-            self._say("building")
-            self._make("linux")
+            say("building")
+            self._make("linux", version)
             return (self._tree / "linux").read_bytes()
 
     def digest(self) -> str:
@@ -113,7 +120,7 @@ class SourceTree:
         stamp = self._folder / f"{NAME}.stamp"
         if stamp.is_file() and stamp.read_text() == self._stamp():
             return
-        self._say(f"unpacking {ARCHIVE}")
+        say(f"unpacking {ARCHIVE}")
         shutil.rmtree(self._tree, ignore_errors=True)
         ran = subprocess.run(["tar", "-xf", ARCHIVE, "-C", self._folder], capture_output=True, text=True)
         if ran.returncode:
@@ -146,9 +153,9 @@ class SourceTree:
             raise InfrastructureError(f"{kernel.path} does not say how it was configured")
         return merged(debian, _FRAGMENT.read_text())
 
-    def _make(self, what: str) -> None:
+    def _make(self, what: str, version: str = "1") -> None:
         command = ["make", "ARCH=um", f"-j{self._jobs}", what]
-        environment = {**os.environ, **_SAME_EVERY_TIME}
+        environment = {**os.environ, **_SAME_EVERY_TIME, "KBUILD_BUILD_VERSION": version}
         ran = subprocess.run(
             command, cwd=self._tree, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )

@@ -8,38 +8,52 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.exploration import BOTH_DISKS
-from postcrash.harness.hunting.causes import cause_of
 from postcrash.model import ExitCode, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
 POSTCRASH = Path(sys.executable).with_name("postcrash")
+CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "fstests"
 POLL_S = 0.1
 STOP_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A hunt: its name in the table, and the options of `postcrash hunt`."""
+    """A hunt, or a run of the corpus: its name in the table, and the command with its options.
+
+    `{stock}` in an option is the path of the stock kernel, `{corpus}` that of the corpus. After `limit_s` seconds the
+    command is stopped.
+    """
 
     name: str
-    hunt: tuple[str, ...]
+    command: tuple[str, ...]
+    limit_s: float = float("inf")
+
+
+def _hunt(*options: str) -> tuple[str, ...]:
+    """A hunt. nilfs2 and f2fs would need hours, of which most goes into a few workloads' many states."""
+    return ("hunt", "--ops", options[0], "--no-minimize", "--budget", "200", "--time", "3m", *options[1:])
 
 
 STAGES = (
-    Stage("full", ("--ops", "1", "--grammar", "full")),
-    Stage("ace, 300 of two", ("--ops", "2", "--workload-limit", "300")),
-    Stage("full, 300 with fsck", ("--ops", "1", "--grammar", "full", "--fsck", "--workload-limit", "300")),
-    Stage("ace, 100 with crash in recovery", ("--ops", "1", "--depth", "2", "--workload-limit", "100")),
+    Stage("full", _hunt("1", "--grammar", "full")),
+    Stage("corpus", ("corpus", "{corpus}", "--budget", "200"), limit_s=180),
+    Stage("ace, 300 of two", _hunt("2", "--workload-limit", "300")),
+    Stage("full, 300 with fsck", _hunt("1", "--grammar", "full", "--fsck", "--workload-limit", "300")),
+    Stage("ace, 100 with crash in recovery", _hunt("1", "--depth", "2", "--workload-limit", "100")),
 )
-"""In this order. Every hunt is at the default level, and on both disks."""
-STAGE_LIMITS = ("--budget", "200", "--time", "3m")
-"""What bounds each hunt: nilfs2 and f2fs would need hours, of which most goes into a few workloads' many states."""
-STOCK_BUDGET = "2000,60s"
-"""What the stock kernel has for a workload: ten times what the hunt had."""
+"""In this order. All are at the default level, and on both disks."""
+COMPARISON = Stage("full, compared", _hunt("1", "--grammar", "full", "--expect", "kernel:{stock}"))
+"""What a mutant is compared with the stock kernel by."""
+REBUILT = Stage("ace, compared", ("hunt", "--ops", "1", "--no-minimize", "--expect", "kernel:{stock}"))
+"""What another build of the stock kernel is compared with it by, to the end."""
+STOCK_BUDGET = "600,30s"
+"""What the stock kernel has for a workload: three times what the hunt had."""
 DISK_OPTIONS = tuple(() if held is None else ("--held", str(held)) for held in BOTH_DISKS)
 """The disks of a hunt, as options of `postcrash check`."""
 
@@ -55,8 +69,13 @@ class MutantFinding:
 
 @dataclass(frozen=True)
 class StageOutcome:
-    """What a stage came to: the first finding that counts, and what was run until then. `groups`: causes in words."""
+    """What a stage came to: the first finding that counts, and what was run until then.
 
+    key     digest of all that it depends on: the kernel, the tool, the stage
+    groups  causes in words
+    """
+
+    key: str
     stage: str
     found: MutantFinding | None
     workloads: int
@@ -68,32 +87,39 @@ class StageOutcome:
 Counts = Callable[[Finding], bool]
 
 
-def run_stage(
-    kernel: Path, target: str, stage: Stage, folder: Path, guests: int | None, counts: Counts
-) -> StageOutcome:
-    """Hunt on `kernel` until a finding of which `counts` is true, or to the end. The store is in `folder`.
+@dataclass(frozen=True)
+class Trial:
+    """A stage to be run: on this kernel and target, with its store in `folder`. `key` names it (`StageOutcome`)."""
+
+    stage: Stage
+    kernel: Path
+    target: str
+    folder: Path
+    stock: Path
+    key: str
+    guests: int | None
+
+    def command(self, result: Path) -> list[str | Path]:
+        """The command line, which writes its JSON to `result`."""
+        options = [option.format(stock=self.stock, corpus=CORPUS) for option in self.stage.command]
+        command: list[str | Path] = [POSTCRASH, "--store", self.folder, *options, "--fresh", "--target", self.target]
+        command += ["--kernel", self.kernel, "--json", result]
+        return command + (["--guests", str(self.guests)] if self.guests else [])
+
+
+def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
+    """Run it until a finding of which `counts` is true, or to the end.
 
     `workloads` and `seconds` are those until the finding came into the store, which is up to two seconds after it was
-    made. Raises InfrastructureError if the hunt ends early for any other reason.
+    made. Raises InfrastructureError if the command ends early for any other reason.
     """
+    folder, name = trial.folder, trial.stage.name
     store = Store(folder)
-    result = folder / "hunt.json"
-    command: list[str | Path] = [
-        POSTCRASH,
-        "--store",
-        folder,
-        "hunt",
-        "--target",
-        target,
-        "--kernel",
-        kernel,
-        "--no-minimize",
-        "--fresh",
-    ]
-    command += [*stage.hunt, *STAGE_LIMITS, "--json", result, *(("--guests", str(guests)) if guests else ())]
+    result = folder / "result.json"
+    command = trial.command(result)
     started = time.monotonic()
     seen: set[str] = set()
-    with (folder / "hunt.log").open("wb") as log:
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             while True:
@@ -105,19 +131,28 @@ def run_stage(
                     seen.add(finding.id)
                     if counts(finding):
                         shown = MutantFinding(finding.checker, finding.message, _text(finding))
-                        return StageOutcome(stage.name, shown, workloads, seconds, "violated")
+                        return StageOutcome(trial.key, name, shown, workloads, seconds, "violated")
                 if ended:
                     break
+                if seconds > trial.stage.limit_s:
+                    workloads = -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS))
+                    return StageOutcome(trial.key, name, None, workloads, seconds, "undecided")
                 time.sleep(POLL_S)
         finally:
             _stop(process)
             store.close()
     if process.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
-        said = (folder / "hunt.log").read_text(errors="replace").strip().splitlines()[-5:]
+        said = (folder / "log").read_text(errors="replace").strip().splitlines()[-5:]
         raise InfrastructureError(f"{' '.join(map(str, command))} fails with {process.returncode}: {' '.join(said)}")
-    told = json.loads(result.read_text())
-    groups = tuple(f"{group['checker']}: {group['message']}" for group in told["groups"])
-    return StageOutcome(stage.name, None, told["workloads"]["run"], told["seconds"], told["verdict"], groups)
+    return _ended(trial, json.loads(result.read_text()), seconds)
+
+
+def _ended(trial: Trial, told: dict[str, Any], seconds: float) -> StageOutcome:
+    """What the JSON of a hunt or of a corpus comes to, when nothing counted."""
+    is_hunt = "groups" in told
+    run = told["workloads"]["run"] if is_hunt else len(told["kernels"][0]["results"])
+    causes = tuple(f"{group['checker']}: {group['message']}" for group in told["groups"]) if is_hunt else ()
+    return StageOutcome(trial.key, trial.stage.name, None, run, seconds, told["verdict"], causes)
 
 
 class StockKernel:
@@ -125,19 +160,20 @@ class StockKernel:
 
     def __init__(self, kernel: Path, folder: Path) -> None:
         self._kernel, self._folder = kernel, folder
-        self._known: set[object] = set()
+        self._objected: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
 
     def shows(self, finding: Finding, target: str) -> bool:
         """Whether the same judge objects to the same workload on the stock kernel, on either disk.
 
         Each disk has one recording, so a False is no proof.
         """
-        cause = (target, cause_of(finding))
-        if cause not in self._known:
-            if not any(finding.checker in self._objects(finding, target, disk) for disk in DISK_OPTIONS):
-                return False
-            self._known.add(cause)
-        return True
+        return any(finding.checker in self._known(finding, target, disk) for disk in DISK_OPTIONS)
+
+    def _known(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[str]:
+        asked = (target, _text(finding), disk)
+        if asked not in self._objected:
+            self._objected[asked] = self._objects(finding, target, disk)
+        return self._objected[asked]
 
     def _objects(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[str]:
         """The judges that object to the finding's workload."""

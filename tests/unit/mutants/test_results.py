@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from ...mutants.mutant import Mutant
-from ...mutants.results import Measurements, Results, Row, markdown, summary
+from ...mutants.results import Measurements, Results, Row, compared_markdown, markdown, summary
 from ...mutants.stages import MutantFinding, StageOutcome
 
-NOTHING = StageOutcome("ace", None, 292, 8.0, "holds")
-FOUND = StageOutcome("full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
-STOCK = StageOutcome("ace", None, 292, 8.0, "violated", ("durability: a|b",))
+NOTHING = StageOutcome("a", "ace", None, 292, 8.0, "holds")
+FOUND = StageOutcome("f", "full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
+STOCK = StageOutcome("a", "ace", None, 292, 8.0, "violated", ("durability: a|b",))
 
 
 STAGES = ["ace", "full"]
-HELD = StageOutcome("full", None, 952, 20.0, "holds")
+HELD = StageOutcome("f", "full", None, 952, 20.0, "holds")
 
 
 def row(name: str, *outcomes: StageOutcome, equivalent: str = "", missed: str = "") -> Row:
@@ -27,7 +27,7 @@ def row(name: str, *outcomes: StageOutcome, equivalent: str = "", missed: str = 
         equivalent=equivalent,
         missed=missed,
     )
-    return Row(mutant, Measurements("key", "xfs", outcomes))
+    return Row(mutant, Measurements("xfs", outcomes))
 
 
 ROWS = (
@@ -39,20 +39,20 @@ ROWS = (
 )
 
 
-def test_what_is_kept_is_read_again_but_not_under_another_key(tmp_path: Path) -> None:
+def test_what_is_kept_is_read_again_up_to_the_first_stage_that_is_another_one(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    measured = Measurements("key", "xfs", (NOTHING, FOUND, STOCK))
+    measured = Measurements("xfs", (NOTHING, FOUND))
     results.put("m", measured)
-    assert results.get("m", "key") == measured
-    assert results.get("m", "another key") is None
-    assert results.get("n", "key") is None
+    assert results.get("m", "xfs", ("a", "f", "later")) == measured
+    assert results.get("m", "xfs", ("a", "another")) == Measurements("xfs", (NOTHING,))
+    assert results.get("m", "xfs", ("another", "f")) == results.get("n", "xfs", ("a",)) == Measurements("xfs", ())
 
 
 def test_workloads_and_seconds_are_those_of_all_stages() -> None:
-    measured = Measurements("key", "xfs", (NOTHING, FOUND))
+    measured = Measurements("xfs", (NOTHING, FOUND))
     assert (measured.stage, measured.workloads, measured.seconds) == ("full", 297, 9.6)
     assert measured.found == FOUND.found
-    assert Measurements("key", "xfs", (NOTHING,)).found is None
+    assert Measurements("xfs", (NOTHING,)).found is None
 
 
 def test_the_summary_counts_each_mutant_once() -> None:
@@ -62,7 +62,7 @@ def test_the_summary_counts_each_mutant_once() -> None:
 
 
 def test_the_table_tells_what_was_found_and_what_was_not() -> None:
-    page = markdown(ROWS, {"xfs": Measurements("key", "xfs", (STOCK,))}, "UML 6.1.176", STAGES)
+    page = markdown(ROWS, {"xfs": Measurements("xfs", (STOCK,))}, "UML 6.1.176", STAGES)
     assert "| late | Nothing is true. | xfs | full | durability | 297 | 10 |" in page
     assert "| missed | Nothing is true. | xfs | **not found** | – | 1244 | 28 |" in page
     assert "| same | Nothing is true. | xfs | equivalent | – | 1244 | 28 |" in page
@@ -70,3 +70,12 @@ def test_the_table_tells_what_was_found_and_what_was_not() -> None:
     assert "| new | Nothing is true. | xfs | not measured | – | – | – |" in page
     assert "- missed: No workload has it.\n- same: It is never called.\n" in page
     assert "| xfs | ace | 292 | 8 | violated | durability: a\\|b |" in page
+
+
+def test_what_was_compared_says_what_changed_and_what_did_not() -> None:
+    page = compared_markdown(ROWS[:2], {"xfs": Measurements("xfs", (HELD,)), "btrfs": Measurements("btrfs", ())})
+    assert "It does for 1 of 2." in page
+    assert "| late | xfs | foo is gone | 297 | 10 |" in page
+    assert "| missed | xfs | **nothing** | 1244 | 28 |" in page
+    assert "| xfs | full | 952 | 20 | holds |  |" in page
+    assert compared_markdown((ROWS[4],), {}) == "", "nothing was compared"

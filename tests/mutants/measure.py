@@ -1,0 +1,179 @@
+"""Runs the stages on kernels, keeps what they come to, and writes docs/mutants.md."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.examination.campaign import tool_digest
+from postcrash.harness.guests.kernel import uml_version
+from postcrash.reports.store.records import Finding
+
+from .mutant import Mutant, numbered
+from .results import Measurements, Results, Row, compared_markdown, markdown, summary
+from .source import SourceTree, say
+from .stages import COMPARISON, REBUILT, STAGES, Stage, StockKernel, Trial, run_stage
+
+STOCK = "stock"
+OTHER_BUILD = "rebuilt"
+COMPARED_NAME = "-compared"
+COMPARED = ("ext4", "jbd2")
+"""The parts of the kernel whose mutants are compared."""
+REBUILT_ON = ("ext4-current", "btrfs", "xfs", "f2fs", "ext3-ordered")
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+
+
+@dataclass(frozen=True)
+class HuntedKernel:
+    """A kernel and the target on which it is hunted: a mutant, or the stock kernel, whose number is 0."""
+
+    name: str
+    number: int
+    change: str
+    target: str
+
+
+Counted = Callable[[HuntedKernel, Finding], bool]
+"""Whether a finding on a kernel counts."""
+
+
+def never(hunted: HuntedKernel, finding: Finding) -> bool:
+    """Nothing counts: the stage is run to its end."""
+    return False
+
+
+class MutantHunts:
+    """What `stages` come to on each kernel. `digest` names the source that kernels are made from."""
+
+    def __init__(self, folder: Path, stages: tuple[Stage, ...], digest: str, guests: int | None) -> None:
+        self._results = Results(folder / "results")
+        self._stores = folder / "stores"
+        self.stages = stages
+        self._digest = digest
+        self._guests = guests
+
+    def known(self, hunted: HuntedKernel) -> Measurements:
+        """What was measured before, perhaps nothing."""
+        return self._results.get(hunted.name, hunted.target, (self._key(hunted, stage) for stage in self.stages))
+
+    def forget(self, hunted: HuntedKernel) -> None:
+        """Measure anew."""
+        self._results.put(hunted.name, Measurements(hunted.target, ()))
+
+    def step(
+        self, hunted: HuntedKernel, index: int, kernel: Path, stock: Path, counts: Callable[[Finding], bool]
+    ) -> Measurements | None:
+        """Run this stage, unless it was run or is not needed. None if it was not run now."""
+        known = self.known(hunted)
+        if known.found or len(known.outcomes) != index:
+            return None
+        stage, store = self.stages[index], self._stores / hunted.name
+        shutil.rmtree(store, ignore_errors=True)
+        key = self._key(hunted, stage)
+        outcome = run_stage(Trial(stage, kernel, hunted.target, store, stock, key, self._guests), counts)
+        measured = replace(known, outcomes=(*known.outcomes, outcome))
+        self._results.put(hunted.name, measured)
+        return measured
+
+    def _key(self, hunted: HuntedKernel, stage: Stage) -> str:
+        """Digest of all that an outcome depends on."""
+        parts = (self._digest, hunted.change, tool_digest(), hunted.target, repr(stage))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Measured:
+    """All that is measured so far, whatever is asked for in this run, and the page made of it."""
+
+    def __init__(self, every: Sequence[Mutant], folder: Path, digest: str, guests: int | None) -> None:
+        self.every = every
+        self.hunts = MutantHunts(folder, STAGES, digest, guests)
+        self.comparisons = MutantHunts(folder, (COMPARISON,), digest, guests)
+        self.rebuilds = MutantHunts(folder, (REBUILT,), digest, guests)
+
+    def mutant(self, mutant: Mutant, suffix: str = "") -> HuntedKernel:
+        """The kernel of a mutant; its results are kept under its name with the suffix."""
+        return HuntedKernel(mutant.name + suffix, self.every.index(mutant) + 1, mutant.digest(), mutant.target)
+
+    def write(self, version: str) -> None:
+        """Write docs/mutants.md."""
+        rows = [Row(mutant, self.hunts.known(self.mutant(mutant))) for mutant in self.every]
+        targets = dict.fromkeys(mutant.target for mutant in self.every)
+        stock = {target: self.hunts.known(_unchanged(STOCK, target)) for target in targets}
+        compared = [Row(mutant, self.comparisons.known(self.mutant(mutant, COMPARED_NAME))) for mutant in self.every]
+        rebuilt = {target: self.rebuilds.known(_unchanged(OTHER_BUILD, target)) for target in REBUILT_ON}
+        page = markdown(rows, stock, version, [stage.name for stage in STAGES])
+        TABLE.write_text(page + compared_markdown(compared, rebuilt))
+        say(summary(rows, len(STAGES)))
+
+
+class Measurer:
+    """Runs stages on kernels, whose files it puts in `place`; `built` is the stock kernel's.
+
+    A run that fails, as on a machine that is too busy to boot a guest, is left for the next time: `failed`.
+    """
+
+    def __init__(self, measured: Measured, place: Path, built: bytes, *, fresh: bool) -> None:
+        self._measured, self._place, self._built, self._fresh = measured, place, built, fresh
+        self._stock = place / STOCK
+        self.failed: dict[str, InfrastructureError] = {}
+        put(self._stock, numbered(built, 0))
+
+    def hunt(self, wanted: Sequence[Mutant], *, stock: bool) -> None:
+        """Hunt on each, one stage after the other, so that what is found soon is known soon."""
+        todo = [self._measured.mutant(mutant) for mutant in wanted]
+        if stock:
+            todo += [_unchanged(STOCK, target) for target in dict.fromkeys(hunted.target for hunted in todo)]
+        reference = StockKernel(self._stock, self._place / "checks")
+        self._run(
+            todo, self._measured.hunts, self._built, lambda h, f: h.number != 0 and not reference.shows(f, h.target)
+        )
+
+    def compare(self, wanted: Sequence[Mutant], source: SourceTree) -> None:
+        """Compare each, and then another build of the same source, with the stock kernel."""
+        todo = [self._measured.mutant(mutant, COMPARED_NAME) for mutant in wanted]
+        self._run(todo, self._measured.comparisons, self._built, lambda hunted, finding: True)
+        rebuilt = source.kernel(self._measured.every, version="2")
+        if rebuilt == self._built:
+            raise InfrastructureError("the other build of the same source is the same file")
+        self._run([_unchanged(OTHER_BUILD, target) for target in REBUILT_ON], self._measured.rebuilds, rebuilt, never)
+
+    def _run(self, todo: Sequence[HuntedKernel], hunts: MutantHunts, built: bytes, counts: Counted) -> None:
+        kernel = self._place / "kernel"
+        if self._fresh:
+            for hunted in todo:
+                hunts.forget(hunted)
+        for index in range(len(hunts.stages)):
+            for hunted in todo:
+                put(kernel, numbered(built, hunted.number))
+                try:
+                    measured = hunts.step(hunted, index, kernel, self._stock, partial(counts, hunted))
+                except InfrastructureError as error:
+                    self.failed[hunted.name] = error
+                    say(f"{hunted.name}: {error}")
+                    continue
+                if measured:
+                    say(_told(hunted, measured))
+                    self._measured.write(f"UML {uml_version(self._stock)}")
+
+
+def _unchanged(name: str, target: str) -> HuntedKernel:
+    """The kernel of which the number is 0."""
+    return HuntedKernel(f"{name}-{target}", 0, "", target)
+
+
+def put(place: Path, program: bytes) -> None:
+    """Write a kernel's file."""
+    place.unlink(missing_ok=True)
+    place.write_bytes(program)
+    place.chmod(0o755)
+
+
+def _told(hunted: HuntedKernel, measured: Measurements) -> str:
+    last = measured.outcomes[-1]
+    after = f"{hunted.name}, {hunted.target}, {last.stage}: {last.workloads} workloads, {last.seconds:.1f} s"
+    if last.found:
+        return f"{after}: FOUND by {last.found.checker}: {last.found.message}"
+    return f"{after}: {last.verdict} {'; '.join(last.groups)}"
