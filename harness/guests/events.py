@@ -22,9 +22,10 @@ Count = Annotated[int, BeforeValidator(lambda wire: int(wire) if isinstance(wire
 
 @dataclass(frozen=True, slots=True)
 class BootEvent(Message):
-    """The guest is up."""
+    """The guest is up. `unconfined`: why its process has rights that it does not need."""
 
     seconds: float
+    unconfined: str | None
 
 
 @dataclass(frozen=True, slots=True)

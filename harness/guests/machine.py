@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -42,6 +43,7 @@ from postcrash.harness.guests.events import (
 from postcrash.harness.guests.kernel import is_static
 from postcrash.harness.guests.seat import Seat
 from postcrash.harness.guests.supervisor import run_to_wire
+from postcrash.harness.output import say
 from postcrash.harness.scratch import ScratchFolder
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
@@ -52,6 +54,14 @@ from postcrash.reports.store.plain import Json
 from postcrash.targets import RecoveryKind
 
 M = TypeVar("M", bound=Message)
+
+
+@cache
+def _tell_unconfined(reason: str) -> None:
+    """Tell the user once. What the guest's kernel may then do is in SECURITY.md."""
+    say(f"guests are not confined: {reason}. A kernel that is taken over has your rights (SECURITY.md)")
+
+
 _TERMINATION_TIMEOUT_S = 5
 
 
@@ -168,6 +178,8 @@ class Machine:
             plain_disk=str(settings.plain_disk) if settings.plain_disk else None,
             log_disk=str(self._log) if settings.log_disk else None,
         )
+        if booted.unconfined is not None:
+            _tell_unconfined(booted.unconfined)
         return booted.seconds
 
     def record(

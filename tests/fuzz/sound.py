@@ -213,7 +213,7 @@ def disk_events(_folder: Path) -> list[bytes]:
         within=within,
     )
     told = {
-        "booted": events.BootEvent(0.5),
+        "booted": events.BootEvent(0.5, None),
         "recorded": events.RecordingEvent(3, (1, 5), (events.Transcript(("done",), 0, ""),)),
         "interval": interval,
         "lost-guest": events.LostGuest(0, ((0, 1),), "it hangs", "", ""),

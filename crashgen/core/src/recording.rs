@@ -23,6 +23,8 @@ const MAGIC: &[u8; 8] = b"PCREC01\n";
 const HEADER_BYTES: usize = 20;
 const TRAILER_BYTES: usize = 1 + 8 + 32;
 const METADATA_BYTES_MAX: usize = 16 << 20;
+/// A guest decides how much it writes.
+const BYTES_MAX: u64 = 16 << 30;
 /// Check the resident memory after reading this many bytes of the file.
 const BYTES_BETWEEN_LOOKS: usize = 1 << 24;
 const EVENTS_BETWEEN_LOOKS: usize = 1024;
@@ -351,6 +353,8 @@ mod tag {
 pub struct RecordingWriter {
     out: BufWriter<NamedTempFile>,
     path: PathBuf,
+    /// How many more bytes it may have.
+    left: u64,
     disk_sectors: u64,
     events: u64,
     outstanding: Outstanding,
@@ -373,6 +377,7 @@ impl RecordingWriter {
         let mut writer = RecordingWriter {
             out: BufWriter::new(file),
             path: path.to_owned(),
+            left: BYTES_MAX,
             disk_sectors,
             events: 0,
             outstanding: Outstanding::default(),
@@ -390,6 +395,10 @@ impl RecordingWriter {
 
     fn put(&mut self, fields: &[&[u8]]) -> Result<(), RecordingError> {
         for field in fields {
+            self.left = self.left.checked_sub(field.len() as u64).ok_or_else(|| {
+                let reason = format!("a recording of more than {} GiB", BYTES_MAX >> 30);
+                RecordingError::Refused { path: self.path.clone(), reason }
+            })?;
             self.hasher.update(field);
             self.out.write_all(field).map_err(|source| RecordingError::Io { path: self.path.clone(), source })?;
         }
@@ -481,5 +490,24 @@ impl RecordingWriter {
         file.as_file().sync_all().map_err(io)?;
         file.persist(&path).map_err(|e| io(e.error))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_never_stops_writing_does_not_fill_the_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("recording");
+        let mut writer = RecordingWriter::create(&path, 8, "{}").expect("created");
+        writer.left = 1024;
+        writer.write(0, 0, &[7; 512], false, false).expect("there is room");
+        writer.complete(0).expect("there is room");
+        let error = writer.write(1, 0, &[7; 512], false, false).expect_err("there is none").to_string();
+        assert!(error.contains("a recording of more than 16 GiB"), "{error}");
+        drop(writer);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0, "nothing is left");
     }
 }

@@ -155,8 +155,10 @@ impl ReachReport {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum HarnessEvent {
+    /// `unconfined`: why the guest's process has rights that it does not need.
     Booted {
         seconds: f64,
+        unconfined: Option<String>,
     },
     /// `failed` is the first operation that returned an error: (operation, errno).
     Recorded {

@@ -43,8 +43,9 @@ fn handle(machine: &mut Option<Machine>, request: HarnessRequest) -> Result<(), 
     if let HarnessRequest::Boot(config) = request {
         process::pin(config.cpu);
         let started = Instant::now();
-        *machine = Some(Machine::boot(config)?);
-        HarnessEvent::Booted { seconds: started.elapsed().as_secs_f64() }.emit();
+        let booted = machine.insert(Machine::boot(config)?);
+        let unconfined = booted.unconfined();
+        HarnessEvent::Booted { seconds: started.elapsed().as_secs_f64(), unconfined }.emit();
         return Ok(());
     }
     let machine = machine.as_mut().ok_or_else(|| GuestError::Input("the first request must be boot".into()))?;

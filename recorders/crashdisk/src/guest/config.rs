@@ -77,7 +77,22 @@ pub struct GuestConfig {
     pub log_disk: Option<PathBuf>,
 }
 
+/// How much larger than the guest's memory a file of its process may be: the kernel's own part of it, and its console.
+const SPARE_BYTES: u64 = 256 << 20;
+/// The most that QEMU's log of writes may hold.
+const QEMU_LOG_BYTES: u64 = 16 << 30;
+
 impl GuestConfig {
+    /// The most that a file of the guest's process may hold: its memory, a disk of its own, its console, a log.
+    pub fn file_bytes(&self) -> std::io::Result<u64> {
+        let disk = self.plain_disk.as_ref().map_or(Ok(0), |path| path.metadata().map(|found| found.len()))?;
+        let log = match &self.engine {
+            Engine::Qemu(Qemu { blklogwrites: Some(_), .. }) => QEMU_LOG_BYTES,
+            _ => 0,
+        };
+        Ok((u64::from(self.memory_mib) << 20).max(disk).max(log) + SPARE_BYTES)
+    }
+
     /// Paths of the sockets of the guest's disks, in the order of the disks in the guest.
     pub fn sockets(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let count = if self.log_disk.is_some() { SOCKETS.len() } else { SOCKETS.len() - 1 };

@@ -17,6 +17,8 @@ use crate::guest::uml;
 
 /// Where the new root is made, within the guest's work folder.
 const ROOT: &str = "root";
+/// Only folders, and the small files of a running kernel, are in it.
+const ROOT_OPTIONS: &std::ffi::CStr = c"mode=755,size=16m";
 const MEMORY: &str = "/dev/shm";
 /// What programs need of the host: folders, and devices.
 const HOST_FOLDERS: [&str; 5] = ["/usr", "/bin", "/sbin", "/lib", "/lib64"];
@@ -37,6 +39,7 @@ const USERS: u32 = 0x1_0000;
 pub struct Confinement {
     root: CString,
     memory: CString,
+    memory_options: CString,
     folders: Vec<CString>,
     files: Vec<CString>,
     mounts: Vec<Mount>,
@@ -64,6 +67,7 @@ impl Confinement {
         let mut made = Confinement {
             root: text(&root)?,
             memory: text(&below(&root, Path::new(MEMORY)))?,
+            memory_options: CString::new(format!("mode=1777,size={}", config.file_bytes()?))?,
             folders: Vec::new(),
             files: Vec::new(),
             mounts: Vec::new(),
@@ -127,13 +131,14 @@ impl Confinement {
             libc::umask(0o022);
             check(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS))?;
             mount(None, c"/".as_ptr(), None, libc::MS_REC | libc::MS_SLAVE)?;
-            mount(Some(c"tmpfs".as_ptr()), self.root.as_ptr(), Some(c"mode=755".as_ptr()), libc::MS_NOSUID)?;
+            mount(Some(c"tmpfs".as_ptr()), self.root.as_ptr(), Some(ROOT_OPTIONS.as_ptr()), libc::MS_NOSUID)?;
             for folder in &self.folders {
                 made(libc::mkdir(folder.as_ptr(), 0o755))?;
             }
             made(libc::mkdir(self.memory.as_ptr(), 0o755))?;
             let flags = libc::MS_NOSUID | libc::MS_NODEV;
-            mount(Some(c"tmpfs".as_ptr()), self.memory.as_ptr(), Some(c"mode=1777".as_ptr()), flags)?;
+            let options = self.memory_options.as_ptr();
+            mount(Some(c"tmpfs".as_ptr()), self.memory.as_ptr(), Some(options), flags)?;
             for folder in &self.folders {
                 made(libc::mkdir(folder.as_ptr(), 0o755))?; // what is within the memory's folder
             }

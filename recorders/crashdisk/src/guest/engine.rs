@@ -13,8 +13,8 @@ use crate::guest::{process, qemu, stacks, termination, uml};
 
 impl Engine {
     /// Start the guest's process in a process group of its own. The watcher knows this group and kills it when this
-    /// process ends.
-    pub fn launch(&self, config: &GuestConfig) -> io::Result<Child> {
+    /// process ends. Also says why a process that should be confined is not.
+    pub fn launch(&self, config: &GuestConfig) -> io::Result<(Child, Option<String>)> {
         let confined = match self {
             Engine::Uml(uml) => Confinement::of(config, uml).and_then(|found| match found {
                 Some(confinement) => self.start(config, Some(confinement)).map(Some),
@@ -23,9 +23,10 @@ impl Engine {
             Engine::Qemu(_) => Ok(None),
         };
         match confined {
-            Ok(Some(child)) => Ok(child),
-            // In most containers it cannot be confined, and some kernels need more than they are shown.
-            Ok(None) | Err(_) => self.start(config, None),
+            Ok(Some(child)) => Ok((child, None)),
+            Ok(None) => Ok((self.start(config, None)?, None)),
+            // In most containers it cannot be confined.
+            Err(error) => Ok((self.start(config, None)?, Some(error.to_string()))),
         }
     }
 
@@ -38,11 +39,13 @@ impl Engine {
         let keyboard = if matches!(self, Engine::Qemu(_)) { Stdio::piped() } else { Stdio::null() };
         process.stdin(keyboard).stdout(console.try_clone()?).stderr(console).process_group(0);
         let cpu = config.cpu;
+        let file_bytes = if config.sees_host { None } else { Some(config.file_bytes()?) };
         // SAFETY: only async-signal-safe calls are made between fork and exec.
         unsafe {
             process.pre_exec(move || {
                 termination::announce()?;
                 process::pin(cpu);
+                file_bytes.map_or(Ok(()), process::limit_files)?;
                 confinement.as_ref().map_or(Ok(()), Confinement::enter)?;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL); // another user's process forgets it
                 Ok(())

@@ -37,6 +37,12 @@ impl Machine {
         Ok(Machine { config, guest, is_unconfined, generation: 0, recoveries: Recoveries::default() })
     }
 
+    /// Why the guest has rights that it does not need, if it should be confined and is not.
+    pub fn unconfined(&self) -> Option<String> {
+        let reason = "its kernel does not boot confined".to_owned();
+        self.guest.unconfined.clone().or(self.is_unconfined.then_some(reason))
+    }
+
     /// A guest that is ready for a command.
     pub fn guest(&mut self) -> Result<&mut Guest, GuestError> {
         if self.guest.is_gone() {

@@ -70,6 +70,8 @@ struct Port {
 pub struct Guest {
     config: GuestConfig,
     process: Child,
+    /// Why the process could not be confined.
+    pub unconfined: Option<String>,
     poll: Poll<PollToken>,
     ports: Vec<Port>,
     mailbox: Mailbox,
@@ -100,7 +102,7 @@ impl Guest {
             Ok(Port { listener, sectors, volatile, connection: None, kick: None })
         });
         let ports = ports.collect::<io::Result<Vec<_>>>()?;
-        let process = config.engine.launch(config)?;
+        let (process, unconfined) = config.engine.launch(config)?;
         let mut poll = Poll::new()?;
         poll.add(pidfd(&process)?, PollToken::Exit)?;
         for (device, port) in devices.into_iter().zip(&ports) {
@@ -109,6 +111,7 @@ impl Guest {
         let mut guest = Guest {
             config: config.clone(),
             process,
+            unconfined,
             poll,
             ports,
             mailbox: Mailbox::default(),

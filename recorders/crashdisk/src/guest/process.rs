@@ -41,9 +41,38 @@ pub fn pin(cpu: usize) {
     }
 }
 
+/// No file that the calling process or its children write grows beyond `bytes`: they end by a signal.
+pub fn limit_files(bytes: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: the limit lives through the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Kill a guest's processes and wait until they have ended.
 pub fn kill(process: &mut Child) {
     termination::kill_group(process.id() as i32);
     let _ = process.wait();
     termination::forget(process.id() as i32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_fills_the_disk_is_ended() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("console");
+        let mut process = Command::new("dd");
+        process.args(["if=/dev/zero", "bs=64k", "count=64", "status=none", &format!("of={}", file.display())]);
+        // SAFETY: it makes one system call.
+        let status = unsafe { process.pre_exec(|| limit_files(1 << 20)) }.status().expect("it runs");
+        assert_eq!(status.signal(), Some(libc::SIGXFSZ));
+        assert_eq!(file.metadata().expect("it is there").len(), 1 << 20);
+    }
 }

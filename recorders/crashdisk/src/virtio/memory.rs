@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-const PAGE_BYTES: u64 = 4096;
+use crate::virtio::shrunk::{self, Guard};
+
+pub const PAGE_BYTES: u64 = 4096;
 
 /// One stretch of guest memory.
 pub struct Region {
@@ -14,6 +16,7 @@ pub struct Region {
     /// Start of the mapping. It begins `skip` bytes before the region.
     map: *mut u8,
     skip: usize,
+    _guard: Guard,
 }
 
 impl Region {
@@ -22,7 +25,7 @@ impl Region {
     pub fn map(fd: &OwnedFd, guest: u64, size: u64, user: u64, offset: u64) -> io::Result<Region> {
         let end = size.checked_add(offset);
         let end = end.ok_or_else(|| invalid(format!("a memory region of {size} bytes at {offset} wraps around")))?;
-        // An access to a mapping past the end of its file raises a signal, not an error.
+        // An access to a mapping past the end of its file raises a signal, not an error. See `shrunk` for later changes.
         let file_bytes = File::from(fd.try_clone()?).metadata()?.len();
         if size == 0 || end > file_bytes.next_multiple_of(PAGE_BYTES) {
             let place = format!("{size} bytes at {offset} of a file of {file_bytes}");
@@ -37,7 +40,11 @@ impl Region {
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Region { guest, user, size: size as usize, map: map.cast(), skip: offset as usize })
+        let guard = Guard::new(map as usize, length).inspect_err(|_| {
+            // SAFETY: the mapping was just made, and nobody has a pointer to it.
+            unsafe { libc::munmap(map, length) };
+        })?;
+        Ok(Region { guest, user, size: size as usize, map: map.cast(), skip: offset as usize, _guard: guard })
     }
 
     fn host(&self, base: u64, address: u64, length: usize) -> Option<*mut u8> {
@@ -91,7 +98,7 @@ impl GuestMemory {
         let host = self.host(address, out.len())?;
         // SAFETY: the range is mapped. The guest may write at the same time, but this only garbles the bytes.
         unsafe { std::ptr::copy_nonoverlapping(host, out.as_mut_ptr(), out.len()) };
-        Ok(())
+        shrunk::check()
     }
 
     /// Copy `bytes` into guest memory.
@@ -99,7 +106,7 @@ impl GuestMemory {
         let host = self.host(address, bytes.len())?;
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, bytes.len()) };
-        Ok(())
+        shrunk::check()
     }
 }
 
@@ -187,6 +194,21 @@ mod tests {
             assert!(Region::map(&backing, 0, size, 0, offset).is_err(), "{size} bytes at {offset}");
         }
         Region::map(&file(100), 0, 4096, 0, 0).expect("the file's last page is there");
+    }
+
+    #[test]
+    fn memory_that_the_guest_took_away_is_an_error_and_not_a_signal() {
+        let backing = file(3 * PAGE_BYTES);
+        let mut memory = GuestMemory::default();
+        memory.add(Region::map(&backing, GUEST, 3 * PAGE_BYTES, USER, 0).expect("mapped"));
+        memory.write(GUEST, &[7; 2 * PAGE_BYTES as usize]).expect("inside");
+        File::from(backing).set_len(PAGE_BYTES).expect("shrunk");
+        let mut out = [9; 2];
+        let error = memory.read(GUEST + PAGE_BYTES - 1, &mut out).expect_err("half of it is gone");
+        assert!(error.to_string().contains("shrank"), "{error}");
+        assert_eq!(out, [7, 0]);
+        memory.read(GUEST, &mut out).expect("it is there");
+        memory.write(GUEST + 2 * PAGE_BYTES, &[1]).expect_err("it is gone");
     }
 
     #[test]

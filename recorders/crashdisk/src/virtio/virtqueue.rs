@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicU16, Ordering};
 
 use crate::virtio::memory::{invalid, GuestMemory};
+use crate::virtio::shrunk;
 
 const SIZE_MAX: u32 = 1024;
 const DESC_NEXT: u16 = 1;
@@ -138,6 +139,7 @@ impl Virtqueue {
             chains.push(chain);
             self.next_avail = self.next_avail.wrapping_add(1);
         }
+        shrunk::check()?;
         Ok(chains)
     }
 

@@ -1,0 +1,90 @@
+//! What happens if a guest shrinks the file that is its memory: an access to what is gone finds zeros, and the guest is
+//! ended as one that breaks the protocol.
+//!
+//! The access raises SIGBUS. The handler puts a page of zeros in the place, notes that it did, and the access goes on.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::OnceLock;
+
+use crate::virtio::memory::{invalid, PAGE_BYTES};
+
+/// Mappings at a time. A table has eight regions, and a guest three disks; a table is mapped before the last one goes.
+const MAPPINGS_MAX: usize = 64;
+static MAPPINGS: [Range; MAPPINGS_MAX] = [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; 64];
+static IS_SHRUNK: AtomicBool = AtomicBool::new(false);
+static IS_PREPARED: OnceLock<Result<(), i32>> = OnceLock::new();
+
+/// Addresses of a mapping; a free place has none. A start of 1 is a place that is being filled in.
+struct Range {
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+/// While this lives, SIGBUS in the mapping is answered with zeros.
+#[derive(Debug)]
+pub struct Guard(usize);
+
+impl Guard {
+    /// Guard the mapping of `length` bytes at `start`.
+    pub fn new(start: usize, length: usize) -> io::Result<Guard> {
+        IS_PREPARED.get_or_init(prepare).map_err(io::Error::from_raw_os_error)?;
+        for (place, range) in MAPPINGS.iter().enumerate() {
+            if range.start.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                range.end.store(start + length, Ordering::SeqCst);
+                range.start.store(start, Ordering::SeqCst);
+                return Ok(Guard(place));
+            }
+        }
+        Err(invalid(format!("more than {MAPPINGS_MAX} memory regions")))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let range = &MAPPINGS[self.0];
+        range.end.store(0, Ordering::SeqCst);
+        range.start.store(0, Ordering::SeqCst);
+    }
+}
+
+/// An error if memory was found gone since the last call.
+pub fn check() -> io::Result<()> {
+    match IS_SHRUNK.swap(false, Ordering::SeqCst) {
+        true => Err(invalid("the guest shrank the file that is its memory".into())),
+        false => Ok(()),
+    }
+}
+
+fn prepare() -> Result<(), i32> {
+    // SAFETY: the handler makes one system call and touches atomics.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = put_zeros as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        match libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)),
+        }
+    }
+}
+
+/// The handler. An access anywhere else is repeated, and then ends this process as if there were no handler.
+extern "C" fn put_zeros(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel gives a valid `info`. The page lies in a mapping of ours, whose owner unmaps it as a whole.
+    unsafe {
+        let address = (*info).si_addr() as usize;
+        let is_guarded =
+            |range: &Range| (range.start.load(Ordering::SeqCst)..range.end.load(Ordering::SeqCst)).contains(&address);
+        if MAPPINGS.iter().any(is_guarded) {
+            let page = (address & !(PAGE_BYTES as usize - 1)) as *mut libc::c_void;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            if libc::mmap(page, PAGE_BYTES as usize, access, kind, -1, 0) != libc::MAP_FAILED {
+                IS_SHRUNK.store(true, Ordering::SeqCst);
+                return;
+            }
+        }
+        libc::signal(libc::SIGBUS, libc::SIG_DFL);
+    }
+}
