@@ -73,7 +73,9 @@ class MutantHunts:
         stage, store = self.stages[index], self._stores / hunted.name
         shutil.rmtree(store, ignore_errors=True)
         key = self._key(hunted, stage)
-        outcome = run_stage(Trial(stage, kernel, hunted.target, store, stock, key, self._guests), counts)
+        outcome = run_stage(
+            Trial(stage, kernel, hunted.target, folder=store, stock=stock, key=key, guests=self._guests), counts
+        )
         measured = replace(known, outcomes=(*known.outcomes, outcome))
         self._results.put(hunted.name, measured)
         return measured

@@ -131,12 +131,16 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                     seen.add(finding.id)
                     if counts(finding):
                         shown = MutantFinding(finding.checker, finding.message, _text(finding))
-                        return StageOutcome(trial.key, name, shown, workloads, seconds, "violated")
+                        return StageOutcome(
+                            trial.key, name, found=shown, workloads=workloads, seconds=seconds, verdict="violated"
+                        )
                 if ended:
                     break
                 if seconds > trial.stage.limit_s:
                     workloads = -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS))
-                    return StageOutcome(trial.key, name, None, workloads, seconds, "undecided")
+                    return StageOutcome(
+                        trial.key, name, found=None, workloads=workloads, seconds=seconds, verdict="undecided"
+                    )
                 time.sleep(POLL_S)
         finally:
             _stop(process)
@@ -152,7 +156,15 @@ def _ended(trial: Trial, told: dict[str, Any], seconds: float) -> StageOutcome:
     is_hunt = "groups" in told
     run = told["workloads"]["run"] if is_hunt else len(told["kernels"][0]["results"])
     causes = tuple(f"{group['checker']}: {group['message']}" for group in told["groups"]) if is_hunt else ()
-    return StageOutcome(trial.key, trial.stage.name, None, run, seconds, told["verdict"], causes)
+    return StageOutcome(
+        trial.key,
+        trial.stage.name,
+        found=None,
+        workloads=run,
+        seconds=seconds,
+        verdict=told["verdict"],
+        groups=causes,
+    )
 
 
 class StockKernel:

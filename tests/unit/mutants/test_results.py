@@ -6,13 +6,14 @@ from ...mutants.mutant import Mutant
 from ...mutants.results import Measurements, Results, Row, compared_markdown, markdown, summary
 from ...mutants.stages import MutantFinding, StageOutcome
 
-NOTHING = StageOutcome("a", "ace", None, 292, 8.0, "holds")
-FOUND = StageOutcome("f", "full", MutantFinding("durability", "foo is gone", "creat foo\n"), 5, 1.6, "violated")
-STOCK = StageOutcome("a", "ace", None, 292, 8.0, "violated", ("durability: a|b",))
+NOTHING = StageOutcome("a", "ace", None, workloads=292, seconds=8.0, verdict="holds")
+SHOWN = MutantFinding("durability", "foo is gone", "creat foo\n")
+FOUND = StageOutcome("f", "full", SHOWN, workloads=5, seconds=1.6, verdict="violated")
+STOCK = StageOutcome("a", "ace", None, workloads=292, seconds=8.0, verdict="violated", groups=("durability: a|b",))
 
 
 STAGES = ["ace", "full"]
-HELD = StageOutcome("f", "full", None, 952, 20.0, "holds")
+HELD = StageOutcome("f", "full", None, workloads=952, seconds=20.0, verdict="holds")
 
 
 def row(name: str, *outcomes: StageOutcome, equivalent: str = "", missed: str = "") -> Row:

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::virtio::shrunk::{self, Guard};
-
-pub const PAGE_BYTES: u64 = 4096;
+use crate::virtio::shrunk::{self, Guard, PAGE_BYTES};
 
 /// One stretch of guest memory.
 pub struct Region {

@@ -7,7 +7,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use crate::virtio::memory::{invalid, PAGE_BYTES};
+/// Bytes of a page of memory.
+pub const PAGE_BYTES: u64 = 4096;
 
 /// Mappings at a time. A table has eight regions, and a guest three disks; a table is mapped before the last one goes.
 const MAPPINGS_MAX: usize = 64;
@@ -36,7 +37,7 @@ impl Guard {
                 return Ok(Guard(place));
             }
         }
-        Err(invalid(format!("more than {MAPPINGS_MAX} memory regions")))
+        Err(io::Error::other(format!("more than {MAPPINGS_MAX} memory regions")))
     }
 }
 
@@ -51,7 +52,7 @@ impl Drop for Guard {
 /// An error if memory was found gone since the last call.
 pub fn check() -> io::Result<()> {
     match IS_SHRUNK.swap(false, Ordering::SeqCst) {
-        true => Err(invalid("the guest shrank the file that is its memory".into())),
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "the guest shrank the file that is its memory")),
         false => Ok(()),
     }
 }
