@@ -267,7 +267,10 @@ def p3(w: World) -> Formula:
 
 
 def p4(w: World) -> Formula:
-    """If creation i and a later flush j of the file have returned, the name is there unless something takes it."""
+    """If creation i and a later flush j of the file have returned, the name is there unless something takes it.
+
+    msync of a file without bytes is no call.
+    """
     flushes = [j for (j,) in words("fsync", "fdatasync", "msync")(w) if w.returned(j)]
     promised = []
     for (i,) in words("creat")(w):
@@ -275,7 +278,9 @@ def p4(w: World) -> Formula:
         inode = w.after(i)[path].inode
         for j in flushes:
             trees = w.history.trees[j : w.history.started + 1]
-            if i < j and w.before(j)[w.operation(j).path].inode == inode:
+            flushed = w.before(j)[w.operation(j).path]
+            is_called = w.operation(j).word != "msync" or flushed.size > (w.operation(j).offset or 0)
+            if i < j and flushed.inode == inode and is_called:
                 stays = all(path in tree and tree[path].inode == inode for tree in trees)
                 promised += [(path, j)] if stays else []
 

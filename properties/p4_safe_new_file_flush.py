@@ -25,6 +25,7 @@ class SafeNewFileFlush:
         "The names of directories on the way: the entry counts where its directory is found under a former name.",
         "A name that an operation took away, or began to take away, after the flush.",
         "O_SYNC writes and sync(), which the paper does not list.",
+        "msync() where the file has no byte: there is nothing to map, so no call is made.",
         "The file's contents: the durability checker has them.",
     )
 
@@ -52,7 +53,10 @@ def _flushed_names(history: History) -> Iterator[tuple[int, str]]:
         operation = history.workload.operations[index]
         if operation.word not in _FLUSHES:
             continue
-        inode = history.trees[index][operation.path].inode
+        entry = history.trees[index][operation.path]
+        if operation.word == "msync" and entry.size <= (operation.offset or 0):
+            continue
+        inode = entry.inode
         path = created.get(inode)
         if path is not None and all(_names(tree, path, inode) for tree in history.possible_trees(index)):
             yield index, path

@@ -1,7 +1,6 @@
 """Hunting on one kernel, stage by stage, until something is found that the stock kernel does not show."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -130,7 +129,10 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                 for finding in new:
                     seen.add(finding.id)
                     if counts(finding):
-                        shown = MutantFinding(finding.checker, finding.message, _text(finding))
+                        shown = MutantFinding(
+                            *(_without(trial.stock, said) for said in (finding.checker, finding.message)),
+                            _text(finding),
+                        )
                         return StageOutcome(
                             trial.key, name, found=shown, workloads=workloads, seconds=seconds, verdict="violated"
                         )
@@ -204,14 +206,19 @@ class StockKernel:
         return objecting | {each["checker"] for each in told["findings"]}
 
 
+def _without(kernel: Path, said: str) -> str:
+    """What was said of the kernel in this place, without the place."""
+    return said.replace(str(kernel), kernel.name)
+
+
 def _text(finding: Finding) -> str:
     return parse_workload(finding.workload_text, finding.workload_name).without_tail().to_text()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a hunt as Ctrl-C does, so that its guests end too."""
+    """End a command as Ctrl-C does, so that its guests end too. SIGINT is ignored in the background."""
     if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

@@ -43,6 +43,9 @@ ROWS = [
     ("S-atomic", LONG, "write a 4000 200", "a=w0:4000+w1:96+w0:4096", False, True),
     ("A-mmap", LONG, "mmapwrite a 0 4096", "a=w1:512+w0:7680", False, True),
     ("A-direct", LONG, "dwrite a 0 4096", "a=w1:512+w0:7680", False, True),
+    # msync of nothing
+    ("P4", "", "creat a; msync a", "", True, False),
+    ("P4", "", "creat a; append a 4096; msync a", "", False, True),
     # Bytes beside a write
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+w0:3092", True, True),
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+zero:3092", False, True),

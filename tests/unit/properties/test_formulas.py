@@ -63,6 +63,7 @@ MIXED = family(
         "creat a; append a 4096; creat b; append b 512",
         "open a; rename b a; append @a 100; fsync @a; append a 10; fdatasync a; creat b",
     ),
+    ("mixed-16", "", "creat a; msync a; creat b; append b 4096; msync b; creat c; mmapwrite b 0 10; msync c"),
     (
         "mixed-8",
         "creat a; append a 4096; creat b; append b 10",
