@@ -77,8 +77,11 @@ pub struct GuestConfig {
     pub log_disk: Option<PathBuf>,
 }
 
-/// How much larger than the guest's memory a file of its process may be: the kernel's own part of it, and its console.
-const SPARE_BYTES: u64 = 256 << 20;
+/// How much more memory than the guest's its process needs: the kernel's own.
+const KERNEL_BYTES: u64 = 256 << 20;
+/// How much larger than the guest's memory its file may be. Old kernels begin the memory where their heap ends, which
+/// the host puts anywhere within 1 GiB, and the file has a hole of this length.
+const HOLE_BYTES: u64 = 2 << 30;
 /// The most that QEMU's log of writes may hold.
 const QEMU_LOG_BYTES: u64 = 16 << 30;
 
@@ -90,7 +93,12 @@ impl GuestConfig {
             Engine::Qemu(Qemu { blklogwrites: Some(_), .. }) => QEMU_LOG_BYTES,
             _ => 0,
         };
-        Ok((u64::from(self.memory_mib) << 20).max(disk).max(log) + SPARE_BYTES)
+        Ok((u64::from(self.memory_mib) << 20).max(disk).max(log) + HOLE_BYTES)
+    }
+
+    /// The most memory that the files of a confined process may take.
+    pub fn memory_bytes(&self) -> u64 {
+        (u64::from(self.memory_mib) << 20) + KERNEL_BYTES
     }
 
     /// Paths of the sockets of the guest's disks, in the order of the disks in the guest.

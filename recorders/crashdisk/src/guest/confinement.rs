@@ -67,7 +67,7 @@ impl Confinement {
         let mut made = Confinement {
             root: text(&root)?,
             memory: text(&below(&root, Path::new(MEMORY)))?,
-            memory_options: CString::new(format!("mode=1777,size={}", config.file_bytes()?))?,
+            memory_options: CString::new(format!("mode=1777,size={}", config.memory_bytes()))?,
             folders: Vec::new(),
             files: Vec::new(),
             mounts: Vec::new(),
