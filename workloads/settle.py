@@ -375,10 +375,14 @@ class _Settler:
         self.extend(call)
 
     def cut_and_append(self, call: Call) -> None:
-        """The file is emptied and written anew, as programs do that replace a file in place."""
+        """The file is emptied and written anew through one descriptor, as programs do that replace it in place.
+
+        Some file systems note the emptying in the open file, and write the new contents when it is closed.
+        """
         (path,) = call.paths
-        self.truncate(Call("truncate", (path,), range="aligned"))
-        self._fill(path)
+        node, handle = self._filled(path), self._free_handle(path)
+        self._builder.open(path).truncate(handle, 0).write(handle, 0, sizes.APPEND_BYTES).close(handle)
+        node.size = sizes.APPEND_BYTES
 
     def held_unlink(self, call: Call) -> None:
         self._held_across(call, self.unlink)
@@ -393,15 +397,22 @@ class _Settler:
     def _held_across(self, call: Call, act: "Callable[[Call], None]") -> None:
         """Open the file, have `act` take its name away, then write to the open file and fsync it. It stays open."""
         path = call.paths[0]
-        node, handle = self._need(path), HANDLE + path
+        node = self._need(path)
         offset, length = self._range(path, call.range)
-        if handle in self._held:
-            self._builder.close(handle)
+        handle = self._free_handle(path)
         self._held.add(handle)
         self._builder.open(path)
         act(call)
         self._builder.write(handle, offset, length).fsync(handle)
         node.size = max(node.size, offset + length)
+
+    def _free_handle(self, path: str) -> str:
+        """The path's handle. If it is held open, it is closed."""
+        handle = HANDLE + path
+        if handle in self._held:
+            self._builder.close(handle)
+            self._held.remove(handle)
+        return handle
 
     # Points
 
