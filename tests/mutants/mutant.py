@@ -15,8 +15,8 @@ A mutant is a row of a TOML file here, one file for each part of the kernel:
 
 `old` is whole statements, or else an expression, and must stand in `function` exactly once. One blank in it stands for
 any white space, so that lines need not be kept.
-`equivalent` says why no crash can tell the mutant from the stock kernel, `missed` why no hunt does though one could: a
-row has one of them only where it is so.
+`equivalent` says why no crash can tell the mutant from the stock kernel, `missed` why no hunt does though one could,
+and `unchanged` why a hunt that compares it with the stock kernel sees nothing: a row has one only where it is so.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ MAGIC = (0x70636D75, 0x74616E74, 0x6E756D62, 0x65722020)
 DEFINED_IN = "init/main.c"
 DECLARATION = "extern unsigned int postcrash_mutant[5];\n"
 DEFINITION = f"unsigned int postcrash_mutant[5] = {{{', '.join(map(hex, MAGIC))}, 0}};\n"
-_OPTIONAL = {"equivalent", "missed"}
+_OPTIONAL = {"equivalent", "missed", "unchanged"}
 
 
 class MutantError(Exception):
@@ -54,6 +54,7 @@ class Mutant:
     target: str
     equivalent: str = ""
     missed: str = ""
+    unchanged: str = ""
 
     @property
     def subsystem(self) -> str:

@@ -77,6 +77,6 @@ def test_what_was_compared_says_what_changed_and_what_did_not() -> None:
     page = compared_markdown(ROWS[:2], {"xfs": Measurements("xfs", (HELD,)), "btrfs": Measurements("btrfs", ())})
     assert "It does for 1 of 2." in page
     assert "| late | xfs | foo is gone | 297 | 10 |" in page
-    assert "| missed | xfs | **nothing** | 1244 | 28 |" in page
+    assert "| missed | xfs | **nothing**: not explained yet. | 1244 | 28 |" in page
     assert "| xfs | full | 952 | 20 | holds |  |" in page
     assert compared_markdown((ROWS[4],), {}) == "", "nothing was compared"
