@@ -6,7 +6,7 @@ change is never mistaken for the work of another operation, and no later operati
 be taken as one, such as a truncation and the append that follows it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -97,7 +97,7 @@ class FileChange:
 
     is_settled         no other operation changes their contents
     of_old, of_new     sources of bytes that only one of the two ever has
-    is_old_recognised  the old file always has such a byte
+    is_old_recognised  the old file has such a byte at a place from which no operation takes it
     """
 
     old: Entry
@@ -253,6 +253,12 @@ def written(entry: Entry) -> frozenset[str]:
     return frozenset(segment.source for segment in entry.segments if segment.source.startswith("write:"))
 
 
+def _is_kept(states: Collection[Entry], sources: frozenset[str]) -> bool:
+    """Whether there is a place at which all states have a byte of these sources, so that what some did is enough."""
+    places = {segment.start for state in states for segment in state.segments}
+    return any(all(source_at(state, place) in sources for state in states) for place in places)
+
+
 # Finding the changes
 
 
@@ -300,7 +306,7 @@ class _Finder:
             old, new = self._written(first.inode), self._written(last.inode)
             is_told = not _is_like(last, first) if is_settled else bool(old - new)
             if is_told and "dir" not in (first.type, last.type):
-                is_old_recognised = all(written(state) - new for state in self._ever(first.inode))
+                is_old_recognised = _is_kept(self._ever(first.inode), old - new)
                 yield FileChange(first, last, is_settled, old - new, new - old, is_old_recognised)
 
     def _is_still(self, inode: int) -> bool:
@@ -328,9 +334,9 @@ class _Finder:
         own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
         for stretch in self._stretches(states):
             telling = self._telling(names, inode, stretch[-1])
-            if last.path in (*own, *telling):
+            if own or telling:
                 yield BytesChange(last.path, inode, names, own, telling, *stretch)
-        if last.path not in own:
+        if not own:
             return
         if states[0] is None:
             states = [entry or Entry(last.path, "file", nlink=last.nlink) for entry in states]

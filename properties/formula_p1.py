@@ -102,8 +102,9 @@ def _leaves(w: World, i: int, names: dict[str, int]) -> Iterator[tuple[dict[str,
         yield from _moves(names, path, to, naming is Naming.SWAP) if path in names and has_place else []
     elif naming is Naming.REMOVE:
         yield from [({name: names[name] for name in names if name != path}, 0)] if path in names else []
-    elif has_place and made not in names and (naming is Naming.MAKE or path in names):
-        yield {**names, made: names[path] if naming is Naming.LINK else w.after(i)[path].inode}, 0
+    elif has_place and made not in names and (naming is Naming.MAKE or operation.is_held or path in names):
+        is_of_name = naming is Naming.LINK and not operation.is_held
+        yield {**names, made: names[path] if is_of_name else w.after(i)[path].inode}, 0
 
 
 def _moves(names: dict[str, int], path: str, to: str, is_exchange: bool) -> Iterator[tuple[dict[str, int], int]]:

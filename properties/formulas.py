@@ -126,7 +126,7 @@ def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
             for j in w.operations
             if w.returned(j) and (i < j and w.operation(j).word in barriers if barriers else i == j)
             for thing in w.of(i)
-            if not barriers or covers(w, j, thing.path, thing.inode)
+            if not barriers or covers(w, j, thing)
         ]
         return forall(promised, lambda thing: z3.Implies(thing.is_told, z3.Or(thing.as_after, is_nameless(w, thing))))
 
@@ -138,12 +138,14 @@ def is_nameless(w: World, thing: Thing) -> Formula:
     return forall(thing.names, lambda name: z3.Not(w.there(name))) if thing.names else z3.BoolVal(False)
 
 
-def covers(w: World, j: int, path: str, inode: int) -> bool:
+def covers(w: World, j: int, thing: Thing) -> bool:
     """sync and syncfs cover everything, fsync of a directory the names in it, and other barriers their file."""
     if w.operation(j).form.persistence is Persistence.EVERYTHING:
         return True
     meant = w.before(j)[w.operation(j).path]
-    return meant.path == (dirname(path) or ".") if meant.type == "dir" else meant.inode == inode
+    if meant.type == "dir":
+        return meant.path == (dirname(thing.path) or ".") and not thing.is_content
+    return meant.inode == thing.inode
 
 
 def same_path(w: World, i: int, j: int) -> bool:

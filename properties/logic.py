@@ -9,6 +9,7 @@ Only this module and `formulas.py` need z3, and no other module imports them.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -46,6 +47,8 @@ class Thing:
     as_after: Formula
     names: tuple[str, ...] = ()
     """For a part of what a file holds: the names under which the file may be found."""
+    is_content: bool = False
+    """It is in the file: a byte, the size, an attribute. Names and their number are in directories too."""
     is_told: Formula = field(default_factory=lambda: z3.BoolVal(True))
     """Whether the tree tells anything of the thing. If not, what has one of the names may be another file."""
 
@@ -160,12 +163,15 @@ class World:
         for path in self.paths:
             entries = [tree.get(path) for tree in self.trees]
             last = next(entry for entry in reversed(entries) if entry)
-            is_right = z3.And(
-                self.shows("type", path) == self.code(last.type), self.shows("target", path) == self.code(last.target)
-            )
+            is_right = exists([entry for entry in entries if entry], partial(self._is_of_kind, path))
             there, missing = self.there(path), z3.Not(self.there(path))
             old, new = (missing, is_right) if entries[0] is None else (there, missing)
             yield Thing(path, last.inode, tuple(entry is not None for entry in entries), old, new)
+
+    def _is_of_kind(self, path: str, entry: Entry) -> Formula:
+        return z3.And(
+            self.shows("type", path) == self.code(entry.type), self.shows("target", path) == self.code(entry.target)
+        )
 
     def _meanings(self) -> Iterable[Thing]:
         for path in self.paths:
@@ -185,7 +191,7 @@ class World:
                     continue
                 shows_old = z3.And(self.there(path), self._has(path, of_old))
                 shows_new = z3.And(self.there(path), z3.Not(shows_old))
-                if not all(of_old & {run.source for run in state.segments} for state in self._ever(old.inode)):
+                if not self._keeps(old.inode, of_old):
                     is_told = z3.Or(z3.Not(self.there(path)), shows_old, self._has(path, of_new))
             inodes = tuple(entry.inode for entry in kept)
             yield Thing(path, new.inode, inodes, shows_old, shows_new, is_told=is_told)
@@ -194,6 +200,11 @@ class World:
         """What the file is at any time, whether it has a name or only a handle."""
         found = [entry for tree in self.trees for entry in (*tree.values(), *tree.held.values())]
         return [entry for entry in found if entry.inode == inode]
+
+    def _keeps(self, inode: int, sources: set[str]) -> bool:
+        """At some place, the file has a byte of one of these sources at any time."""
+        states = self._ever(inode)
+        return any(all(_seen(state, "byte", place) in sources for state in states) for place in self._edges)
 
     def _given(self, inode: int) -> set[str]:
         """The writes of which the file ever has a byte."""
@@ -229,7 +240,7 @@ class World:
                 continue
             for place in self._edges:
                 yield self._byte(last, place, names, own, states)
-            if last.path in own:
+            if own:
                 yield from self._fields(last, names, own, states)
 
     def _byte(self, last: Entry, place: int, names: list[str], own: list[str], states: list[Entry | None]) -> Thing:
@@ -248,11 +259,13 @@ class World:
             as_after = exists(telling, lambda name: self.byte(name, place) == self.code(source))
             as_before = z3.And(as_before, z3.Not(as_after))
             found = z3.Or(found, exists(telling, lambda name: self._has(name, {source})))
-        if last.path not in (*own, *telling):
+        if not own and not telling:
             values = values[:1] * len(values)
         hidden = exists([name for name in names if name not in telling], self.there)
         is_told = z3.Or(found, z3.Not(hidden))
-        return Thing(last.path, last.inode, values, as_before, as_after, names=tuple(names), is_told=is_told)
+        return Thing(
+            last.path, last.inode, values, as_before, as_after, names=tuple(names), is_content=True, is_told=is_told
+        )
 
     def _is_given_elsewhere(self, name: str, inode: int, source: str) -> bool:
         """Another file that ever has the name ever has bytes of the write."""
@@ -269,7 +282,14 @@ class World:
             found = exists(own, self.there)
             is_told = z3.Or(found, z3.Not(exists(names, self.there)))
             yield Thing(
-                last.path, last.inode, values, before, z3.And(found, after), names=tuple(names), is_told=is_told
+                last.path,
+                last.inode,
+                values,
+                as_before=before,
+                as_after=z3.And(found, after),
+                names=tuple(names),
+                is_content=aspect != "nlink",
+                is_told=is_told,
             )
 
     def _own(self, own: list[str], aspect: str, detail: KnownValue, value: KnownValue) -> Formula:

@@ -96,16 +96,17 @@ def _directory_operations(history: History) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A directory operation, with the inode that it makes, if it makes one."""
+    """A directory operation. `given`: the inode to which it gives a name if this is new, or an open file's."""
 
     operation: Operation
-    made: int
+    given: int
 
 
 def _step(history: History, index: int) -> _Step:
     operation = history.workload.operations[index]
-    is_new = operation.form.naming is Naming.MAKE
-    return _Step(operation, history.trees[index + 1][operation.path].inode if is_new else 0)
+    if operation.form.naming is Naming.MAKE:
+        return _Step(operation, history.trees[index + 1][operation.path].inode)
+    return _Step(operation, history.trees[index][operation.path].inode if operation.is_held else 0)
 
 
 def _names(tree: Tree) -> Names:
@@ -202,11 +203,12 @@ def _effects(step: _Step, names: Names) -> Iterator[tuple[_Done, Names]]:
     yield _Done.NOT, names
     naming, path, to = step.operation.form.naming, step.operation.path, step.operation.to
     if naming is Naming.MAKE and path not in names and _parent(path) in names:
-        yield _Done.WHOLE, {**names, path: step.made}
+        yield _Done.WHOLE, {**names, path: step.given}
     if naming is Naming.REMOVE and path in names:
         yield _Done.WHOLE, {name: inode for name, inode in names.items() if name != path}
-    if naming is Naming.LINK and path in names and to not in names and _parent(to) in names:
-        yield _Done.WHOLE, {**names, to: names[path]}
+    linked = step.given or names.get(path)
+    if naming is Naming.LINK and linked is not None and to not in names and _parent(to) in names:
+        yield _Done.WHOLE, {**names, to: linked}
     if naming is Naming.MOVE and path in names and _parent(to) in names:
         yield from _renamed(names, path, to)
     if naming is Naming.SWAP and path in names and to in names:

@@ -14,7 +14,7 @@ from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
 from postcrash.properties.p2_safe_appends import SafeAppends
 from postcrash.properties.property import IRRELEVANT, Judgement
-from postcrash.properties.selection import BUFFERED, DIRECTORY, Test, operations
+from postcrash.properties.selection import BUFFERED, DIRECTORY, Test, operations, span
 from postcrash.properties.wording import shown_bytes
 
 SOURCE = "SQLite, SQLITE_IOCAP_{}"
@@ -73,7 +73,7 @@ def _bystanders(history: History) -> Iterator[tuple[str, int, int, str]]:
 
 def _aligned(unit_bytes: int) -> Test:
     """Exactly one aligned unit."""
-    return lambda operation, tree: operation.length == unit_bytes and (operation.offset or 0) % unit_bytes == 0
+    return lambda operation, tree: operation.length == unit_bytes and span(operation, tree)[0] % unit_bytes == 0
 
 
 def _atomic(name: str, what: str, option: str, rows: tuple[Row, ...], where: Test) -> Atomic:

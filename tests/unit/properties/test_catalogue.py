@@ -46,6 +46,14 @@ ROWS = [
     # msync of nothing
     ("P4", "", "creat a; msync a", "", True, False),
     ("P4", "", "creat a; append a 4096; msync a", "", False, True),
+    # A name that is first in the alphabet, and another file's before
+    ("D-sync-xattr", "creat a", "unlink a; creat b; link b a; setxattr b user.x 1; sync", "a*2 b*2", False, True),
+    # Appends that are not aligned
+    ("S-atomic-512", "creat b; append b 100", "append b 512; creat c", "b=w0:100+w1:412", True, False),
+    ("S-atomic-4k", "creat b; append b 512", "append b 4096; creat c", "b=w0:512+w1:3584", True, False),
+    # A name for an open file
+    ("P1", "creat b", "open b; link @b c", "b*2 c*2", True, False),
+    ("P1", "creat b; creat c", "unlink b; open c; link @c d", "c*2 d*2", True, True),
     # Bytes beside a write
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+w0:3092", True, True),
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+zero:3092", False, True),

@@ -61,6 +61,15 @@ def test_a_file_that_always_has_bytes_of_its_own_is_missed() -> None:
     assert shown(grown, 6, 5, Entry("a", "file")) == {ChangeState.NEW}, "what is empty cannot be the old file"
 
 
+def test_a_file_that_lost_its_bytes_to_a_later_operation_is_not_taken_for_the_new_one() -> None:
+    """The hole is there and the append before it is not: no byte is left that only the old file has."""
+    punched = (
+        "creat a\nappend a 4096\ncreat b\n---\nappend b 100\nappend a 512\nfallocate a punch-hole 0 4096\nrename b a\n"
+    )
+    holed, new = Entry("a", "file", size=4096, segments=(Segment(0, 4096, "zero"),)), filled("b", "write:1", 100)
+    assert shown(punched, 7, 6, holed, new) == {ChangeState.UNTOLD, ChangeState.OLD}
+
+
 THROUGH_HANDLE = "creat a\nappend a 4096\ncreat b\nappend b 512\n---\nopen a\nrename b a\nwrite @a 0 4096\n"
 
 

@@ -34,6 +34,7 @@ ROWS = [
     ("P4", "The names of directories on the way", "mkdir D", "rename D E; creat E/a; fsync E/a", "D/ D/a"),
     ("P4", "A name that an operation took away", "", "creat a; fsync a; unlink a", ""),
     ("P4", "O_SYNC writes and sync()", "", "creat a; write-osync a 0 10", ""),
+    ("P4", "msync() where the file has no byte", "", "creat a; msync a", ""),
     ("P4", "The file's contents", "", "creat a; append a 10; fsync a", "a"),
     ("P5", "A rename to a name that did not exist", "", "creat b; append b 10; rename b a", "a"),
     ("P5", "An A that a recorded operation changes", OLD, "creat b; append b 10; rename b a; unlink a", ""),

@@ -63,6 +63,20 @@ MIXED = family(
         "creat a; append a 4096; creat b; append b 512",
         "open a; rename b a; append @a 100; fsync @a; append a 10; fdatasync a; creat b",
     ),
+    ("mixed-17", "creat b; append b 100", "append b 512; truncate b 4096; append b 4096; creat c; append b 512"),
+    ("mixed-18", "mkdir D", "creat E; exchange E D; symlink b c; exchange c E; mkdir F; rename F c"),
+    ("mixed-19", "creat a", "append a 4096; setxattr a user.x y; fsync .; link a b; fsync .; truncate a 10; fsync ."),
+    (
+        "mixed-20",
+        "creat a; append a 10",
+        "creat b; append b 4096; link b c; rename c a; truncate a 100; setxattr b user.x 1; fsync a; unlink b; sync",
+    ),
+    (
+        "mixed-21",
+        "creat a; append a 4096; creat b; append b 4096",
+        "append a 512; fallocate a punch-hole 0 4096; commit; exchange a b; append a 10; rename b a",
+    ),
+    ("mixed-22", "creat b", "open b; link @b c; unlink b; link @b d; creat b; rename c b; fsync b"),
     ("mixed-16", "", "creat a; msync a; creat b; append b 4096; msync b; creat c; mmapwrite b 0 10; msync c"),
     (
         "mixed-8",

@@ -37,6 +37,7 @@ use crate::virtio::block::{self, Request, RequestKind, Status};
 use crate::virtio::log_disk::{self, LogDisk};
 use crate::virtio::mailbox::Mailbox;
 use crate::virtio::poll::Poll;
+use crate::virtio::shrunk;
 use crate::virtio::vhost::Connection;
 
 /// How long to wait for a kernel that never comes to rest. It is long enough that a busy host does not cause this.
@@ -93,6 +94,7 @@ impl Guest {
 
     fn start(config: &GuestConfig, disk: &mut dyn Disk) -> Result<Guest, GuestError> {
         std::fs::create_dir_all(&config.work)?;
+        shrunk::forget();
         let log_disk = config.log_disk.as_deref().map(LogDisk::create).transpose()?;
         let sizes = [config.disk_sectors, frame::MAILBOX_BYTES / SECTOR_BYTES as u64, log_disk::SECTORS];
         let devices = [Device::Test, Device::Mailbox, Device::Log];
@@ -130,7 +132,7 @@ impl Guest {
     pub fn run(&mut self, command: &Command, disk: &mut dyn Disk) -> Result<Vec<u8>, GuestError> {
         self.mailbox.send(command);
         let limit = Duration::from_secs_f64(self.config.command_timeout_s) + command.sleeps();
-        self.serve_mailbox(disk)?;
+        self.serve_mailbox(disk).map_err(|error| self.blame(error))?;
         self.pump(disk, limit, "answer", |mailbox| mailbox.finished())?;
         match self.mailbox.take_result() {
             Message::Done(payload) => Ok(payload),
@@ -185,9 +187,9 @@ impl Guest {
             }
         }
         let rest = self.held.take_all();
-        self.answer(rest, disk)?;
+        self.answer(rest, disk).map_err(|error| self.blame(error))?;
         while !self.pending.is_empty() {
-            self.complete(disk)?;
+            self.complete(disk).map_err(|error| self.blame(error))?;
         }
         Ok(())
     }
@@ -429,6 +431,9 @@ impl Guest {
     pub fn end(&mut self) {
         self.gone = true;
         process::kill(&mut self.process);
+        for port in &mut self.ports {
+            port.connection = None;
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Region {
     /// Start of the mapping. It begins `skip` bytes before the region.
     map: *mut u8,
     skip: usize,
-    _guard: Guard,
+    guard: Option<Guard>,
 }
 
 impl Region {
@@ -42,7 +42,7 @@ impl Region {
             // SAFETY: the mapping was just made, and nobody has a pointer to it.
             unsafe { libc::munmap(map, length) };
         })?;
-        Ok(Region { guest, user, size: size as usize, map: map.cast(), skip: offset as usize, _guard: guard })
+        Ok(Region { guest, user, size: size as usize, map: map.cast(), skip: offset as usize, guard: Some(guard) })
     }
 
     fn host(&self, base: u64, address: u64, length: usize) -> Option<*mut u8> {
@@ -56,6 +56,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        self.guard = None;
         // SAFETY: the mapping is ours, and nobody keeps pointers to it longer than the connection.
         unsafe { libc::munmap(self.map.cast(), self.skip + self.size) };
     }
@@ -203,7 +204,7 @@ mod tests {
         File::from(backing).set_len(PAGE_BYTES).expect("shrunk");
         let mut out = [9; 2];
         let error = memory.read(GUEST + PAGE_BYTES - 1, &mut out).expect_err("half of it is gone");
-        assert!(error.to_string().contains("shrank"), "{error}");
+        assert!(error.to_string().contains("shrunk"), "{error}");
         assert_eq!(out, [7, 0]);
         memory.read(GUEST, &mut out).expect("it is there");
         memory.write(GUEST + 2 * PAGE_BYTES, &[1]).expect_err("it is gone");

@@ -5,6 +5,6 @@ pub mod log_disk;
 pub mod mailbox;
 pub mod memory;
 pub mod poll;
-mod shrunk;
+pub mod shrunk;
 pub mod vhost;
 mod virtqueue;

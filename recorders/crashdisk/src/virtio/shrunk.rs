@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// Bytes of a page of memory.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Mappings at a time. A table has eight regions, and a guest three disks; a table is mapped before the last one goes.
+/// Mappings at a time. A table has eight regions, a guest three disks, and a table is mapped before the last one goes.
 const MAPPINGS_MAX: usize = 64;
 static MAPPINGS: [Range; MAPPINGS_MAX] = [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; 64];
 static IS_SHRUNK: AtomicBool = AtomicBool::new(false);
@@ -32,8 +32,8 @@ impl Guard {
         IS_PREPARED.get_or_init(prepare).map_err(io::Error::from_raw_os_error)?;
         for (place, range) in MAPPINGS.iter().enumerate() {
             if range.start.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                range.end.store(start + length, Ordering::SeqCst);
                 range.start.store(start, Ordering::SeqCst);
+                range.end.store(start + length, Ordering::SeqCst);
                 return Ok(Guard(place));
             }
         }
@@ -49,10 +49,18 @@ impl Drop for Guard {
     }
 }
 
+/// Forget what an earlier guest did.
+pub fn forget() {
+    IS_SHRUNK.store(false, Ordering::SeqCst);
+}
+
 /// An error if memory was found gone since the last call.
 pub fn check() -> io::Result<()> {
     match IS_SHRUNK.swap(false, Ordering::SeqCst) {
-        true => Err(io::Error::new(io::ErrorKind::InvalidData, "the guest shrank the file that is its memory")),
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file that is the guest's memory was shrunk, or has no room",
+        )),
         false => Ok(()),
     }
 }
@@ -87,5 +95,8 @@ extern "C" fn put_zeros(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             }
         }
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        if (*info).si_code <= 0 {
+            libc::raise(libc::SIGBUS); // somebody sent it
+        }
     }
 }

@@ -26,6 +26,8 @@ const MEMORY_HEAD_BYTES: usize = 8;
 /// A region has four words of 64 bits: guest address, size, user address and offset (vhost-user.rst, "Memory region
 /// description").
 const MEMORY_REGION_BYTES: usize = 32;
+/// As in the protocol.
+const MEMORY_REGIONS_MAX: usize = 8;
 /// When a message has begun, its rest is there at once or never comes.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
@@ -215,13 +217,17 @@ fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
 
 fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemory> {
     let regions = u32_at(payload, 0)? as usize;
+    if regions > MEMORY_REGIONS_MAX {
+        return Err(invalid(format!("{regions} memory regions")));
+    }
     if regions > fds.len() {
         return Err(invalid(format!("{regions} memory regions with {} descriptors", fds.len())));
     }
     let mut memory = GuestMemory::default();
     for (i, fd) in fds.drain(..).take(regions).enumerate() {
         let field = |n: usize| u64_at(payload, MEMORY_HEAD_BYTES + MEMORY_REGION_BYTES * i + size_of::<u64>() * n);
-        memory.add(Region::map(&fd, field(0)?, field(1)?, field(2)?, field(3)?)?);
+        let region = Region::map(&fd, field(0)?, field(1)?, field(2)?, field(3)?);
+        memory.add(region.map_err(|error| invalid(format!("memory region {i} cannot be mapped: {error}")))?);
     }
     Ok(memory)
 }
@@ -354,7 +360,7 @@ mod tests {
             (request::GET_CONFIG, [[0xff; 4], [1, 0, 0, 0]].concat(), "configuration read of 1 bytes at 4294967295"),
             (request::SET_MEM_TABLE, vec![], "payload is too short"),
             (request::SET_MEM_TABLE, table(1, BYTES, 0), "1 memory regions with 0 descriptors"),
-            (request::SET_MEM_TABLE, vec![0xff; 8], "4294967295 memory regions with 0 descriptors"),
+            (request::SET_MEM_TABLE, vec![0xff; 8], "4294967295 memory regions"),
         ] {
             let error = serve(request, &payload).expect_err(reason).to_string();
             assert!(error.contains(reason), "{error}, not {reason}");
