@@ -437,18 +437,6 @@ class _Settler:
         self._need(path)
         self._builder.writeback(path)
 
-    def sync(self, _call: Call) -> None:
-        self._builder.sync()
-
-    def syncfs(self, _call: Call) -> None:
-        self._builder.syncfs()
-
-    def commit(self, _call: Call) -> None:
-        self._builder.commit()
-
-    def checkpoint(self, _call: Call) -> None:
-        self._builder.checkpoint()
-
 
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/")
@@ -463,7 +451,7 @@ _NEEDS: Mapping[str, Callable[[_Settler, str], None]] = {
     "contents": _Settler._fill,
     "attribute": _Settler._set_attribute,
 }
-_ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
+_ACTIONS: Mapping[str, Callable[[_Settler, Call], object]] = {
     "creat": _Settler.creat,
     "mkdir": _Settler.mkdir,
     "rmdir": _Settler.rmdir,
@@ -504,8 +492,8 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], None]] = {
     "fdatasync": _Settler.fdatasync,
     "msync": _Settler.msync,
     "writeback": _Settler.writeback,
-    "sync": _Settler.sync,
-    "syncfs": _Settler.syncfs,
-    "commit": _Settler.commit,
-    "checkpoint": _Settler.checkpoint,
+    "sync": lambda settler, _: settler._builder.sync(),
+    "syncfs": lambda settler, _: settler._builder.syncfs(),
+    "commit": lambda settler, _: settler._builder.commit(),
+    "checkpoint": lambda settler, _: settler._builder.checkpoint(),
 }
