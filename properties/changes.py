@@ -273,6 +273,14 @@ def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[C
     return tuple(_Finder(trees, frozenset(index - len(workload.setup) for index in group)).find())
 
 
+def _differing(before: Tree, after: Tree) -> Iterator[Entry]:
+    """The entries that only one of the trees has, or that are not the same in both."""
+    for path in {*before.paths(), *after.paths()}:
+        old, new = before.get(path), after.get(path)
+        if old is not new and old != new:
+            yield from (entry for entry in (old, new) if entry is not None)
+
+
 class _Finder:
     """`trees` are the one before the first recorded operation and those after each. `group` counts them from 0."""
 
@@ -281,11 +289,11 @@ class _Finder:
         self._group = group
 
     def find(self) -> Iterator[Change]:
-        """All changes: names first, then what files hold."""
-        touched = [tree for index in sorted(self._group) for tree in self._trees[index : index + 2]]
-        for path in sorted({path for tree in touched for path in tree.paths()}):
+        """All changes: names first, then what files hold. What shows no difference in the group is not looked at."""
+        touched = {entry for index in self._group for entry in _differing(*self._trees[index : index + 2])}
+        for path in sorted({entry.path for entry in touched}):
             yield from self._of_name(path)
-        for inode in sorted({tree[path].inode for tree in touched for path in tree.paths()}):
+        for inode in sorted({entry.inode for entry in touched}):
             yield from self._of_file(inode)
 
     def _is_changed(self, values: list[object]) -> bool:
