@@ -52,6 +52,7 @@ def test_where_it_cannot_be_confined_it_runs_all_the_same(tmp_path: Path) -> Non
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode in (ExitCode.HOLDS, ExitCode.UNDECIDED), done.stderr
     assert done.stderr.count("guests are not confined: ") == 1, "the user is told, once"
-    usual = subprocess.run(command[len(WITHOUT_NAMESPACES) :], cwd=tmp_path, capture_output=True, text=True, check=False)
+    confined = command[len(WITHOUT_NAMESPACES) :]
+    usual = subprocess.run(confined, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert usual.returncode == done.returncode
     assert "not confined" not in usual.stderr
