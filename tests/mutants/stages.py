@@ -129,10 +129,8 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                 for finding in new:
                     seen.add(finding.id)
                     if counts(finding):
-                        shown = MutantFinding(
-                            *(_without(trial.stock, said) for said in (finding.checker, finding.message)),
-                            _text(finding),
-                        )
+                        checker, message = (_without(trial.stock, said) for said in (finding.checker, finding.message))
+                        shown = MutantFinding(checker, message, _text(finding))
                         return StageOutcome(
                             trial.key, name, found=shown, workloads=workloads, seconds=seconds, verdict="violated"
                         )
