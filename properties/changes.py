@@ -339,9 +339,11 @@ class _Finder:
         if last is None or last.type != "file":
             return
         names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
-        own = tuple(n for n in names if all(n not in tree or tree[n].inode == inode for tree in self._trees))
+        foreign = {name: self._foreign(name, inode) for name in names}
+        own = tuple(name for name in names if foreign[name] is None)
         for stretch in self._stretches(states):
-            telling = self._telling(names, inode, stretch[-1])
+            is_written = (stretch[-1] or "").startswith("write:")
+            telling = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
             if own or telling:
                 yield BytesChange(last.path, inode, names, own, telling, *stretch)
         if not own:
@@ -358,12 +360,10 @@ class _Finder:
             if self._is_changed(list(found)):
                 yield AttributeChange(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
 
-    def _telling(self, names: Names, inode: int, source: str | None) -> Names:
-        """The names under which no other file ever has bytes of this source. None if these were not written."""
-        if source is None or not source.startswith("write:"):
-            return ()
-        meant = {name: {tree[name].inode for tree in self._trees if name in tree} - {inode} for name in names}
-        return tuple(name for name in names if not any(source in self._written(other) for other in meant[name]))
+    def _foreign(self, name: str, inode: int) -> frozenset[str] | None:
+        """The sources of written bytes of all other files that ever have the name. None if there is no such file."""
+        others = {tree[name].inode for tree in self._trees if name in tree} - {inode}
+        return frozenset[str]().union(*map(self._written, others)) if others else None
 
     def _stretches(self, states: list[Entry | None]) -> list[tuple[int, int, str | None, str | None]]:
         """The longest runs of bytes that the group changes alike: start, end, and the sources before and after."""

@@ -54,15 +54,13 @@ from postcrash.reports.store.plain import Json
 from postcrash.targets import RecoveryKind
 
 M = TypeVar("M", bound=Message)
+_TERMINATION_TIMEOUT_S = 5
 
 
 @cache
 def _tell_unconfined(reason: str) -> None:
-    """Tell the user once. What the guest's kernel may then do is in SECURITY.md."""
+    """Tell the user, once for each reason."""
     say(f"guests are not confined: {reason}. A kernel that is taken over has your rights (SECURITY.md)")
-
-
-_TERMINATION_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class HuntedKernel:
     target: str
 
 
-Counted = Callable[[HuntedKernel, Finding], bool]
+Criterion = Callable[[HuntedKernel, Finding], bool]
 """Whether a finding on a kernel counts."""
 
 
@@ -86,7 +86,7 @@ class MutantHunts:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-class Measured:
+class MutantPage:
     """All that is measured so far, whatever is asked for in this run, and the page made of it."""
 
     def __init__(self, every: Sequence[Mutant], folder: Path, digest: str, guests: int | None) -> None:
@@ -106,8 +106,8 @@ class Measured:
         stock = {target: self.hunts.known(_unchanged(STOCK, target)) for target in targets}
         compared = [Row(mutant, self.comparisons.known(self.mutant(mutant, COMPARED_NAME))) for mutant in self.every]
         rebuilt = {target: self.rebuilds.known(_unchanged(OTHER_BUILD, target)) for target in REBUILT_ON}
-        page = markdown(rows, stock, version, [stage.name for stage in STAGES])
-        TABLE.write_text(page + compared_markdown(compared, rebuilt))
+        found = markdown(rows, stock, version, [stage.name for stage in STAGES])
+        TABLE.write_text(found + compared_markdown(compared, rebuilt))
         say(summary(rows, len(STAGES)))
 
 
@@ -117,32 +117,30 @@ class Measurer:
     A run that fails, as on a machine that is too busy to boot a guest, is left for the next time: `failed`.
     """
 
-    def __init__(self, measured: Measured, place: Path, built: bytes, *, fresh: bool) -> None:
-        self._measured, self._place, self._built, self._fresh = measured, place, built, fresh
+    def __init__(self, page: MutantPage, place: Path, built: bytes, *, fresh: bool) -> None:
+        self._page, self._place, self._built, self._fresh = page, place, built, fresh
         self._stock = place / STOCK
         self.failed: dict[str, InfrastructureError] = {}
         put(self._stock, numbered(built, 0))
 
     def hunt(self, wanted: Sequence[Mutant], *, stock: bool) -> None:
         """Hunt on each, one stage after the other, so that what is found soon is known soon."""
-        todo = [self._measured.mutant(mutant) for mutant in wanted]
+        todo = [self._page.mutant(mutant) for mutant in wanted]
         if stock:
             todo += [_unchanged(STOCK, target) for target in dict.fromkeys(hunted.target for hunted in todo)]
         reference = StockKernel(self._stock, self._place / "checks")
-        self._run(
-            todo, self._measured.hunts, self._built, lambda h, f: h.number != 0 and not reference.shows(f, h.target)
-        )
+        self._run(todo, self._page.hunts, self._built, lambda h, f: h.number != 0 and not reference.shows(f, h.target))
 
     def compare(self, wanted: Sequence[Mutant], source: SourceTree) -> None:
         """Compare each, and then another build of the same source, with the stock kernel."""
-        todo = [self._measured.mutant(mutant, COMPARED_NAME) for mutant in wanted]
-        self._run(todo, self._measured.comparisons, self._built, lambda hunted, finding: True)
-        rebuilt = source.kernel(self._measured.every, version="2")
+        todo = [self._page.mutant(mutant, COMPARED_NAME) for mutant in wanted]
+        self._run(todo, self._page.comparisons, self._built, lambda hunted, finding: True)
+        rebuilt = source.kernel(self._page.every, version="2")
         if rebuilt == self._built:
             raise InfrastructureError("the other build of the same source is the same file")
-        self._run([_unchanged(OTHER_BUILD, target) for target in REBUILT_ON], self._measured.rebuilds, rebuilt, never)
+        self._run([_unchanged(OTHER_BUILD, target) for target in REBUILT_ON], self._page.rebuilds, rebuilt, never)
 
-    def _run(self, todo: Sequence[HuntedKernel], hunts: MutantHunts, built: bytes, counts: Counted) -> None:
+    def _run(self, todo: Sequence[HuntedKernel], hunts: MutantHunts, built: bytes, counts: Criterion) -> None:
         kernel = self._place / "kernel"
         if self._fresh:
             for hunted in todo:
@@ -158,7 +156,7 @@ class Measurer:
                     continue
                 if measured:
                     say(_told(hunted, measured))
-                    self._measured.write(f"UML {uml_version(self._stock)}")
+                    self._page.write(f"UML {uml_version(self._stock)}")
 
 
 def _unchanged(name: str, target: str) -> HuntedKernel:

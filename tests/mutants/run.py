@@ -14,7 +14,7 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import StoreError
 
-from .measure import COMPARED, STOCK, Measured, Measurer, put
+from .measure import COMPARED, STOCK, Measurer, MutantPage, put
 from .mutant import MutantError, chosen, load_mutants, numbered
 from .source import SourceTree, require_packages, say
 
@@ -54,9 +54,9 @@ def main(
             for number, name in [(0, STOCK), *((every.index(mutant) + 1, mutant.name) for mutant in wanted)]:
                 put(kernels / name, numbered(built, number))
             return
-        measured = Measured(every, folder, source.digest(), guests)
+        page = MutantPage(every, folder, source.digest(), guests)
         with tempfile.TemporaryDirectory(prefix="kernels-", dir=folder) as place:
-            measurer = Measurer(measured, Path(place), built, fresh=fresh)
+            measurer = Measurer(page, Path(place), built, fresh=fresh)
             if compare:
                 measurer.compare([mutant for mutant in wanted if only or mutant.subsystem in COMPARED], source)
             else:

@@ -125,7 +125,8 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                 ended = process.poll() is not None
                 seconds = round(time.monotonic() - started, 1)
                 new = [finding for finding in store.findings() if finding.id not in seen]
-                workloads = -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS)) if new else 0
+                is_over = seconds > trial.stage.limit_s
+                workloads = _workloads_of(store) if new or is_over else 0
                 for finding in new:
                     seen.add(finding.id)
                     if counts(finding):
@@ -136,8 +137,7 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
                         )
                 if ended:
                     break
-                if seconds > trial.stage.limit_s:
-                    workloads = -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS))
+                if is_over:
                     return StageOutcome(
                         trial.key, name, found=None, workloads=workloads, seconds=seconds, verdict="undecided"
                     )
@@ -153,9 +153,12 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
 
 def _ended(trial: Trial, told: dict[str, Any], seconds: float) -> StageOutcome:
     """What the JSON of a hunt or of a corpus comes to, when nothing counted."""
-    is_hunt = "groups" in told
-    run = told["workloads"]["run"] if is_hunt else len(told["kernels"][0]["results"])
-    causes = tuple(f"{group['checker']}: {group['message']}" for group in told["groups"]) if is_hunt else ()
+    if "groups" in told:
+        run, found = told["workloads"]["run"], [(group["checker"], group["message"]) for group in told["groups"]]
+    else:
+        (column,) = told["kernels"]
+        run = len(column["results"])
+        found = [(each["judge"], each["message"]) for result in column["results"] for each in result["objections"]]
     return StageOutcome(
         trial.key,
         trial.stage.name,
@@ -163,8 +166,13 @@ def _ended(trial: Trial, told: dict[str, Any], seconds: float) -> StageOutcome:
         workloads=run,
         seconds=seconds,
         verdict=told["verdict"],
-        groups=causes,
+        groups=tuple(f"{judge}: {message}" for judge, message in found),
     )
+
+
+def _workloads_of(store: Store) -> int:
+    """How many workloads were run, if each was run on every disk."""
+    return -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS))
 
 
 class StockKernel:

@@ -7,8 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from ruamel.yaml import YAML
@@ -35,25 +36,34 @@ hold = ["P5"]
 SET_UP = re.compile(r"apt-get|git clone|tools/setup|mkdir -p bundles$")
 
 
-def of_github() -> tuple[list[str], list[str], list[str], list[str]]:
-    """The commands of a shard and those of the verdict, and the paths that each of them uploads."""
+class Job(NamedTuple):
+    """The commands of a job, and the paths that it uploads."""
+
+    commands: list[str]
+    uploads: list[str]
+
+
+def of_github() -> tuple[Job, Job]:
+    """The shard and the verdict."""
     jobs = read("github.yml")["jobs"]
 
-    def commands(job: str) -> list[str]:
-        return [step["run"] for step in jobs[job]["steps"] if "run" in step]
+    def job(name: str) -> Job:
+        steps = jobs[name]["steps"]
+        uploads = [step["with"]["path"] for step in steps if "upload-artifact" in step.get("uses", "")]
+        commands = [step["run"] for step in steps if "run" in step]
+        return Job(commands, [path for text in uploads for path in text.splitlines()])
 
-    def paths(job: str) -> list[str]:
-        uploads = [step["with"]["path"] for step in jobs[job]["steps"] if "upload-artifact" in step.get("uses", "")]
-        return [path for text in uploads for path in text.splitlines()]
-
-    return commands("shard"), commands("verdict"), paths("shard"), paths("verdict")
+    return job("shard"), job("verdict")
 
 
-def of_gitlab() -> tuple[list[str], list[str], list[str], list[str]]:
+def of_gitlab() -> tuple[Job, Job]:
     """The same of the other file."""
     jobs = read("gitlab.yml")
-    shard, verdict = jobs["shard"], jobs["verdict"]
-    return shard["script"], verdict["script"], shard["artifacts"]["paths"], verdict["artifacts"]["paths"]
+
+    def job(name: str) -> Job:
+        return Job(jobs[name]["script"], jobs[name]["artifacts"]["paths"])
+
+    return job("shard"), job("verdict")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -84,23 +94,23 @@ def run(command: str, folder: Path, shard: int) -> int:
     return ran.returncode
 
 
-@pytest.mark.parametrize("commands", [of_github, of_gitlab], ids=["github", "gitlab"])
+@pytest.mark.parametrize("jobs", [of_github, of_gitlab], ids=["github", "gitlab"])
 def test_the_shards_and_the_verdict_fail_on_a_regression_and_hand_on_what_they_say(
-    commands: Any, tmp_path: Path
+    jobs: Callable[[], tuple[Job, Job]], tmp_path: Path
 ) -> None:
     program = tmp_path / "postcrash" / ".venv" / "bin" / "postcrash"
     program.parent.mkdir(parents=True)
     program.symlink_to(Path(sys.executable).with_name("postcrash"))
     (tmp_path / "mine.toml").write_text(TARGET)
     (tmp_path / "postcrash.toml").write_text(GATE)
-    shard_commands, verdict_commands, of_shard, of_verdict = commands()
+    each_shard, verdict = jobs()
     codes = []
     for shard in range(1, SHARDS + 1):
-        codes += [run(command, tmp_path, shard) for command in shard_commands if not SET_UP.search(command)]
-        missing = [path for path in of_shard if not [*tmp_path.glob(filled(path, shard).rstrip("/"))]]
+        codes += [run(command, tmp_path, shard) for command in each_shard.commands if not SET_UP.search(command)]
+        missing = [path for path in each_shard.uploads if not [*tmp_path.glob(filled(path, shard).rstrip("/"))]]
         assert missing == [], f"shard {shard} uploads what is not there"
     assert ExitCode.VIOLATED in codes
-    (told,) = {run(command, tmp_path, 0) for command in verdict_commands if not SET_UP.search(command)}
+    (told,) = {run(command, tmp_path, 0) for command in verdict.commands if not SET_UP.search(command)}
     assert told == ExitCode.VIOLATED
-    assert [path for path in of_verdict if not (tmp_path / path).exists()] == []
+    assert [path for path in verdict.uploads if not (tmp_path / path).exists()] == []
     assert "P5" in (tmp_path / "gate.xml").read_text()

@@ -39,6 +39,12 @@ def test_a_guest_has_no_rights_and_sees_nothing_of_the_host(settings: MachineSet
         assert status(pid, "NoNewPrivs") == "1"
         for kind in ("net", "mnt", "ipc", "uts"):
             assert Path(f"/proc/{pid}/ns/{kind}").readlink() != Path(f"/proc/self/ns/{kind}").readlink()
+        limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
+        (largest,) = (line.split()[3] for line in limits if line.startswith("Max file size"))
+        assert int(largest) < 4 << 30, "it does not fill the disk"
+        in_memory = [line for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines() if " - tmpfs " in line]
+        assert len(in_memory) >= 2
+        assert all(",size=" in line.rpartition(" - ")[2] for line in in_memory), "nor the host's memory"
         root = Path(f"/proc/{pid}/root")
         assert {place.name for place in root.iterdir()} <= NEEDED | {place.parts[1] for place in given(pid)}
         for hidden in ("/etc", "/var", "/proc/1", __file__):

@@ -210,6 +210,31 @@ mod tests {
         memory.write(GUEST + 2 * PAGE_BYTES, &[1]).expect_err("it is gone");
     }
 
+    /// Read memory whose file has been emptied, as rings are read: nobody checks.
+    fn read_what_is_gone() {
+        let backing = file(PAGE_BYTES);
+        let mut memory = GuestMemory::default();
+        memory.add(Region::map(&backing, GUEST, PAGE_BYTES, USER, 0).expect("mapped"));
+        let place = memory.host_of_user(USER, 8, 8).expect("inside").cast::<u64>();
+        File::from(backing).set_len(0).expect("shrunk");
+        // SAFETY: the place is mapped, and what is gone is answered with zeros.
+        assert_eq!(unsafe { place.read_volatile() }, 0);
+    }
+
+    #[test]
+    fn what_a_guest_took_away_is_told_once() {
+        read_what_is_gone();
+        shrunk::check().expect_err("it was found gone");
+        shrunk::check().expect("it was told");
+    }
+
+    #[test]
+    fn what_a_guest_took_away_is_not_laid_at_the_next_ones_door() {
+        read_what_is_gone();
+        shrunk::forget();
+        memory().read(GUEST, &mut [0; 2]).expect("this memory is whole");
+    }
+
     #[test]
     fn rings_must_be_whole_and_aligned() {
         let memory = memory();

@@ -3,8 +3,9 @@
 //!
 //! The access raises SIGBUS. The handler puts a page of zeros in the place, notes that it did, and the access goes on.
 
+use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 /// Bytes of a page of memory.
@@ -13,8 +14,11 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Mappings at a time. A table has eight regions, a guest three disks, and a table is mapped before the last one goes.
 const MAPPINGS_MAX: usize = 64;
 static MAPPINGS: [Range; MAPPINGS_MAX] = [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; 64];
-static IS_SHRUNK: AtomicBool = AtomicBool::new(false);
 static IS_PREPARED: OnceLock<Result<(), i32>> = OnceLock::new();
+thread_local! {
+    /// The signal comes to the thread that made the access.
+    static IS_SHRUNK: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Addresses of a mapping; a free place has none. A start of 1 is a place that is being filled in.
 struct Range {
@@ -51,12 +55,12 @@ impl Drop for Guard {
 
 /// Forget what an earlier guest did.
 pub fn forget() {
-    IS_SHRUNK.store(false, Ordering::SeqCst);
+    IS_SHRUNK.set(false);
 }
 
-/// An error if memory was found gone since the last call.
+/// An error if this thread found memory gone since its last call.
 pub fn check() -> io::Result<()> {
-    match IS_SHRUNK.swap(false, Ordering::SeqCst) {
+    match IS_SHRUNK.replace(false) {
         true => Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "the file that is the guest's memory was shrunk, or has no room",
@@ -66,7 +70,7 @@ pub fn check() -> io::Result<()> {
 }
 
 fn prepare() -> Result<(), i32> {
-    // SAFETY: the handler makes one system call and touches atomics.
+    // SAFETY: the handler makes one system call, and touches atomics and a cell of its own thread.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = put_zeros as *const () as usize;
@@ -90,7 +94,7 @@ extern "C" fn put_zeros(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             if libc::mmap(page, PAGE_BYTES as usize, access, kind, -1, 0) != libc::MAP_FAILED {
-                IS_SHRUNK.store(true, Ordering::SeqCst);
+                IS_SHRUNK.set(true);
                 return;
             }
         }
