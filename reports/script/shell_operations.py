@@ -235,6 +235,6 @@ _COMMANDS: dict[str, _Command] = {
     "writeback": _one(lambda op: _xfs_io(op, f"sync_range -b -w -a {op.offset or 0} {op.length or 0}")[0]),
     "commit": _commit,
     "checkpoint": _checkpoint,
-    "drop-caches": _one(lambda _: "echo 3 >/proc/sys/vm/drop_caches"),
+    "drop-caches": _one(lambda _: "for _ in 1 2 3 4; do echo 3 >/proc/sys/vm/drop_caches; done"),
     "sleep": _one(lambda op: f"sleep {op.seconds}"),
 }

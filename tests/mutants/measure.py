@@ -1,4 +1,4 @@
-"""Runs the stages on kernels, keeps what they come to, and writes docs/mutants.md."""
+"""Runs the stages on kernels, keeps what they come to, and writes the pages of docs/ that show it."""
 
 import hashlib
 import shutil
@@ -23,7 +23,7 @@ COMPARED_NAME = "-compared"
 COMPARED = ("ext4", "jbd2")
 """The parts of the kernel whose mutants are compared."""
 REBUILT_ON = ("ext4-current", "btrfs", "xfs", "f2fs", "ext3-ordered")
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ Criterion = Callable[[HuntedKernel, Finding], bool]
 def never(hunted: HuntedKernel, finding: Finding) -> bool:
     """Nothing counts: the stage is run to its end."""
     return False
+
+
+def always(hunted: HuntedKernel, finding: Finding) -> bool:
+    """The first finding counts."""
+    return True
 
 
 class MutantHunts:
@@ -86,8 +91,8 @@ class MutantHunts:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-class MutantPage:
-    """All that is measured so far, whatever is asked for in this run, and the page made of it."""
+class MutantPages:
+    """All that is measured so far, whatever is asked for in this run, and the pages made of it."""
 
     def __init__(self, every: Sequence[Mutant], folder: Path, digest: str, guests: int | None) -> None:
         self.every = every
@@ -104,11 +109,14 @@ class MutantPage:
         rows = [Row(mutant, self.hunts.known(self.mutant(mutant))) for mutant in self.every]
         targets = dict.fromkeys(mutant.target for mutant in self.every)
         stock = {target: self.hunts.known(_unchanged(STOCK, target)) for target in targets}
-        compared = [Row(mutant, self.comparisons.known(self.mutant(mutant, COMPARED_NAME))) for mutant in self.every]
-        rebuilt = {target: self.rebuilds.known(_unchanged(OTHER_BUILD, target)) for target in REBUILT_ON}
-        found = markdown(rows, stock, version, [stage.name for stage in STAGES])
-        TABLE.write_text(found + compared_markdown(compared, rebuilt))
+        (DOCS / "mutants.md").write_text(markdown(rows, stock, version, [stage.name for stage in STAGES]))
         say(summary(rows, len(STAGES)))
+
+    def write_compared(self, version: str) -> None:
+        """Write docs/mutants-compared.md."""
+        rows = [Row(mutant, self.comparisons.known(self.mutant(mutant, COMPARED_NAME))) for mutant in self.every]
+        rebuilt = {target: self.rebuilds.known(_unchanged(OTHER_BUILD, target)) for target in REBUILT_ON}
+        (DOCS / "mutants-compared.md").write_text(compared_markdown(rows, rebuilt, version))
 
 
 class Measurer:
@@ -117,30 +125,43 @@ class Measurer:
     A run that fails, as on a machine that is too busy to boot a guest, is left for the next time: `failed`.
     """
 
-    def __init__(self, page: MutantPage, place: Path, built: bytes, *, fresh: bool) -> None:
-        self._page, self._place, self._built, self._fresh = page, place, built, fresh
+    def __init__(self, pages: MutantPages, place: Path, built: bytes, *, fresh: bool) -> None:
+        self._pages, self._place, self._built, self._fresh = pages, place, built, fresh
         self._stock = place / STOCK
         self.failed: dict[str, InfrastructureError] = {}
         put(self._stock, numbered(built, 0))
 
     def hunt(self, wanted: Sequence[Mutant], *, stock: bool) -> None:
         """Hunt on each, one stage after the other, so that what is found soon is known soon."""
-        todo = [self._page.mutant(mutant) for mutant in wanted]
+        todo = [self._pages.mutant(mutant) for mutant in wanted]
         if stock:
             todo += [_unchanged(STOCK, target) for target in dict.fromkeys(hunted.target for hunted in todo)]
         reference = StockKernel(self._stock, self._place / "checks")
-        self._run(todo, self._page.hunts, self._built, lambda h, f: h.number != 0 and not reference.shows(f, h.target))
+
+        def counts(hunted: HuntedKernel, finding: Finding) -> bool:
+            return hunted.number != 0 and not reference.shows(finding, hunted.target)
+
+        self._run(todo, self._pages.hunts, self._built, counts, self._pages.write)
 
     def compare(self, wanted: Sequence[Mutant], source: SourceTree) -> None:
         """Compare each, and then another build of the same source, with the stock kernel."""
-        todo = [self._page.mutant(mutant, COMPARED_NAME) for mutant in wanted]
-        self._run(todo, self._page.comparisons, self._built, lambda hunted, finding: True)
-        rebuilt = source.kernel(self._page.every, version="2")
+        todo = [self._pages.mutant(mutant, COMPARED_NAME) for mutant in wanted]
+        write = self._pages.write_compared
+        self._run(todo, self._pages.comparisons, self._built, always, write)
+        rebuilt = source.kernel(self._pages.every, version="2")
         if rebuilt == self._built:
             raise InfrastructureError("the other build of the same source is the same file")
-        self._run([_unchanged(OTHER_BUILD, target) for target in REBUILT_ON], self._page.rebuilds, rebuilt, never)
+        unchanged = [_unchanged(OTHER_BUILD, target) for target in REBUILT_ON]
+        self._run(unchanged, self._pages.rebuilds, rebuilt, never, write)
 
-    def _run(self, todo: Sequence[HuntedKernel], hunts: MutantHunts, built: bytes, counts: Criterion) -> None:
+    def _run(
+        self,
+        todo: Sequence[HuntedKernel],
+        hunts: MutantHunts,
+        built: bytes,
+        counts: Criterion,
+        write: Callable[[str], None],
+    ) -> None:
         kernel = self._place / "kernel"
         if self._fresh:
             for hunted in todo:
@@ -156,7 +177,7 @@ class Measurer:
                     continue
                 if measured:
                     say(_told(hunted, measured))
-                    self._page.write(f"UML {uml_version(self._stock)}")
+                    write(f"UML {uml_version(self._stock)}")
 
 
 def _unchanged(name: str, target: str) -> HuntedKernel:

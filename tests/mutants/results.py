@@ -100,7 +100,7 @@ def _is_missed(row: Row, stages: int) -> bool:
 
 
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
-    """docs/mutants.md, without what was compared. `stock` is by target."""
+    """docs/mutants.md. `stock` is by target."""
     parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
     parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
     parts += ["## Not found", "", _missed(rows, len(stages)), ""]
@@ -109,13 +109,11 @@ def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str
     return "\n".join(parts)
 
 
-def compared_markdown(rows: Sequence[Row], rebuilt: Mapping[str, Measurements]) -> str:
-    """The end of docs/mutants.md: mutants compared with the stock kernel, and another build of it, by target."""
+def compared_markdown(rows: Sequence[Row], rebuilt: Mapping[str, Measurements], kernel: str) -> str:
+    """docs/mutants-compared.md: mutants compared with the stock kernel, and another build of it, by target."""
     rows = [row for row in rows if row.measured.outcomes]
-    if not rows and not any(measured.outcomes for measured in rebuilt.values()):
-        return ""
     shown = sum(row.measured.found is not None for row in rows)
-    parts = ["", "## As a change", "", _COMPARED.format(command=COMMAND, shown=shown, compared=len(rows)), ""]
+    parts = [_COMPARED.format(command=COMMAND, kernel=kernel, shown=shown, compared=len(rows))]
     parts += [
         "| mutant | target | what the stock kernel never shows | workloads | s |",
         "| --- | --- | --- | ---: | ---: |",
@@ -157,9 +155,12 @@ until the finding, with the start of each command.
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
 [findings/](findings/README.md)."""
 
-_COMPARED = """`{command} ARGS=--compare` asks another question of a mutant: does
-`hunt --ops 1 --grammar full --expect kernel:STOCK` show that the kernel changed, without any rule of what is right
-([expectations.md](expectations.md#kernels-compared))? It does for {shown} of {compared}."""
+_COMPARED = """# Mutants, compared with the stock kernel
+
+This page is made by `{command} ARGS=--compare`. It asks another question of the [mutants](mutants.md) of ext4 and jbd2
+({kernel}): does `hunt --ops 1 --grammar full --expect kernel:STOCK` show that the kernel changed, without any rule of
+what is right ([expectations.md](expectations.md#kernels-compared))? It does for {shown} of {compared}.
+"""
 
 _REBUILT = (
     """Another build of the same source must show no change. It is hunted on to the end, with `--ops 1` of `ace`:"""

@@ -1,5 +1,7 @@
 """Builds the mutants, hunts on each and writes docs/mutants.md: which judge finds it, and how soon.
 
+With --compare it writes docs/mutants-compared.md instead: whether a hunt without any rule tells it from the stock kernel.
+
 What was built and hunted on before, with the same source, tool and stage, is not done again.
 """
 
@@ -14,7 +16,7 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import StoreError
 
-from .measure import COMPARED, STOCK, Measurer, MutantPage, put
+from .measure import COMPARED, STOCK, Measurer, MutantPages, put
 from .mutant import MutantError, chosen, load_mutants, numbered
 from .source import SourceTree, require_packages, say
 
@@ -41,7 +43,7 @@ def main(
     compare: bool,
     kernels: Path | None,
 ) -> None:
-    """Build the mutants, hunt on each, and write docs/mutants.md."""
+    """Build the mutants, hunt on each, and write docs/mutants.md, or with --compare docs/mutants-compared.md."""
     try:
         every = load_mutants()
         wanted = chosen(every, only)
@@ -54,9 +56,9 @@ def main(
             for number, name in [(0, STOCK), *((every.index(mutant) + 1, mutant.name) for mutant in wanted)]:
                 put(kernels / name, numbered(built, number))
             return
-        page = MutantPage(every, folder, source.digest(), guests)
+        pages = MutantPages(every, folder, source.digest(), guests)
         with tempfile.TemporaryDirectory(prefix="kernels-", dir=folder) as place:
-            measurer = Measurer(page, Path(place), built, fresh=fresh)
+            measurer = Measurer(pages, Path(place), built, fresh=fresh)
             if compare:
                 measurer.compare([mutant for mutant in wanted if only or mutant.subsystem in COMPARED], source)
             else:

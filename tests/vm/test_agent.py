@@ -111,6 +111,21 @@ def test_what_few_file_systems_have_leaves_the_simulated_tree(
     check(machine, record, target, replace(workload, ops=(*workload.ops, Operation("sync"))))
 
 
+MARK, MARKED = 1036, 1035  # fcntl's F_SET_RW_HINT and F_GET_RW_HINT: a number that an inode has in memory only
+ASKS = 'python3 -c \'import fcntl; print(fcntl.fcntl(open("D/a"), {}, (2).to_bytes(8, "little"))[0])\' | grep -q {}'
+
+
+@pytest.mark.parametrize("target", ["ext4-current", "btrfs", "xfs", "f2fs"])
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_what_was_dropped_is_not_in_memory(record: Record, target: str, is_dropped: bool) -> None:
+    mark, look = (
+        Operation("run", value=ASKS.format(*asked)) for asked in ((MARK, 2), (MARKED, 0 if is_dropped else 2))
+    )
+    made = WorkloadBuilder().begin().mkdir("D").creat("D/a").fsync("D/a").sync().build("dropped")
+    drop = (Operation("drop-caches"),) if is_dropped else ()
+    record(target, replace(made, ops=(*made.ops, mark, *drop, look)))
+
+
 def check(machine: Machine, record: Record, target: str, workload: Workload) -> None:
     """The state that lost nothing is the simulated one."""
     recorded = record(target, workload)

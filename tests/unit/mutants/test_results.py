@@ -74,9 +74,10 @@ def test_the_table_tells_what_was_found_and_what_was_not() -> None:
 
 
 def test_what_was_compared_says_what_changed_and_what_did_not() -> None:
-    page = compared_markdown(ROWS[:2], {"xfs": Measurements("xfs", (HELD,)), "btrfs": Measurements("btrfs", ())})
-    assert "It does for 1 of 2." in page
+    rebuilt = {"xfs": Measurements("xfs", (HELD,)), "btrfs": Measurements("btrfs", ())}
+    page = compared_markdown((*ROWS[:2], ROWS[4]), rebuilt, "UML 6.1.176")
+    assert "(UML 6.1.176)" in page
+    assert "It does for 1 of 2." in page, "the last one was not compared"
     assert "| late | xfs | foo is gone | 297 | 10 |" in page
     assert "| missed | xfs | **nothing**: not explained yet. | 1244 | 28 |" in page
     assert "| xfs | full | 952 | 20 | holds |  |" in page
-    assert compared_markdown((ROWS[4],), {}) == "", "nothing was compared"

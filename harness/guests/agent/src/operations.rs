@@ -19,6 +19,9 @@ use crate::sys::{check, cstr, open, range, unsupported, AlignedBuffer};
 /// msync(2) wants an address where a page starts.
 const PAGE_BYTES: u64 = 4096;
 
+/// How often the kernel is told to forget what is clean.
+const DROP_CACHES_ROUNDS: usize = 4;
+
 /// Do one operation. `commit` and `checkpoint` depend on the type of file system.
 pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result<()> {
     match op.op {
@@ -74,7 +77,7 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
         Word::Writeback => writeback(op, held),
         Word::Commit => commit(fstype),
         Word::Checkpoint => checkpoint(fstype),
-        Word::DropCaches => std::fs::write("/proc/sys/vm/drop_caches", "3"),
+        Word::DropCaches => drop_caches(),
         Word::Sleep => {
             std::thread::sleep(Duration::from_secs(op.seconds.ok_or_else(unsupported)?));
             Ok(())
@@ -82,6 +85,17 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
         // It has marks of its own (`run.rs`).
         Word::Run | Word::Watch => Err(unsupported()),
     }
+}
+
+/// Have the kernel forget what is clean.
+///
+/// One round is not enough: it only takes the mark of recent use from a name. The next one frees the name, and only then
+/// can the inode be freed.
+fn drop_caches() -> io::Result<()> {
+    for _ in 0..DROP_CACHES_ROUNDS {
+        std::fs::write("/proc/sys/vm/drop_caches", "3")?;
+    }
+    Ok(())
 }
 
 /// A system call that takes the operation's path.
