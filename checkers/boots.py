@@ -41,7 +41,7 @@ class Boots:
         return Objection(self.name, f"exit status {result.status}: the boot needs a person")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """It was run."""
+        """Whether the program was run."""
         return observation.repair is not None
 
 

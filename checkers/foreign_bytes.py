@@ -42,7 +42,7 @@ class ForeignBytes:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """There is a file with bytes, under a name that an operation made."""
+        """Whether there is a file with bytes, under a name that an operation made."""
         known = pasts(history)
         return any(entry.type == "file" and entry.size and known.of(path) for path, entry in observation.tree.items())
 

@@ -46,7 +46,7 @@ class Fsck:
         return Objection(self.name, f"fsck exits with status {result.status}: {shortened(result.output)}")
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """It was run."""
+        """Whether fsck was run."""
         return observation.fsck is not None
 
 

@@ -41,7 +41,7 @@ class FsyncNames:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """A file was fsynced under a name that no document promises."""
+        """Whether a file was fsynced under a name that no document promises."""
         return bool(_names(history))
 
 

@@ -103,7 +103,7 @@ class NameObligations:
         yield from self._joined(tree, meant)
 
     def _parted(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
-        """Names that can stand for one inode only, which is the same, and are found as names of two."""
+        """Names that can all stand only for one and the same inode, but are found as names of two inodes."""
         first_names: dict[int, str] = {}
         for path, inodes in meant.items():
             if len(inodes) == 1:
@@ -112,7 +112,7 @@ class NameObligations:
                     yield self._confused(first, path, "two inodes; they were names of one")
 
     def _joined(self, tree: Tree, meant: dict[str, frozenset[int]]) -> Iterator[Broken]:
-        """Names that are found as names of one inode, though there is none that all of them can stand for."""
+        """Names that are found as names of one inode, although there is no inode that all of them can stand for."""
         known: dict[int, tuple[str, frozenset[int]]] = {}
         for path, inodes in meant.items():
             first, common = known.get(tree[path].inode, (path, inodes))

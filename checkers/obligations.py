@@ -246,7 +246,7 @@ class LinkTarget:
     target: str
 
     def broken_by(self, entry: Entry) -> str:
-        """It is another."""
+        """It has another target or number."""
         if entry.error or entry.target == self.target:
             return ""
         what = "points to" if entry.type == "symlink" else "is the device"
@@ -305,7 +305,7 @@ def _overlaps(ranges: list[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def _is_filled(entries: list[Entry], start: int, end: int) -> bool:
-    """Whether there is a hole there, or the end of the file before it, that a later state has bytes in."""
+    """Whether a later state has bytes there, where the state before has a hole or has ended already."""
     empty = [bool(sources(entry, start, end) & {ZERO, None}) for entry in entries]
     return any(before and not after for before, after in pairwise(empty))
 

@@ -6,11 +6,12 @@ properties/practice.toml has the numbers of the tests, and the file systems of w
 the durable set-up must be under one of the names that it has had since, unless an operation removes it. `durability`
 asks for less: an fsync of the old folder covers that the name is gone from there.
 
-Not checked for both: names whose last part is one that a file with several links ever had, because the link may have
-made the name; names that are two renames apart; exchanges; names in a directory that a later operation renames; entries
-that cannot be read, which `mounts` checks. Not checked for neither: what was made after the set-up, has several links,
-or is removed or replaced by an operation; names in a directory that an operation renames; a name where the tree has
-something else by now.
+The checker does not look for a file under both names in these cases: the names' last part is one that a file with
+several links ever had, because the link may have made the name; the names are two renames apart; the operation is an
+exchange; a later operation renames the names' directory; the entries cannot be read, which `mounts` checks. It does not
+look for a file under neither name in these cases: the file was made after the set-up, has several links, or is removed
+or replaced by an operation; an operation renames the name's directory; the tree has something else under the name by
+now.
 """
 
 from collections import Counter

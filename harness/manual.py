@@ -22,7 +22,7 @@ class _Roff(click.HelpFormatter):
     """A help text as the source of a manual page."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """The section SYNOPSIS, and the head of the section in which the text stands that follows."""
+        """The section SYNOPSIS, and the head of the section for the text that follows."""
         self.write(f".SH SYNOPSIS\n.B {_escaped(prog)}\n{_escaped(args)}\n.SH DESCRIPTION\n")
 
     def write_heading(self, heading: str) -> None:
@@ -92,7 +92,7 @@ def _page_name(context: click.Context) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text, none of which roff takes for something else. Its lines stay lines."""
+    """The text, escaped so that roff takes none of it for a request. Its lines stay lines."""
     plain = "".join(_ESCAPES.get(each, each) for each in text)
     ascii_only = re.sub(r"[^\x00-\x7f]", lambda match: rf"\[u{ord(match[0]):04X}]", plain)
     return re.sub(r"^\.", r"\\&.", ascii_only, flags=re.MULTILINE)

@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def kept_evidence(store: Path, error: HarnessError) -> str:
-    """Put the guest's console, of which an error is, into a file of the store. Returns a note that says where."""
+    """Put the guest's console, the evidence of an error, into a file of the store. Returns a note that says where."""
     try:
         return f"the guest's console is in {keep_console(store, Casualty(str(error), error.evidence))}"
     except OSError as failed:

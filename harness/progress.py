@@ -17,7 +17,7 @@ from postcrash.reports.tables.found import found_text
 
 _BAR_WIDTH = 16
 _TIME_WIDTH = 7
-"""Of a time such as 0:01:02, which a narrow terminal would cut."""
+"""The width of a time such as 0:01:02, which a narrow terminal would cut."""
 
 
 class TerminalProgress:

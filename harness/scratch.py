@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = "postcrash."
-"""Of the folders' names. No other folder of ours begins so."""
+"""The names of these folders begin with this. No other folder of ours has such a name."""
 YOUNG_S = 60
-"""A folder may have no lock yet for so many seconds."""
+"""A new folder may be without its lock for this many seconds."""
 _swept: set[Path] = set()
 
 

@@ -27,9 +27,10 @@ class Audit:
     """What an application comes to on a target: an examination for each disk on which it ran.
 
     workload    what was run of it
-    folders     so many different folders, with what had been acknowledged, were judged now (none where all was known)
-    ways        so many different shapes (`shape_of`) the recordings have, of which there is one for each of `results`;
-                0: nobody looked
+    folders     the number of different folders, with what had been acknowledged, that were judged now (0 if all was
+                known)
+    ways        the number of different shapes (`shape_of`) of the recordings, one recording for each of `results`; 0:
+                nobody looked
     second      what came of crashes within its own recovery; None: it was not crashed there
     """
 
@@ -50,7 +51,7 @@ class Audit:
 
     @property
     def recordings(self) -> int:
-        """So many were made. There is none where the program could not be run."""
+        """The number of recordings that were made. There is none if the program could not be run."""
         return sum(bool(result.recording) for result in self.results)
 
     @property
@@ -135,8 +136,8 @@ def audit(
     another order of them each time. If it is crashed `twice`, its recovery of each folder that its check accepted is
     crashed, too.
 
-    Nobody knows all the files that a program and its check read, so that results of earlier audits are not taken.
-    Raises HarnessError where it cannot be run.
+    Nobody knows all the files that a program and its check read, so results of earlier audits are not taken.
+    Raises HarnessError if the application cannot be run.
     """
     disks = [replace(how, held=held) for held in how.disks(one=one_disk)]
     seconds, recorded = how.budget.seconds, _Recorded()
@@ -169,7 +170,7 @@ class _Recorded:
     results: list[Examination] = field(default_factory=list)
     shapes: list[str] = field(default_factory=list)
     is_settled: bool = False
-    """Each of the recordings that were added last has the shape of another one."""
+    """Whether each of the recordings that were added last has the shape of another one."""
 
     def add(self, hows: Sequence[Exploration], results: Sequence[Examination], store: Store) -> None:
         """Add a recording of each disk."""

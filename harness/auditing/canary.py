@@ -16,7 +16,7 @@ _OTHER_BYTES = bytes(range(255, -1, -1))
 def why_untested(judge: FolderJudge) -> str:
     """Why a check that objected to nothing was not put to the test. Empty if it objects to a folder that is damaged.
 
-    What was acknowledged at the end is taken as acknowledged of each of these folders.
+    Each of these folders is judged as if everything had been acknowledged that was acknowledged at the end.
     """
     if judge.latest is None:
         return "the check was asked about no folder"

@@ -1,6 +1,6 @@
 """The applications of the catalogue, wherever this machine has their files.
 
-A finding tells the commands of its application with the folders of the machine on which it was made.
+A finding has the commands of its application with the folders of the machine on which it was made.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def require_built(application: Application) -> None:
 
 
 def _portable(application: Application) -> tuple[object, ...]:
-    """What is asked of the application, with words in place of its folders."""
+    """The commands of the application and the time of its check, with words in place of its folders."""
     commands = [application.run, application.check]
     for word, folder in (("{built}", application.built), ("{here}", application.folder)):
         if folder is not None:

@@ -1,4 +1,4 @@
-"""Which application is meant, with which parameters: by name, file, or commands. What comes as source is built."""
+"""Find the application that a name, a file or commands mean, with its parameters. One that comes as source is built."""
 
 import re
 import shlex
@@ -66,7 +66,7 @@ def assignments(given: Iterable[str]) -> dict[str, str]:
 
 
 def no_longer_syncing(application: Application) -> Application:
-    """The application with an fsync that does nothing, and likewise all that makes files durable. Raises UsageError."""
+    """The application, with fsync and all other calls that make files durable doing nothing. Raises UsageError."""
     if shutil.which(_NO_SYNC) is None:
         raise UsageError(f"--without-fsync needs {_NO_SYNC}: run  apt-get install {_NO_SYNC}")
     run, recover = (

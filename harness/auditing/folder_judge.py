@@ -25,8 +25,8 @@ class FolderState:
 class FolderJudge(ABC):
     """Asks a check about the folder of every crash state, with what had been acknowledged.
 
-    Of folders that hold equal bytes, with equal acknowledgements, one is asked about. A check that failed is run anew
-    each time, so that a violation which is confirmed has failed twice.
+    If several folders hold equal bytes, with equal acknowledgements, the check is asked about one of them. A check that
+    failed is run anew each time, so that it has failed twice when a violation is confirmed.
     """
 
     name = NAME
@@ -40,9 +40,9 @@ class FolderJudge(ABC):
         self._passed: set[tuple[str, tuple[str, ...]]] = set()
         self._failed: set[tuple[str, tuple[str, ...]]] = set()
         self.earliest: FolderState | None = None
-        """Of what passed, the first with the fewest acknowledgements: the folder as it was at the start."""
+        """The first folder that passed with the fewest acknowledgements: the folder as it was at the start."""
         self.latest: FolderState | None = None
-        """Of what passed, the last with the most acknowledgements."""
+        """The last folder that passed with the most acknowledgements."""
 
     @property
     @abstractmethod
@@ -56,11 +56,11 @@ class FolderJudge(ABC):
     @property
     @abstractmethod
     def no_answer(self) -> str:
-        """Why a check has no exit status, in words."""
+        """Why a check gave no exit status, in words."""
 
     @property
     def folders(self) -> int:
-        """So many different folders and acknowledgements have been asked about."""
+        """The number of different folders, with acknowledgements, that the check has been asked about."""
         return len(self._passed | self._failed)
 
     def wants(self, recover: RecoveryKind) -> bool:

@@ -57,7 +57,7 @@ class ApplicationJudge(FolderJudge):
 
     @property
     def version(self) -> str:
-        """Digest of what is known of the application: not of the files that its commands read."""
+        """Digest of what is known of the application, without the files that its commands read."""
         return hashlib.sha256(json.dumps([about(self._application), self.before]).encode()).hexdigest()
 
     @property
@@ -75,7 +75,7 @@ class ApplicationJudge(FolderJudge):
 
 
 def sandbox_of(application: Application, seconds: int) -> Sandbox:
-    """A sandbox that sees the application's files, in which a command may take so long. Raises InfrastructureError."""
+    """A sandbox that sees the application's files. A command in it may take `seconds`. Raises InfrastructureError."""
     try:
         sandbox = Sandbox(Limits(seconds=seconds), application.visible)
         sandbox.probe()
@@ -85,7 +85,7 @@ def sandbox_of(application: Application, seconds: int) -> Sandbox:
 
 
 def about(application: Application) -> dict[str, object]:
-    """What of an application its judge needs, as decoded JSON."""
+    """What the judge needs to know of an application, as decoded JSON."""
     folders = {"folder": application.folder, "built": application.built}
     return {
         **{"name": application.name, "run": application.run, "check": application.check},
@@ -95,12 +95,12 @@ def about(application: Application) -> dict[str, object]:
 
 
 def test_command(test: str) -> str:
-    """What runs a test of pytest once more. `test` is its node id."""
+    """The command that runs a test of pytest once more. `test` is its node id."""
     return shlex.join(["pytest", "--postcrash", visible(test)])
 
 
 def judge_again(store: Store, finding: Finding) -> ApplicationJudge:
-    """The judge that made a finding. UsageError where its recording does not say how, or a program is not here.
+    """The judge that made a finding. UsageError if its recording does not say how to judge, or a program is not here.
 
     An application of the catalogue is taken from this machine's own catalogue.
     """

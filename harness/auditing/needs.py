@@ -1,4 +1,4 @@
-"""What an application needs of a file system: its check judges all that a crash could leave of one traced run."""
+"""What an application needs of a file system. Its check judges all folders that a crash could leave of a traced run."""
 
 import subprocess
 from collections.abc import Callable
@@ -69,7 +69,7 @@ class ApplicationNeeds:
 
     @property
     def folders(self) -> int:
-        """So many different folders and acknowledgements have been asked about."""
+        """The number of different folders, with acknowledgements, that the check has been asked about."""
         return len(self._known)
 
     @property

@@ -39,7 +39,7 @@ class SecondCrash:
 
 @dataclass(frozen=True, slots=True)
 class SecondCrashes:
-    """What came of crashes within the application's recovery of each of so many folders, on each disk."""
+    """What came of crashes within the application's recovery of several folders, on each disk."""
 
     folders: int
     crashes: tuple[SecondCrash, ...]
@@ -98,9 +98,9 @@ def _plan(
 
 
 def _may_fail(command: str) -> str:
-    """The command, with success for a failure of its own: there may be nothing to recover yet, and the check judges it.
+    """The command as one that succeeds even if it fails by itself: there may be nothing to recover yet.
 
-    A shell that does not find the command, or a command that is killed, is a failure still.
+    It still fails if the shell does not find the command, or if the command is killed. The check judges what is left.
     """
     return f"sh -c {shlex.quote(command)}; [ $? -lt 126 ]"
 

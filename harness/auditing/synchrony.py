@@ -40,7 +40,7 @@ class Run:
         return [(line, step) for step in self.protocol.steps for line in step.said]
 
     def needed(self, outputs: Sequence[str]) -> int:
-        """So many changes had been made when the last of these outputs, of which all left the machine, was said."""
+        """How many changes had been made when the last of these outputs was said. All outputs have left the machine."""
         end = 0
         waiting = Counter(outputs)
         for line, step in self._rests_on:
@@ -55,9 +55,9 @@ class Run:
         return tuple((lines - Counter(line for line, _ in self._rests_on)).elements())
 
     def missing(self, tree: Tree, end: int) -> Step | None:
-        """A step before the change `end` without which the folder was what `tree` is, and never was so again.
+        """The step before the change `end` that `tree` lacks: the folder was like `tree` before it, and never again.
 
-        Slot by slot such a folder may look like what later changes make. None if it is not known what prefixes are.
+        Slot by slot, such a folder may look like what later changes make. None if the order of changes is not known.
         """
         try:
             return self.prefixes.missing(tree, end)
@@ -66,7 +66,7 @@ class Run:
 
     @cached_property
     def prefixes(self) -> Prefixes:
-        """What the first changes make."""
+        """The folders that the first changes make, for each number of changes."""
         return Prefixes(self.protocol)
 
     @cached_property

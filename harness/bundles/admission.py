@@ -165,7 +165,7 @@ def _check_cost(recording: Recording) -> None:
 
 
 def _check_text(finding: Finding, target: Target) -> None:
-    """What is printed in one line is one line, and does nothing to a terminal."""
+    """Whatever is printed as one line must be one line, and must do nothing to a terminal."""
     of_target = json.dumps(asdict(target), ensure_ascii=False)
     for text in (finding.message, finding.kernel, finding.model, finding.workload_name, of_target):
         if not text.isprintable():
@@ -222,7 +222,7 @@ def _check_judge(name: str) -> None:
 
 
 def _check_programs(finding: Finding, workload: Workload, recorded: _Recorded) -> None:
-    """Programs are those of an application of the catalogue, and none is run to see the finding again."""
+    """Programs must be those of an application of the catalogue, and none is run to see the finding again."""
     if not workload.runs_programs and finding.checker != folder_judge.NAME:
         return
     application = recorded.application

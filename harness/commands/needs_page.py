@@ -21,7 +21,7 @@ _SAID_MAX = 3
 
 
 def vulnerabilities_of(asked: ApplicationNeeds, needs: Needs) -> Iterator[Vulnerability]:
-    """The failures of an application that lose least, with at most so many of the changes that they lose."""
+    """The failures of an application that lose least, each with the first of the changes that it loses."""
     for failure in worth_showing(needs.failures)[:_FAILURES_MAX]:
         yield _vulnerability(asked, failure)
 

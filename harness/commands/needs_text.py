@@ -69,7 +69,7 @@ def change_text(protocol: Protocol, change: Change) -> str:
 
 
 def worth_showing(failures: Sequence[BadFolder]) -> list[BadFolder]:
-    """Failures of which no other one with the same message lost only a part."""
+    """Failures, without those that lost all that another one with the same message lost."""
     found: list[BadFolder] = []
     for failure in sorted(failures, key=lambda each: len(each.state.lost)):
         lost = set(failure.state.lost)
@@ -128,7 +128,7 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
 
 
 def fine(found: EnoughSet) -> str:
-    """In words, that no folder failed."""
+    """A text that says that no folder failed."""
     return f"{'all' if found.is_complete else 'the first'} {found.folders} folders are fine"
 
 

@@ -26,7 +26,7 @@ from postcrash.reports.store.plain import Json
 from postcrash.reports.store.store import Store, StoreError
 
 AHEAD = 8
-"""This many plans are queued for each machine, so that no machine is idle while results are put into the store."""
+"""The number of plans queued for each machine, so that no machine is idle while results are put into the store."""
 
 
 class Progress(Protocol):

@@ -32,11 +32,11 @@ class Plan:
     findings_max: int = 1
     """The most findings for each judge."""
     enough: int | None = None
-    """Once a workload is violated, it is not explored beyond so many recoveries; None: it is."""
+    """The number of recoveries after which a violated workload is explored no further. None: no such number."""
     recording: int = 1
-    """Of the recordings that are made of one workload in the same way, the number of this one."""
+    """The number of this recording among those that are made of one workload in the same way."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What the recording says of itself besides: what judges need to be asked again."""
+    """What else the recording says of itself: what is needed to ask the judges again."""
 
     def key(self, tool: str) -> str:
         """The plan's key. Plans that must come to the same result with the same `tool` have the same key."""

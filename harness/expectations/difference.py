@@ -119,9 +119,9 @@ class _Collector:
 
 @dataclass(frozen=True)
 class Reference:
-    """The other kernel, or the same one with another target. `name` is what it was asked for by (`kernel:7.2`).
+    """The other kernel, or the same one with another target. `name` asks for it (`kernel:7.2`).
 
-    plan      what is done with a workload there, but for the workload, the judges and the disk
+    plan      what is done there with each workload; the workload, the judges and the disk are put in later
     settings  of guests with that kernel
     """
 

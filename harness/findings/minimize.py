@@ -52,7 +52,7 @@ MINIMIZING_SHARE = 1 / 4
 
 
 def kept_for_minimizing(seconds_max: float) -> float:
-    """How many of so many seconds are kept for minimizing."""
+    """How many of `seconds_max` seconds are kept for minimizing."""
     return min(seconds_max * MINIMIZING_SHARE, MINIMIZING_SECONDS)
 
 
@@ -114,8 +114,8 @@ def minimize(
 ) -> MinimalFinding:
     """Look for the smallest workload, with `plan` of `plan_of`. `finding` is linked to its finding in the store.
 
-    A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more. The
-    finding must be as `is_like` says; of each workload there are `findings_max` of the plan.
+    A workload breaks the judge if one of its crash states is VIOLATED, and VIOLATED again when recovered once more.
+    `is_like` must accept the finding. Each workload has at most as many findings as the plan's `findings_max`.
     Raises UsageError for a workload that runs programs, InfrastructureError if the finding's own workload does not
     break the judge again, and OutOfTimeError if there was no time to try this. If the machine's time is over later,
     returns the smallest workload so far; the same call made again goes on from there.

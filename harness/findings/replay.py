@@ -41,9 +41,9 @@ class Flip:
 
 
 FLIPS_MAX = 100
-"""Pieces that are tried. A state that lost more is seldom a minimal one."""
+"""The most pieces that are tried. A state that lost more is seldom a minimal one."""
 VERSIONS_MAX = 1000
-"""Versions of a component among which the one is looked for that keeps a piece."""
+"""The most versions of a component that are searched for one that keeps a piece."""
 
 
 def flips(session: Session, finding: Finding) -> list[Flip]:

@@ -31,7 +31,7 @@ _VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 @dataclass(frozen=True, slots=True)
 class KernelRange:
-    """Versions from `first` to `last`, with all that begins as these do; an end that is empty is open."""
+    """Versions from `first` to `last`, and all versions that begin with one of these. An end that is empty is open."""
 
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
@@ -150,7 +150,7 @@ def compared_with(lines: Sequence[BaselineLine], parts: Iterable[Part]) -> tuple
 
 
 def _line_about(lines: Sequence[BaselineLine], failure: Failure, kernel: str) -> BaselineLine | None:
-    """Of the lines about the failure, the one that accepts it in the most workloads."""
+    """The line about the failure that accepts it in the most workloads, if there are several."""
     about = (line for line in lines if line.is_about(failure, kernel))
     return max(about, key=lambda line: math.inf if line.most is None else line.most, default=None)
 
@@ -165,8 +165,8 @@ def fixed_lines(
 ) -> tuple[FixedLine, ...]:
     """The lines of failures that are not there any more.
 
-    A line is fixed only if everything was run that could show its failure: `were_all_run` says whether all parts where
-    its id was ever seen were, and in none of the parts was anything left open or not supported.
+    A line is fixed only if everything that could show its failure was run. `were_all_run` says whether all parts were
+    run in which its id was ever seen. Also, nothing in any of the parts may be left open or not supported.
     """
     if any(part.lacking or not all(failure.is_violated for failure in part.failures) for part in parts):
         return ()
@@ -190,10 +190,10 @@ def series_of(kernel: str) -> str:
 
 
 def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) -> tuple[str, ...]:
-    """The lines that accept failures, each with the label of its kernel, on these kernels' series.
+    """The lines that accept failures. Each failure has its kernel's label, and is accepted on this kernel's series.
 
-    A line accepts no more workloads than the failure has in one part now, if it is `limited`. What could not be decided
-    is not counted, because that depends on time.
+    If they are `limited`, a line accepts no more workloads than the failure has in one part now. What could not be
+    decided is not counted, because that depends on time.
     """
     most: dict[tuple[str, str, str], int] = {}
     for failure, kernel in new:
@@ -228,6 +228,6 @@ def add_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _about(content: str) -> object:
-    """What a line is about. Nothing else is about the same as a comment."""
+    """What a line is about. No other line is about the same as a comment."""
     line = _line(0, content)
     return content if line is None else line.about

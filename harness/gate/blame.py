@@ -27,6 +27,6 @@ class Blame:
             raise UsageError(f"{self._file}:{line}: {place_of(place)}: {error}") from error
 
     def _place(self, part: str, name: str) -> tuple[str, ...]:
-        """Where the setting stands. One that stands nowhere is the part's."""
+        """Where the setting stands. If it stands nowhere, its place is in the part."""
         is_of_file = name in self._gate.model_fields_set and name not in self._gate.parts[part].model_fields_set
         return (name,) if is_of_file else ("parts", part, name)

@@ -41,7 +41,7 @@ def first_file(session: Session, folder: Path, schema: str, stocked: Sequence[st
 def _kernels(session: Session, targets: Sequence[Target], stocked: Sequence[str]) -> list[str]:
     """The installed kernel by its version, and the newest stocked ones that run all targets with the same engine.
 
-    None if there is nothing to name beside the kernel that is used without a name, or if the user chose how to run it.
+    Empty if there is nothing to name beside the kernel that is used without a name, or if the user chose how to run it.
     Another engine may be far slower, or not work here.
     """
     if session.kernel_name is not None or session.engine != "auto":

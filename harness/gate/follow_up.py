@@ -57,7 +57,7 @@ class FollowUp:
         return failure
 
     def known_again(self, planned: PlannedPart, failure: Failure) -> Failure:
-        """The known failure with how often its crash state fails again, which tells one that varies from others."""
+        """The known failure, with how often its crash state fails again. This shows whether the failure varies."""
         assert planned.kernel is not None
         if not self.confirm or not self._has_time:
             return failure
@@ -74,7 +74,7 @@ class FollowUp:
         return self.until is None or time.monotonic() < self.until
 
     def _smallest(self, planned: PlannedPart, session: Session, finding: Finding, cause: str) -> Finding:
-        """The finding of the same cause in the smallest workload. One of another cause would be another failure."""
+        """The finding of the same cause in the smallest workload. A finding of another cause is another failure."""
         settings = settings_for_recorders(session.settings, [recorded_how(session.store, finding)["recorder"]])
         with Spare(settings, self.until) as machine:
             return minimized_on(

@@ -1,4 +1,4 @@
-"""A whole gate: its parts, what of their failures is known, and what is done about the new ones."""
+"""A whole gate: its parts, which of their failures are known, and what is done about the new ones."""
 
 import datetime
 import time
@@ -53,7 +53,7 @@ class Gate:
 class Watcher:
     """Who is told how a gate gets on.
 
-    progress  makes what is told how a part gets on, or how failures are followed up (None)
+    progress  makes a listener that is told how a part gets on, or how failures are followed up (None)
     finished  is told of each part that has been run to its end
     note      is told in a sentence what could not be done
     """
@@ -112,7 +112,7 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
 
 
 def _accept(parts: Sequence[Part], baseline: Path, why: str, shard: Shard, watcher: Watcher) -> None:
-    """Add the new failures to the baseline. What was not all run does not tell in how many workloads they are."""
+    """Add the new failures to the baseline. Only a gate that was run whole tells in how many workloads they are."""
     new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
     is_whole = shard == (1, 1) and not any(part.not_run for part in parts)
     lines = lines_for(new, why, limited=is_whole)
@@ -138,12 +138,12 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
 
 
 def _digests(planned: Sequence[PlannedPart]) -> dict[str, str]:
-    """What the results of the parts rest on, so that nobody puts results together that rest on something else."""
+    """What the results of the parts rest on, so that nobody merges results that rest on different things."""
     return {"postcrash": sources_digest(), **{f"target {part.target.name}": part.target.digest() for part in planned}}
 
 
 def _followed_up(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:
-    """The part with its first violated failures followed up, at most so many: the new ones, or else the known ones."""
+    """The part with at most `most` violated failures followed up: the new ones if `is_new`, and else the known ones."""
     left = most
     failures: list[Failure] = []
     for failure in part.failures:

@@ -27,7 +27,7 @@ class Runner:
 
     until     when all must end, by the monotonic clock; None: each part runs to its end
     baseline  known failures; `progress` is not told when they are found
-    progress  makes what is told how a part gets on
+    progress  makes a listener that is told how a part gets on
     finished  is told of each part that has been run to its end
     """
 
@@ -44,7 +44,7 @@ class Runner:
     """Causes that the user has been told of, with their parts."""
 
     def run(self, planned: Sequence[PlannedPart], in_order: Sequence[PlannedPart]) -> tuple[Part, ...]:
-        """The parts, in the order of `planned`. They have their turns `in_order`.
+        """The parts, in the order of `planned`. They have their turns in the order of `in_order`.
 
         The time is shared out evenly. What a part leaves of its share is for the parts after it. When all had their
         turn, unfinished parts go on where they were.
@@ -69,7 +69,7 @@ class Runner:
         return None if part is None else part.not_run
 
     def _turn(self, planned: PlannedPart, shares: int) -> None:
-        """Run the part in one of so many equal shares of the time that is left."""
+        """Run the part in one of `shares` equal shares of the time that is left."""
         known = self._done.setdefault(planned.place, not_begun(planned))
         if not self._has_time:
             return

@@ -143,7 +143,7 @@ def _part(
 
 
 def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
-    """What is open: the judges that cannot tell, why, and in how many workloads."""
+    """The open questions: the judges that cannot tell, why, and in how many workloads."""
     for reason, count in hunted.undecided.items():
         judges, _, why = reason.partition(": ")
         yield judges, why, count
@@ -158,7 +158,7 @@ def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
 
 
 def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
-    """What the file system does not have, where somebody asked for it, or where another kernel may have it."""
+    """Operations that the file system lacks, if a corpus asks for them or a part compares kernels, which may differ."""
     if planned.kind == "corpus" or planned.expected.compares:
         for reason, count in hunted.lacking.items():
             yield "", f"not on this file system: {reason}", count
@@ -170,7 +170,7 @@ def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failur
 
 
 def with_unasked(parts: Sequence[Part], planned: Sequence[PlannedPart]) -> tuple[Part, ...]:
-    """The parts, undecided where a property that must hold was put to the test in no part of its target and model."""
+    """The parts. One is undecided if a property must hold that no part of its target and model puts to the test."""
     told = list(parts)
     asked = {(part.target, part.model, name) for part in parts for name, workloads in part.tested.items() if workloads}
     for number, each in enumerate(planned):

@@ -37,7 +37,7 @@ def schema(kernels: Sequence[str] = ()) -> str:
 
 
 def _texts(setting: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The schemas of texts in that of a setting: a text, or a list of texts, or one of these or nothing."""
+    """The schemas of the texts in a setting's schema. The setting is a text or a list of texts, and may be nothing."""
     if setting.get("type") == "string":
         yield setting
     for inner in (setting.get("items"), *setting.get("anyOf", ())):

@@ -111,7 +111,7 @@ def uml_version(path: Path) -> str:
 
 
 def is_static(program: Path) -> bool:
-    """Whether nothing can be preloaded into a 64-bit ELF program, as it names no dynamic loader. Else False."""
+    """Whether a file is a 64-bit ELF program without a dynamic loader, so that nothing can be preloaded into it."""
     try:
         with program.open("rb") as file:
             header = file.read(64)

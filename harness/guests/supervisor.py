@@ -19,7 +19,7 @@ MOUNT_POINT = "/mnt"
 def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
     """What the agent gets to run `workload`. `mount` is of `Target.mount_wire`. Raises InfrastructureError.
 
-    Under a supervisor, programs are run by it, or else all operations behind the set-up.
+    A supervisor runs the programs of the workload. If there are no programs, it runs all operations after the set-up.
     """
     plain = {name: value for name, value in mount.items() if name != "supervisor"}
     wire = {"mount": plain, **workload.to_wire()}

@@ -1,4 +1,4 @@
-"""Hunting through the workloads of a space, in an order that soon has been everywhere.
+"""Hunting through the workloads of a space, in an order that soon reaches every part of it.
 
 Each workload gets a first look, of few recoveries. Those that it does not cover get all of their budget when each of
 the others has had its first look. So workloads that take minutes do not keep the others waiting.

@@ -104,7 +104,7 @@ def make_plans(question: Question) -> list[Plan]:
 
 
 def _workloads(prop: Property, strongest: Adversary) -> list[Workload]:
-    """The workloads of the property's family, each up to where an adversary comes that is stronger."""
+    """The workloads of the property's family, each cut off before an adversary that is stronger than `strongest`."""
     family = prop.workloads()
     shorter = (within(workload, family, strongest) for workload in family)
     return list(dict.fromkeys(workload for workload in shorter if workload is not None))

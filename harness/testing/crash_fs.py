@@ -1,4 +1,4 @@
-"""The fixture `crash_fs`: what a test says of its program or its operations, and of what a crash may leave."""
+"""The fixture `crash_fs`: a test says what it runs, and how to judge what a crash leaves of it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

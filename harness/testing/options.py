@@ -21,7 +21,7 @@ _HELP = {
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. Names are not checked yet. Paths are absolute; those of markers go from `folder`."""
+    """What was asked for. Names are not checked yet. Paths are absolute; those of markers are relative to `folder`."""
 
     targets: tuple[str, ...]
     kernel: str | None
@@ -51,7 +51,7 @@ class Options:
 
 
 def target_names(names: str, folder: Path) -> tuple[str, ...]:
-    """Names with commas between them, each once. Paths of TOML files go from `folder`."""
+    """Names with commas between them, each once. Paths of TOML files are relative to `folder`."""
     each = dict.fromkeys(name.strip() for name in names.split(","))
     return tuple(str(folder / name) if name.endswith(".toml") else name for name in each)
 
@@ -70,7 +70,7 @@ def _key(name: str) -> str:
 
 
 def _given(config: pytest.Config, name: str) -> tuple[str, Path]:
-    """An option's value, or an empty text, and the folder from which a path in it goes."""
+    """An option's value, or an empty text, and the folder to which a path in it is relative."""
     if given := config.getoption(_key(name)):
         return str(given), config.invocation_params.dir
     return str(config.getini(_key(name))), config.rootpath

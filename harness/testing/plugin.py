@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With `--postcrash`, look at all names now, so that a wrong one is one line."""
+    """With `--postcrash`, look at all names now, so that a wrong one gives an error of one line."""
     config.addinivalue_line("markers", _MARKER_HELP)
     if config.getoption("postcrash"):
         from postcrash.harness.testing.rig import Rig

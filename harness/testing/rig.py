@@ -28,7 +28,7 @@ from postcrash.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of the tests that are made of one: on a target, and by a property if one was asked for."""
+    """One of the tests that are made of one test: on a target, and by a property if one was asked for."""
 
     target: Target
     prop: Property | None = None

@@ -38,7 +38,7 @@ def covered(plan: Plan, result: Examination) -> str:
 
 
 def objections(plan: Plan, result: Examination, expected: Expectation) -> str:
-    """The verdict, and what every judge says that was not satisfied, with what the verdict means for promises."""
+    """The verdict, the objections of every judge that was not satisfied, and what the verdict means for promises."""
     lines = [covered(plan, result)]
     for name, ruling in result.rulings.items():
         if ruling.verdict is not Verdict.HOLDS:

@@ -1,6 +1,7 @@
 """Builds the mutants, hunts on each and writes docs/mutants.md: which judge finds it, and how soon.
 
-With --compare it writes docs/mutants-compared.md instead: whether a hunt without any rule tells it from the stock kernel.
+With --compare it writes docs/mutants-compared.md instead: whether a hunt without any rule tells it from the stock
+kernel.
 
 What was built and hunted on before, with the same source, tool and stage, is not done again.
 """

