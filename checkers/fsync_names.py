@@ -8,17 +8,20 @@ The checker checks the names that the file had when fsync returned. It checks ea
 started takes it away. Each directory above the name must be new and must never have had another name, or it must be
 certain to be found under its name. If documents promise a name and all directories above it, `durability` checks them.
 
-Not checked: which file the name stands for if a later operation replaces it, and the contents, because `durability`
-follows the inode.
+The file that is found must be the one that was fsynced, or one that a later operation gives the name. It is taken for
+one of these if it holds what was promised of it. `durability` asks for less: if the directory was not made durable, the
+name may stand for an older file.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of
-from postcrash.model import EntryType, History, Observation, Persistence
+from postcrash.checkers.obligations import Contents
+from postcrash.model import Entry, EntryType, History, Observation, Persistence
 
 
 class FsyncNames:
@@ -32,45 +35,78 @@ class FsyncNames:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first name of the first fsync that is missing or does not stand for a file."""
-        for path, types, said in _names(history):
-            entry = observation.tree.get(path)
-            if entry is None or entry.type not in types:
-                found = "is missing" if entry is None else f"is a {entry.type}"
-                return Objection(self.name, f"{said}, but {path} {found}", path)
+        """The first name of the first fsync that is missing, or does not stand for a file, or for another one."""
+        known = _names(history)
+        for name in known.names:
+            entry = observation.tree.get(name.path)
+            if entry is not None and entry.type in name.types:
+                wrong = "is another file" if known.is_other(name, entry) else ""
+            else:
+                wrong = "" if name.is_promised else "is missing" if entry is None else f"is a {entry.type}"
+            if wrong:
+                return Objection(self.name, f"{name.said}, but {name.path} {wrong}", name.path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether a file was fsynced under a name that no document promises."""
-        return bool(_names(history))
+        """Whether a file was fsynced under a name that no document promises, or not for this file."""
+        return bool(_names(history).names)
 
 
-_Name = tuple[str, frozenset[EntryType], str]
-"""A path that must exist, the types that it can have, and the reason."""
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A path that must exist.
+
+    types        what it can be
+    inodes       the files that it can stand for: the one that was fsynced, and later ones
+    said         the reason, for messages
+    is_promised  whether documents promise that the path exists
+    """
+
+    path: str
+    types: frozenset[EntryType]
+    inodes: frozenset[int]
+    said: str
+    is_promised: bool
+
+
+class _Names:
+    """The names of one history that fsyncs of files make last, without those of which `durability` asks as much."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._contents = Contents(bindings)
+        found: dict[str, _Name] = {}
+        for barrier in bindings.barriers:
+            if barrier.persistence is Persistence.FILE and barrier.inode is not None:
+                for name in _lasting(bindings, barrier) if bindings.lives.type(barrier.inode) == "file" else ():
+                    found.setdefault(name.path, name)
+        self.names = tuple(
+            name for name in found.values() if not name.is_promised or bindings.inodes(name.path) > name.inodes
+        )
+
+    def is_other(self, name: _Name, entry: Entry) -> bool:
+        """Whether the entry is none of the files that the name can stand for, and `durability` does not object to it."""
+        if any(self._contents.could_be(inode, entry) for inode in name.inodes):
+            return False
+        return self._contents.broken(name.path, entry) is None
 
 
 @lru_cache(maxsize=256)
-def _names(history: History) -> tuple[_Name, ...]:
-    bindings = Bindings(history)
-    found: dict[str, _Name] = {}
-    for barrier in bindings.barriers:
-        if barrier.persistence is not Persistence.FILE or barrier.inode is None:
-            continue
-        if bindings.lives.type(barrier.inode) == "file":
-            for path, types in _lasting(bindings, barrier):
-                found.setdefault(path, (path, types, bindings.said(barrier)))
-    return tuple(name for path, name in found.items() if not all(map(bindings.promised, chain(path))))
+def _names(history: History) -> _Names:
+    return _Names(Bindings(history))
 
 
-def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[tuple[str, frozenset[EntryType]]]:
-    """The names that the file had then and that nothing has taken away since, with the types that they can have."""
+def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[_Name]:
+    """The names that the file had then and that nothing has taken away since."""
     assert barrier.inode is not None
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(barrier.inode, barrier.count):
         above = [link_of(tree, name) for name in chain(path)][:-1]
         bound = lives.bound(link, barrier.count, started)
         if None not in bound and all(_stays(bindings, each, barrier.count) for each in above):
-            yield path, frozenset(lives.type(inode) for inode in bound if inode is not None)
+            inodes = frozenset(inode for inode in bound if inode is not None)
+            types = frozenset(map(lives.type, inodes))
+            is_promised = all(map(bindings.promised, chain(path)))
+            yield _Name(path, types, inodes, bindings.said(barrier), is_promised)
 
 
 def _stays(bindings: Bindings, link: Link, count: int) -> bool:

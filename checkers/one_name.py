@@ -3,25 +3,26 @@
 rename(2) says that there "will probably be a window in which both oldpath and newpath refer to the file being renamed".
 File systems with a journal or a log commit a rename as a whole, and fstests expects this of them.
 properties/practice.toml has the numbers of the tests, and the file systems of which this is expected. What was part of
-the durable set-up must be under one of the names that it has had since, unless an operation removes it. `durability`
-asks for less: an fsync of the old folder covers that the name is gone from there.
+the durable set-up, or was fsynced, must be under one of the names that it has had since, unless an operation removes
+it. `durability` asks for less: an fsync of the old folder covers that the name is gone from there, and an fsync of a
+file promises no name.
 
 The checker does not look for a file under both names in these cases: the names' last part is one that a file with
 several links ever had, because the link may have made the name; the names are two renames apart; the operation is an
 exchange; a later operation renames the names' directory; the entries cannot be read, which `mounts` checks. It does not
-look for a file under neither name in these cases: the file was made after the set-up, has several links, or is removed
-or replaced by an operation; an operation renames the name's directory; the tree has something else under the name by
+look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has several
+links, or is removed or replaced by an operation; an operation renames the name's directory; the tree has something else under the name by
 now.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.links import parent
 from postcrash.checkers.lives import lives
-from postcrash.model import History, Observation, Tree, Workload
+from postcrash.model import History, Observation, Persistence, Tree, Workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
@@ -33,7 +34,7 @@ class OneName:
     statement = (
         "What was renamed is found under its old or its new name: never both, and if it was durable never neither."
     )
-    depends_on: tuple[str, ...] = ("started",)
+    depends_on: tuple[str, ...] = ("started", "returned")
     looks_at: tuple[str, ...] = ("walk",)
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
@@ -48,7 +49,7 @@ class OneName:
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
                 said = operation_at(history.workload, number)
                 return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
-        for number, names in _moved(history.workload, history.started):
+        for number, names in _moved(history):
             if not any(name in observation.tree for name in names):
                 if unread := next((entry for entry in observation.tree.values() if entry.error), None):
                     raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have the name")
@@ -58,7 +59,7 @@ class OneName:
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Whether something was renamed, and was durable, or it or what it replaced is there."""
-        if _moved(history.workload, history.started):
+        if _moved(history):
             return True
         return any(old in observation.tree or new in observation.tree for _, old, new in _renames(history))
 
@@ -75,23 +76,41 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
 
 
 @lru_cache(maxsize=1024)
-def _moved(workload: Workload, started: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """Renames of what the set-up made durable and nothing that had started removes.
+def _moved(history: History) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Renames of what was durable and nothing that had started removes.
 
-    Each is the operation's number and all names that the thing has had since the set-up, the last one last.
+    Each is the operation's number and all names that the thing has had since it was durable, the last one last.
     """
-    trees = lives(workload).trees[len(workload.setup) : started + 1]
-    found = []
-    for number in range(len(workload.setup), started):
-        operation = workload.operations[number]
-        durable, moved = trees[0].get(operation.path), trees[number - len(workload.setup)].get(operation.path)
-        if operation.word != "rename" or not durable or not moved or durable.inode != moved.inode:
-            continue
-        each = [tree.names(durable.inode) for tree in trees]
-        names = tuple(dict.fromkeys(name for names in each for name in names))
-        if all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names):
-            found.append((number, names))
-    return tuple(found)
+    found: dict[tuple[int, int], tuple[str, ...]] = {}
+    for count, inode in _durable(history):
+        trees = lives(history.workload).trees[count : history.started + 1]
+        for number in range(count, history.started):
+            operation, before = history.workload.operations[number], trees[number - count]
+            moved = before.get(operation.path) if operation.word == "rename" else None
+            if moved and trees[0].names(moved.inode) and inode in (None, moved.inode):
+                if names := _names_since(trees, moved.inode):
+                    found.setdefault((number, moved.inode), names)
+    return tuple((number, names) for (number, _), names in sorted(found.items()))
+
+
+def _durable(history: History) -> Iterator[tuple[int, int | None]]:
+    """After how many operations which inode was durable with its names. None is all that there is: the set-up."""
+    first, known = len(history.workload.setup), lives(history.workload)
+    yield first, None
+    for count in range(first + 1, history.returned + 1):
+        operation = history.workload.operations[count - 1]
+        if operation.form.persistence is Persistence.FILE:
+            inode = known.trees[count][operation.path].inode
+            if known.type(inode) == "file":
+                yield count, inode
+
+
+def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:
+    """The names that the inode has in these trees. Empty if it has several at once or none, or if their folders move."""
+    each = [tree.names(inode) for tree in trees]
+    names = tuple(dict.fromkeys(name for names in each for name in names))
+    is_followed = all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names)
+    return names if is_followed else ()
 
 
 def _stays(trees: Sequence[Tree], folder: str) -> bool:

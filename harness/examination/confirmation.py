@@ -25,6 +25,9 @@ from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Finding, recording_id, state_id
 
 
+_NOT_AGAIN = "a violation did not show again when its state was recovered once more"
+
+
 class Confirmation:
     """Confirms the witnesses of `result`, the examination of `source`, and makes findings of them."""
 
@@ -41,24 +44,39 @@ class Confirmation:
         """
         ruling = self._result.rulings[name]
         found = ruling.simplest_first()
+        doubted: list[str] = []
         ways = ([pair for pair in found if pair[1].is_repaired == is_repaired] for is_repaired in (False, True))
-        confirmed = [self._confirm_some(name, way) for way in ways]
+        confirmed = [self._confirm_some(name, way, doubted) for way in ways]
+        for message in doubted:
+            reason = f"{_NOT_AGAIN}: {message}"
+            ruling.leave_open(reason)
+            self._result.varying.append(reason)
         if found and not any(confirmed):
             ruling.verdict = Verdict.UNDECIDED
-            ruling.reason = f"a violation did not show again when its state was recovered once more: {ruling.reason}"
+            ruling.reason = f"{_NOT_AGAIN}: {ruling.reason}"
 
-    def _confirm_some(self, name: str, found: list[tuple[str, Witness]]) -> bool:
-        """Whether any witness was confirmed. Crashes within recovery are tried only if there is no other witness."""
-        if any(witness.crashed is None for _, witness in found):
+    def _confirm_some(self, name: str, found: list[tuple[str, Witness]], doubted: list[str]) -> bool:
+        """Whether any witness was confirmed. The messages of those that were tried and not confirmed are `doubted`.
+
+        Crashes within recovery come last. If only one finding is asked for, they are tried only without another witness.
+        """
+        if self._plan.findings_max == 1 and any(witness.crashed is None for _, witness in found):
             found = [(message, witness) for message, witness in found if witness.crashed is None]
         shown, enough = False, len(self._result.findings) + self._plan.findings_max
         for message, witness in found:
-            confirm = self._confirm_state if witness.crashed is None else self._confirm_within
-            with suppress(GuestLostError):  # then the violation did not show again
-                shown |= confirm(name, message, witness)
+            if self._confirm_one(name, message, witness):
+                shown = True
+            else:
+                doubted.append(message)
             if len(self._result.findings) == enough:
                 break
         return shown
+
+    def _confirm_one(self, name: str, message: str, witness: Witness) -> bool:
+        confirm = self._confirm_state if witness.crashed is None else self._confirm_within
+        with suppress(GuestLostError):  # then the violation did not show again
+            return confirm(name, message, witness)
+        return False
 
     def _confirm_state(self, name: str, message: str, witness: Witness) -> bool:
         judge = next(judge for judge in self._plan.judges if judge.name == name)

@@ -18,9 +18,13 @@ OPINIONS_MAX = 50_000
 
 
 class Opinions:
-    """Asks judges about outcomes, and remembers what they said."""
+    """Asks judges about outcomes, and remembers what they said.
 
-    def __init__(self) -> None:
+    If open contents matter to a judge, it is asked for at most `messages_max` objections to one outcome.
+    """
+
+    def __init__(self, messages_max: int = 1) -> None:
+        self._messages_max = messages_max
         self._observations: dict[bytes, Any] = {}
         self._known: dict[tuple[int, ...], _Known] = {}
         """By the ids of judge and report, and by the fields of the instant on which the judge's opinion depends."""
@@ -34,10 +38,10 @@ class Opinions:
     def judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling, place: Place | None) -> None:
         """Ask the judge about the outcome, once for each way in which open contents matter to the judge.
 
-        The ways with the fewest losses come first, so no later violation loses less than the first one. A crash within
-        recovery has no `place`. Its losses are found out when it is followed up.
+        The ways with the fewest losses come first, so no later violation loses less than the first one with the same
+        words. A crash within recovery has no `place`. Its losses are found out when it is followed up.
         """
-        fewest: int | None = None
+        fewest: dict[str, int] = {}
         try:
             answers = self._answers(judge, history, witness, place)
         except ObservationError as error:
@@ -52,10 +56,13 @@ class Opinions:
                 return
             if opinion.verdict is Verdict.VIOLATED:
                 found = witness.settled(versions, None if place is None else place.intervals[witness.interval])
-                fewest = len(found.lost) if fewest is None else fewest
-                if len(found.lost) > fewest:
+                lost = len(found.lost)
+                is_simplest = lost <= fewest.setdefault(opinion.message, lost)
+                is_enough = len(fewest) >= self._messages_max + is_simplest
+                if is_enough and lost > min(fewest.values()):
                     return
-                ruling.violated(opinion.message, found)
+                if is_simplest:
+                    ruling.violated(opinion.message, found)
 
     def _answers(
         self, judge: Judge, history: History, witness: Witness, place: Place | None

@@ -38,7 +38,7 @@ class Ruling:
         """Add the opinion on one observation."""
         self.relevant |= opinion.relevant
         if opinion.verdict is Verdict.UNDECIDED:
-            self._add_unknown(opinion.message)
+            self.leave_open(opinion.message)
         if opinion.verdict > self.verdict:
             self.verdict = opinion.verdict
             self.reason = opinion.message
@@ -48,7 +48,8 @@ class Ruling:
         """Why something could not be judged, whatever the verdict; empty if all could."""
         return tuple(self.unknown) or ((self.reason,) if self.verdict is Verdict.UNDECIDED else ())
 
-    def _add_unknown(self, reason: str) -> None:
+    def leave_open(self, reason: str) -> None:
+        """Note why something could not be judged, whatever the verdict."""
         if reason in self.unknown or _form(reason) in map(_form, self.unknown):
             return
         if len(self.unknown) < REASONS_MAX:
@@ -78,7 +79,7 @@ class Ruling:
 
     def undecided(self, reason: str) -> None:
         """Make a ruling that HOLDS undecided, because something was not looked at."""
-        self._add_unknown(reason)
+        self.leave_open(reason)
         if self.verdict < Verdict.UNDECIDED:
             self.verdict, self.reason = Verdict.UNDECIDED, reason
 
@@ -210,7 +211,7 @@ class Examination:
     is_cut_short: bool = False
     """Whether crash states were left out because there was a violation (`Plan.enough`)."""
     varying: list[str] = field(default_factory=list)
-    """Why every ruling is uncertain: two recoveries of one crash state differed."""
+    """Why a later examination of the same plan is uncertain: two recoveries of one crash state differed."""
     casualties: list[Casualty] = field(default_factory=list)
     """Guests that were lost, whose consoles are to be kept. The store has them elsewhere."""
     recoveries_kept: dict[str, Path] = field(default_factory=dict)

@@ -60,8 +60,14 @@ class HuntResult:
         if self.groups:
             return Verdict.VIOLATED
         is_left_out = self.undecided or self.cut_short or self.refused or self.not_run or self.interrupted
-        is_open = is_left_out or not self.tested
+        is_open = is_left_out or not self.tested or not self._is_whole
         return Verdict.UNDECIDED if is_open else Verdict.HOLDS
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether every crash state of every workload was covered."""
+        pairs = (("states", "covered"), ("states_within", "covered_within"))
+        return all(self.counts[states] == self.counts[covered] for states, covered in pairs)
 
     def is_better(self, cause: Cause, size: tuple[int, int]) -> bool:
         """Whether a finding of this cause in a workload of this size is to represent its group."""

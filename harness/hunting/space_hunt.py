@@ -126,7 +126,7 @@ class _SpaceHunt(Hunt[Selection]):
     def _is_waiting(self, number: int, plan: Plan) -> bool:
         """Whether the store has a first look at the plan, which then waits for the second one."""
         glance = self._glance(plan)
-        row = None if self._fresh or glance == plan else self._store.get_run(key_of(glance))
+        row = None if self._fresh or glance == plan else self._store.get_run(_first_look(glance))
         if row is not None:
             self._waiting.setdefault(number, []).append((plan, examination_in(row, self._store)))
         return row is not None
@@ -138,7 +138,7 @@ class _SpaceHunt(Hunt[Selection]):
             self._take_along(done)
         elif isinstance(result, Examination) and result.recording and not result.is_whole:
             if result.verdict is not Verdict.VIOLATED:
-                self._wait(replace(done, plan=plan), result, key_of(done.plan))
+                self._wait(replace(done, plan=plan), result, _first_look(done.plan))
                 return
             result.is_cut_short = True
         super()._done(replace(done, plan=plan))
@@ -180,6 +180,11 @@ class _SpaceHunt(Hunt[Selection]):
                 yield number, workload
                 continue
             self._progress.skipped()
+
+
+def _first_look(plan: Plan) -> str:
+    """The key of a first look in the store. A hunt that has this plan as its only one keeps whole results, not looks."""
+    return f"first look {key_of(plan)}"
 
 
 def spread(numbers: Sequence[int]) -> Iterator[int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.exploration import BOTH_DISKS
+from postcrash.harness.hunting.causes import without_numbers
 from postcrash.model import ExitCode, parse_workload
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
@@ -175,28 +176,33 @@ def _workloads_of(store: Store) -> int:
     return -(-sum(1 for _ in store.runs()) // len(BOTH_DISKS))
 
 
+Words = tuple[str, str]
+"""A judge's name, and what it says without its numbers."""
+
+
 class StockKernel:
     """Tells whether a finding shows on the stock kernel too, by running its workload there."""
 
     def __init__(self, kernel: Path, folder: Path) -> None:
         self._kernel, self._folder = kernel, folder
-        self._objected: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
+        self._objected: dict[tuple[str, str, tuple[str, ...]], set[Words]] = {}
 
     def shows(self, finding: Finding, target: str) -> bool:
-        """Whether the same judge objects to the same workload on the stock kernel, on either disk.
+        """Whether the same judge objects to the same workload, in the same words, on the stock kernel, on either disk.
 
         Each disk has one recording, so a False is no proof.
         """
-        return any(finding.checker in self._known(finding, target, disk) for disk in DISK_OPTIONS)
+        words = (finding.checker, without_numbers(finding.message))
+        return any(words in self._known(finding, target, disk) for disk in DISK_OPTIONS)
 
-    def _known(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[str]:
+    def _known(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[Words]:
         asked = (target, _text(finding), disk)
         if asked not in self._objected:
             self._objected[asked] = self._objects(finding, target, disk)
         return self._objected[asked]
 
-    def _objects(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[str]:
-        """The judges that object to the finding's workload."""
+    def _objects(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[Words]:
+        """What judges say against the finding's workload."""
         self._folder.mkdir(parents=True, exist_ok=True)
         workload = self._folder / "workload.ops"
         workload.write_text(_text(finding))
@@ -207,9 +213,7 @@ class StockKernel:
         if ran.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
             said = ran.stderr.strip().splitlines()[-1:]
             raise InfrastructureError(f"{' '.join(map(str, command))} fails with {ran.returncode}: {' '.join(said)}")
-        told = json.loads(ran.stdout)
-        objecting = {name for name, judge in told["judges"].items() if judge["verdict"] == "violated"}
-        return objecting | {each["checker"] for each in told["findings"]}
+        return {(each["checker"], without_numbers(each["message"])) for each in json.loads(ran.stdout)["findings"]}
 
 
 def _without(kernel: Path, said: str) -> str:

@@ -6,7 +6,7 @@ from postcrash.checkers import Checker
 from postcrash.checkers.checker import CannotTellError
 from postcrash.checkers.fsync_names import FsyncNames
 from postcrash.checkers.one_name import OneName
-from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.model import Entry, History, Observation, Segment, Tree, parse_workload
 from postcrash.model.tree import EntryType
 
 ROOT = Entry(".", "dir", inode=1)
@@ -81,6 +81,48 @@ def test_a_name_that_fsync_leaves_open(operations: str, instant: tuple[int, int]
     assert message(FsyncNames(), operations, instant, names) == ""
 
 
+NEW, OLD = 4096, 100
+
+
+def holding(operations: str, started: int, sizes: dict[str, int]) -> str:
+    """What FsyncNames says of files with these sizes, each holding what its one write put there."""
+    workload = parse_workload(operations.replace("; ", "\n"), "case")
+    tags = {operation.length: operation.tag for operation in workload.operations if operation.word == "write"}
+    entries = []
+    for number, (path, size) in enumerate(sizes.items(), 2):
+        segments = (Segment(0, size, f"write:{tags[size]}"),) if size else ()
+        entries.append(Entry(path, "file", inode=number, size=size, segments=segments))
+    found = FsyncNames().check(History(workload, started, started), Observation(0, Tree([ROOT, *entries])))
+    return found.message if found else ""
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        "creat a; write a 0 4096; creat b; write b 0 100; ---; rename a b; fsync b",
+        "creat b; write b 0 100; ---; unlink b; creat b; write b 0 4096; fsync b",
+        "creat a; write a 0 4096; creat b; write b 0 100; ---; exchange a b; fsync b",
+        "creat a; write a 0 4096; creat b; write b 0 100; ---; unlink b; link a b; fsync a",
+    ],
+    ids=["replaced", "made anew", "exchanged", "linked"],
+)
+def test_a_name_stands_for_the_file_that_was_fsynced(operations: str) -> None:
+    """An fsync that did nothing leaves the older file under the name, which no directory's fsync has taken away."""
+    count = len(operations.replace("; ---", "").split("; "))
+    assert "had returned, but b is another file" in holding(operations, count, {"a": NEW, "b": OLD})
+    assert holding(operations, count, {"a": OLD, "b": NEW}) == ""
+
+
+def test_a_later_operation_may_give_the_name_to_another_file() -> None:
+    operations = "creat a; write a 0 4096; creat b; write b 0 100; ---; rename a b; fsync b; creat c; rename c b"
+    assert holding(operations, 8, {"b": NEW}) == holding(operations, 8, {"b": 0}) == ""
+
+
+def test_a_file_that_breaks_a_documented_promise_is_for_durability() -> None:
+    operations = "creat a; write a 0 4096; ---; fsync a; rename a b; fsync b"
+    assert holding(operations, 5, {"b": 0}) == ""
+
+
 def test_unreadable_entries_are_not_one_file() -> None:
     unread = Tree([ROOT, *(Entry(path, "file", error=117) for path in "ab")])
     workload = parse_workload("creat a\ncreat b\nrename a b", "case")
@@ -133,6 +175,9 @@ IN_TWO = "mkdir A; mkdir B; creat A/a; ---; "
         ("mkdir A; mkdir B; creat A/a; ---; rename A/a B/a", 4, "A=2/ B=3/"),
         ("creat a; ---; rename a b; rename b c", 3, "d=2"),
         ("mkdir D; ---; rename D E", 2, ""),
+        ("creat a; fsync a; rename a b", 3, ""),
+        ("mkdir F; creat a; fsync a; rename a F/a", 4, "F=2/"),
+        ("creat b; rename b a; open a; fsync @a; rename a b", 5, ""),
     ],
 )
 def test_what_was_durable_is_under_one_of_its_names(operations: str, started: int, names: str) -> None:
@@ -152,8 +197,14 @@ def test_what_was_durable_is_under_one_of_its_names(operations: str, started: in
         (f"{IN_TWO}rename A C; rename C/a B/a", 5, "A=2/ B=3/"),
         (f"{IN_TWO}unlink A/a; creat A/a; rename A/a B/a", 6, "A=2/ B=3/"),
         ("creat b; rename b c", 2, ""),
+        ("creat b; rename b c; fsync c", 3, ""),
+        ("creat b; fdatasync b; rename b c", 3, ""),
+        ("mkdir D; fsync D; rename D E", 3, ""),
     ],
-    ids=["not begun", "removed", "replaced", "linked", "its folder moved", "another file", "not durable"],
+    ids=[
+        *("not begun", "removed", "replaced", "linked", "its folder moved", "another file", "not durable"),
+        *("fsynced later", "only its data", "a folder"),
+    ],
 )
 def test_what_may_be_under_none_of_its_names(operations: str, started: int, names: str) -> None:
     assert message(OneName(), operations, (started, started), names) == ""

@@ -13,7 +13,7 @@ from postcrash.model import Verdict
 from postcrash.properties import TORN_BLOCKS
 from postcrash.properties.promises import PRACTICE_RULES, RULES, Statements, unknown_names
 from postcrash.reports.store.records import Cell
-from postcrash.targets import target_named
+from postcrash.targets import load_target, target_named
 
 DOCUMENTED = [checker.name for checker in CHECKERS]
 HELD_TO = [checker.name for checker in PRACTICE]
@@ -44,6 +44,21 @@ def test_documents_promise_properties_and_practice_adds_checkers(
 
 def judges(expected: Expectation, target: str) -> list[str]:
     return [judge.name for judge in expected.judges(target_named(target), "cache")]
+
+
+@pytest.mark.parametrize(
+    ("like", "setting"),
+    [
+        ("ext4-current", 'mkfs = ["mkfs.ext4", "-O", "extents,^has_journal"]'),
+        ("ext4-current", 'options = "norecovery"'),
+        ("btrfs", 'options = "nobarrier"'),
+    ],
+)
+def test_practice_expects_nothing_without_a_journal_or_barriers(like: str, setting: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f'name = "mine"\nlike = "{like}"\n{setting}')
+    names = {judge.name for judge in Expectation.named("practice").judges(load_target(mine), "cache")}
+    assert names.isdisjoint(checker.name for checker in PRACTICE)
 
 
 def test_every_checker_of_practice_has_a_rule_with_a_test_of_fstests() -> None:

@@ -1,8 +1,10 @@
 """What a hunt runs, what it takes from the store, and how findings are grouped. The machines only pretend."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from errno import EOPNOTSUPP
 from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, write_recording
+from postcrash.harness.budget import Budget
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan
 from postcrash.harness.examination.certificate import Certificate
@@ -30,6 +33,7 @@ from postcrash.workloads import GRAMMARS, WorkloadSpace
 from ..examination.conftest import RECOVER, interval_report
 
 SPACE = WorkloadSpace(GRAMMARS["ace"], 1)
+DEFAULT = Exploration().budget
 CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
 Behaviour = Callable[[Workload], list[str] | OperationFailedError]
 
@@ -317,13 +321,14 @@ class Slow(Pretence):
         self.states = lambda workload: 4 if int(workload.name[-3:]) % 3 else 1000
 
 
-def looked(folder: Path, pretence: Pretence, store: str = "store") -> HuntResult:
-    """A hunt whose workloads get a first look."""
+def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budget = DEFAULT) -> HuntResult:
+    """A hunt whose workloads get a first look, unless the budget is no more than that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hunts, "examine_all", pretence)
-        kept = Store(folder / store)
+        kept, asked = Store(folder / store), replace(plan(folder), enough=FIRST_LOOK)
+        asked = replace(asked, how=replace(asked.how, budget=budget))
         try:
-            return hunt(Selection(SPACE), replace(plan(folder), enough=FIRST_LOOK), CREW, kept, Silent())
+            return hunt(Selection(SPACE), asked, CREW, kept, Silent())
         finally:
             kept.close()
 
@@ -364,6 +369,28 @@ def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_aga
     whole = looked(tmp_path, rest := Slow(clean))
     assert (whole.verdict, set(rest.budgets), whole.run) == (Verdict.HOLDS, {20_000}, short.run)
     assert sum(short.undecided.values()) == len(rest.ran)
+
+
+def test_the_results_of_a_hunt_with_a_small_budget_are_no_first_looks(tmp_path: Path) -> None:
+    """They are whole: their findings and refusals would be forgotten if the time ended before the second looks."""
+
+    def refuses_links(workload: Workload) -> list[str] | OperationFailedError:
+        words = {operation.word for operation in workload.operations}
+        return OperationFailedError("no", "link", EOPNOTSUPP) if "link" in words else renames_break(workload)
+
+    def over(_workload: Workload) -> list[str]:
+        raise TimeoutError
+
+    small = looked(tmp_path, Pretence(refuses_links), budget=replace(DEFAULT, recoveries=FIRST_LOOK))
+    assert (small.verdict, bool(small.lacking)) == (Verdict.VIOLATED, True)
+    assert looked(tmp_path, Pretence(over)).verdict is Verdict.UNDECIDED
+
+
+def test_a_hunt_that_left_out_crash_states_does_not_hold() -> None:
+    whole = HuntResult(run=1, tested=Counter(durability=1), counts=Counter(states=5, covered=5))
+    assert whole.verdict is Verdict.HOLDS
+    for left_out in ("states", "states_within"):
+        assert replace(whole, counts=whole.counts + Counter({left_out: 1})).verdict is Verdict.UNDECIDED
 
 
 def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -> None:
