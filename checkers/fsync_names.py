@@ -84,7 +84,7 @@ class _Names:
         )
 
     def is_other(self, name: _Name, entry: Entry) -> bool:
-        """Whether the entry is none of the files that the name can stand for, and `durability` does not object to it."""
+        """Whether the entry is none of the files that the name can stand for, and `durability` accepts it."""
         if any(self._contents.could_be(inode, entry) for inode in name.inodes):
             return False
         return self._contents.broken(name.path, entry) is None

@@ -11,8 +11,8 @@ The checker does not look for a file under both names in these cases: the names'
 several links ever had, because the link may have made the name; the names are two renames apart; the operation is an
 exchange; a later operation renames the names' directory; the entries cannot be read, which `mounts` checks. It does not
 look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has several
-links, or is removed or replaced by an operation; an operation renames the name's directory; the tree has something else under the name by
-now.
+links, or is removed or replaced by an operation; an operation renames the name's directory; the tree has something else
+under the name by now.
 """
 
 from collections import Counter
@@ -87,9 +87,9 @@ def _moved(history: History) -> tuple[tuple[int, tuple[str, ...]], ...]:
         for number in range(count, history.started):
             operation, before = history.workload.operations[number], trees[number - count]
             moved = before.get(operation.path) if operation.word == "rename" else None
-            if moved and trees[0].names(moved.inode) and inode in (None, moved.inode):
-                if names := _names_since(trees, moved.inode):
-                    found.setdefault((number, moved.inode), names)
+            is_asked = moved and trees[0].names(moved.inode) and inode in (None, moved.inode)
+            if moved and is_asked and (names := _names_since(trees, moved.inode)):
+                found.setdefault((number, moved.inode), names)
     return tuple((number, names) for (number, _), names in sorted(found.items()))
 
 
@@ -106,7 +106,7 @@ def _durable(history: History) -> Iterator[tuple[int, int | None]]:
 
 
 def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:
-    """The names that the inode has in these trees. Empty if it has several at once or none, or if their folders move."""
+    """The names that the inode has in these trees. Empty if it ever has not one name, or if the names' folders move."""
     each = [tree.names(inode) for tree in trees]
     names = tuple(dict.fromkeys(name for names in each for name in names))
     is_followed = all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names)

@@ -24,7 +24,6 @@ from postcrash.model import History, Verdict
 from postcrash.reports.explanation.explanation import explain
 from postcrash.reports.store.records import Finding, recording_id, state_id
 
-
 _NOT_AGAIN = "a violation did not show again when its state was recovered once more"
 
 
@@ -58,7 +57,7 @@ class Confirmation:
     def _confirm_some(self, name: str, found: list[tuple[str, Witness]], doubted: list[str]) -> bool:
         """Whether any witness was confirmed. The messages of those that were tried and not confirmed are `doubted`.
 
-        Crashes within recovery come last. If only one finding is asked for, they are tried only without another witness.
+        Crashes within recovery come last. If one finding is enough, they are tried only without another witness.
         """
         if self._plan.findings_max == 1 and any(witness.crashed is None for _, witness in found):
             found = [(message, witness) for message, witness in found if witness.crashed is None]

@@ -183,7 +183,7 @@ class _SpaceHunt(Hunt[Selection]):
 
 
 def _first_look(plan: Plan) -> str:
-    """The key of a first look in the store. A hunt that has this plan as its only one keeps whole results, not looks."""
+    """The key of a first look in the store. The plan's own key is for a hunt with so small a budget."""
     return f"first look {key_of(plan)}"
 
 
