@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
@@ -22,16 +23,18 @@ def outline(
 ) -> Plan:
     """The plan for each workload, on `kernel` or the session's kernel. The smallest workload stands in for them.
 
-    Only judges that want one of the recoveries are taken. `base` is the base image, if it is not to be made.
+    Only judges that want one of the recoveries are taken. If one of them compares with a reference, the workloads are
+    recorded as they are there. `base` is the base image, if it is not to be made.
     """
     kernel = kernel or session.kernel
+    chosen = tuple(judge for judge in judges if any(map(judge.wants, recoveries)))
     return Plan(
         target=target,
         base=base or session.base(target, kernel),
         kernel=kernel.label,
         guest=session.guest(kernel),
         workload=parse_workload("sync", "none"),
-        judges=tuple(judge for judge in judges if any(map(judge.wants, recoveries))),
+        judges=chosen,
         recoveries=tuple(recoveries),
-        how=how,
+        how=recorded_alike(how, chosen),
     )

@@ -208,4 +208,4 @@ class Session:
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
     """How guests with `kernel` and the root folder `root` are started."""
     root = root if isinstance(kernel.engine, Uml) else packed(root)
-    return MachineSettings(kernel.path, root, kernel.engine, log_disk=has_log_writes(kernel))
+    return MachineSettings(kernel.path, root, kernel.engine, log_disk=has_log_writes(kernel), given=kernel.given)

@@ -130,6 +130,6 @@ def _notes(session: Session, finding: Finding, target: Target) -> BundleNotes:
 
 def _package(kernel: Kernel) -> str:
     """The package that the kernel comes from. Empty if it is the user's own."""
-    stocked = (known.origin for known in Stock(cache_folder()).all() if known.path == kernel.path)
-    origin = next(stocked, None) or installed_package(kernel.path)
+    stocked = (known.origin for known in Stock(cache_folder()).all() if known.path == kernel.known_as)
+    origin = next(stocked, None) or installed_package(kernel.known_as)
     return "" if Path(origin).is_absolute() else origin

@@ -124,7 +124,7 @@ def _confined() -> str:
 
 
 def _about(kernel: Kernel) -> str:
-    return f"{kernel.label} ({kernel.path})"
+    return f"{kernel.label} ({kernel.known_as})"
 
 
 def _strace() -> str:

@@ -65,12 +65,12 @@ def gate(
       postcrash gate --accept "known since 6.1, see the list"
     """
     asked = Gate(file, tuple(names), shard, seconds_max, accept)
-    run, interrupted = run_gate(asked, session, Watcher(_progress, _finished, say))
+    run = run_gate(asked, session, Watcher(_progress, _finished, say))
     forms.write(run, session)
     if bundles is not None:
         new = [failure.finding for part in run.parts for failure in part.new if failure.finding]
         write_bundles(session, new, bundles, say)
-    if interrupted:
+    if run.interrupted:
         raise KeyboardInterrupt
     return run.verdict.exit_code
 

@@ -13,7 +13,8 @@ from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import difference
 from postcrash.reports.gate.file import GateFileError, load
-from postcrash.reports.gate.run import GateRun, merged
+from postcrash.reports.gate.merging import merged
+from postcrash.reports.gate.run import GateRun
 
 
 @click.command()
@@ -29,7 +30,8 @@ from postcrash.reports.gate.run import GateRun, merged
 def merge(session: Session, files: Sequence[str], bundles: Path | None, forms: Forms) -> int:
     """Put the results of all shards of a gate together: FILES that `postcrash gate --shard I/N --json FILE` wrote.
 
-    The exit code is that of the whole gate. A shard that is missing is an error.
+    The exit code is that of the whole gate. It is an error if a shard is missing, or if shards rest on different
+    kernels or files. If a shard was interrupted, the gate is not HOLDS.
 
     \b
     Example:

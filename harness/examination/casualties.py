@@ -6,6 +6,7 @@ from pathlib import Path
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import LostAtWork
+from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
@@ -55,6 +56,7 @@ def count_in(result: Examination, workload: Workload, lost: LostAtWork) -> None:
 def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
     """The examination of a workload that lost two guests: one finding. All other judges are undecided.
 
+    If the plan compares with a reference that loses guests too, there is no finding.
     `recording` has what the last guest did until it was lost.
     """
     where = doing(plan.workload, lost)
@@ -66,9 +68,20 @@ def lost_in_run(plan: Plan, recording: Path, lost: LostAtWork) -> Examination:
     reason = f"the workload did not come to its end: {message}"
     names = [judge.name for judge in plan.judges] + [SameRecovery.name] * (plan.how.depth > 1)
     result.rulings = {name: Ruling(Verdict.UNDECIDED, reason=reason) for name in names}
-    result.rulings[CASUALTY_JUDGE] = Ruling(Verdict.VIOLATED, relevant=True, reason=message)
-    result.findings = [finding]
+    ruling = compared(plan, Ruling(Verdict.VIOLATED, relevant=True, reason=message), lost)
+    result.rulings[CASUALTY_JUDGE] = ruling
+    result.findings = [finding] * (ruling.verdict is Verdict.VIOLATED)
     return result
+
+
+def compared(plan: Plan, ruling: Ruling, lost: LostAtWork | None) -> Ruling:
+    """The ruling on guests that the plan's workload cost. It is undecided if a judge compares and sees no change.
+
+    `lost` is as in `Comparison.why_no_change`.
+    """
+    comparison = comparison_among(plan.judges)
+    reason = comparison.why_no_change(plan.workload, lost) if comparison is not None else ""
+    return Ruling(Verdict.UNDECIDED, relevant=True, reason=reason, unknown=[reason]) if reason else ruling
 
 
 def _finding(plan: Plan, recorded: Recording, lost: LostAtWork, message: str) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
-from postcrash.harness.examination.casualties import CASUALTY_JUDGE, count_in, doing, lost_in_run, note
+from postcrash.harness.examination.casualties import CASUALTY_JUDGE, compared, count_in, doing, lost_in_run, note
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
@@ -48,6 +48,7 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         "completions": "when the guest stands still" if plan.how.held is None else f"held back, seed {plan.how.held}",
     }
     mount, workload, how = plan.target.mount_wire(), plan.workload, plan.how
+    machine.take_lost()  # by an earlier workload that had no examination, because a program or an operation failed
     try:
         ran = record(
             machine, plan.base.path, mount, workload, recording, metadata, held=how.held, recorder=how.recorder
@@ -110,7 +111,7 @@ class _Examiner:
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
-        self._opinions = Opinions()
+        self._opinions = Opinions(plan.findings_max)
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:
@@ -132,6 +133,7 @@ class _Examiner:
         for name in [name for name in self._result.rulings if name != CASUALTY_JUDGE]:
             confirmation.confirm(name)
         if casualties := self._result.rulings.get(CASUALTY_JUDGE):
+            casualties = self._result.rulings[CASUALTY_JUDGE] = compared(plan, casualties, None)
             for message, witness in casualties.simplest_first():
                 self._result.findings.append(confirmation.finding(CASUALTY_JUDGE, message, witness, self._place))
         return self._result

@@ -12,15 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from postcrash.checkers.boots import why_no_boot
-from postcrash.harness.errors import CrashDiskEndedError, OperationFailedError
+from postcrash.checkers.exit_status import why_not_repaired
+from postcrash.harness.errors import CrashDiskEndedError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.scratch import scratch
-from postcrash.model import Entry, History, Observation, Verdict, Workload
+from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.targets import RecoveryKind
 
@@ -29,6 +31,7 @@ PREFIX = "same-as:"
 RUNS_MAX = 3
 """An outcome counts as never shown after this many runs of the workload, because recordings may vary."""
 _PATHS_SHOWN = 3
+_OTHER, _STALE = "other", "stale"
 
 _Nature = tuple[object, ...]
 Natures = tuple[int, tuple[_Nature, ...], bool]
@@ -63,8 +66,18 @@ class ReferenceOutcomes:
 
     def has(self, history: History, observation: Observation) -> bool:
         """Whether the kernel has shown the outcome, with the versions of open contents that are asked about."""
-        alike = self._seen[history.started, history.returned].get(natures(observation), ())
-        return any(is_version_of(observation.tree, known.tree) for known in alike)
+        return any(not _differ_in_hash(observation.tree, known) for known in self._alike(history, observation))
+
+    def varies(self, history: History, observation: Observation) -> bool:
+        """Whether the kernel has shown the outcome but for bytes of unknown origin, and varies in these itself."""
+        first, *others = [*self._alike(history, observation)] or [observation.tree]
+        return any(_differ_in_hash(first, other) for other in others)
+
+    def _alike(self, history: History, observation: Observation) -> Iterator[Tree]:
+        """Trees that the kernel has shown and that differ from the outcome in bytes of unknown origin at most."""
+        for known in self._seen[history.started, history.returned].get(natures(observation), ()):
+            if is_version_of(observation.tree, known.tree):
+                yield known.tree
 
     def differences(self, history: History, observation: Observation) -> list[str]:
         """In words: how the outcome differs from the nearest one that the kernel has shown."""
@@ -80,6 +93,24 @@ class ReferenceOutcomes:
         changed = sorted(path for path in here | there if here.get(path) != there.get(path))
         told = [f"{path} is {_told(here.get(path))}, there {_told(there.get(path))}" for path in changed]
         return told[:_PATHS_SHOWN] + [f"{len(told) - _PATHS_SHOWN} more names"] * (len(told) > _PATHS_SHOWN)
+
+
+def _differ_in_hash(found: Tree, known: Tree) -> bool:
+    """Whether a file has bytes of unknown origin in both trees, and not the same ones.
+
+    The trees have the same names. Hashes tell, where the kernel has read the whole file in both recoveries.
+    """
+    hashes = ((_hash(found[path]), _hash(known[path])) for path in found)
+    return any(mine and theirs and mine != theirs for mine, theirs in hashes)
+
+
+def _hash(entry: Entry) -> str:
+    """The hash of a settled file with bytes of unknown origin; empty if it cannot be compared.
+
+    The filler of free space depends on the place on the disk, which may be another one in each run.
+    """
+    sources = {segment.source for segment in entry.segments}
+    return entry.hash if _OTHER in sources and _STALE not in sources and not entry.choices else ""
 
 
 def _told(nature: _Nature | None) -> str:
@@ -101,7 +132,7 @@ def _told(nature: _Nature | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """A judge that objects to nothing and remembers everything."""
+    """A judge that objects to nothing and remembers every outcome that a person would come to see."""
 
     shown: ReferenceOutcomes
 
@@ -113,8 +144,10 @@ class _Collector:
         return recover.walk
 
     def opinion(self, history: History, observation: Observation) -> Opinion:
-        self.shown.add(history, observation)
-        return Opinion(Verdict.HOLDS, True, "")
+        if not (reason := why_no_boot(observation)):
+            self.shown.add(history, observation)
+        is_aborted = observation.repair is not None and why_not_repaired(observation.repair)
+        return Opinion(Verdict.UNDECIDED if is_aborted else Verdict.HOLDS, True, reason)
 
 
 @dataclass(frozen=True)
@@ -158,6 +191,11 @@ class DifferenceJudge:
         plan = self.reference.plan
         return f"{plan.guest} {plan.target.digest()} {plan.base.id}"
 
+    @property
+    def recorder(self) -> str:
+        """See `Comparison`."""
+        return self.reference.plan.how.recorder
+
     def wants(self, recover: RecoveryKind) -> bool:
         """It looks at the tree."""
         return recover.walk
@@ -172,8 +210,31 @@ class DifferenceJudge:
                 return Opinion(Verdict.HOLDS, True, "")
             if shown.unknown:
                 return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name}: {shown.unknown}")
+        if shown.varies(history, observation):
+            varying = "shows this with other bytes of unknown origin, which vary there"
+            return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
         told = "; ".join(shown.differences(history, observation))
         return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
+
+    def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
+        """See `Comparison`. A guest that the reference loses at a later instant of the run is no excuse."""
+        reasons = self._why_not_recovered(workload) if lost is None else self._why_not_run(workload, lost)
+        return next((f"{self.reference.name}: {reason}" for reason in reasons), "")
+
+    def _why_not_recovered(self, workload: Workload) -> Iterator[str]:
+        return (shown.unknown for shown in self._runs(workload) if shown.unknown)
+
+    def _why_not_run(self, workload: Workload, lost: LostAtWork) -> Iterator[str]:
+        for plan in [*self._plans(workload, ReferenceOutcomes())] * RUNS_MAX:
+            result = self._examined(replace(plan, recoveries=()))
+            if isinstance(result, str):
+                yield result
+                continue
+            if not result.recording:
+                yield from result.notes
+            for found in result.findings:
+                if (found.started, found.returned) <= (lost.started, lost.returned):
+                    yield f"its guest is lost too, {found.message}: what comes after is not compared"
 
     def _runs(self, workload: Workload) -> Iterator[ReferenceOutcomes]:
         """The reference's outcomes, after one more run each time. The outcomes of the last workload are remembered."""
@@ -187,21 +248,30 @@ class DifferenceJudge:
             yield self._own.shown
 
     def _run(self, workload: Workload, shown: ReferenceOutcomes) -> None:
-        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
-            how = replace(self.reference.plan.how, held=held)
-            plan = replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
-            with scratch() as folder:
-                try:
-                    result = examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
-                except CrashDiskEndedError as error:
-                    del self._own.machine
-                    shown.unknown = str(error)
-                    return
-                except OperationFailedError as error:
-                    shown.unknown = str(error)
-                    return
+        for plan in self._plans(workload, shown):
+            result = self._examined(plan)
+            if isinstance(result, str):
+                shown.unknown = result
+                return
             if result.verdict is not Verdict.HOLDS:
                 shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
+
+    def _plans(self, workload: Workload, shown: ReferenceOutcomes) -> Iterator[Plan]:
+        """One run of the workload on each disk."""
+        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
+            how = replace(self.reference.plan.how, held=held)
+            yield replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
+
+    def _examined(self, plan: Plan) -> Examination | str:
+        """The reference's examination, or why there is none."""
+        with scratch() as folder:
+            try:
+                return examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
+            except CrashDiskEndedError as error:
+                del self._own.machine
+                return str(error)
+            except OperationFailedError as error:
+                return str(error)
 
     def _machine(self) -> Machine:
         """The machine of this thread."""

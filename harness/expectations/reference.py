@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 from postcrash.harness.auditing import folder_judge
 from postcrash.harness.auditing.judge import judge_again
@@ -13,9 +14,13 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.recorded import recorded_base
+from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
 from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.log_writes import has_log_writes, lacks_log_writes
 from postcrash.harness.outline import outline
+from postcrash.harness.output import say
 from postcrash.harness.session import Session, settings_for
 from postcrash.reports.store.records import Finding
 from postcrash.targets import BaseImage, Target
@@ -57,6 +62,7 @@ def reference_named(
 ) -> Reference:
     """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
 
+    If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. The user is told so once.
     `base` is the target's base image, if it is not to be made.
     """
     level, _, value = name.partition(":")
@@ -70,5 +76,23 @@ def reference_named(
         kernel = found
     kinds = tree_recoveries(other, how.recovery)
     session.require_programs(other, kernel, kinds)
+    how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
     plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)
     return Reference(name, plan, settings_for(kernel, session.root_of(kernel)))
+
+
+def _recorder_of_both(session: Session, name: str, kernel: Kernel, asked: str) -> str:
+    """The recorder for the session's kernel and for `kernel`, which `name` stands for."""
+    if asked == DM_LOG_WRITES and lacks_log_writes(kernel):
+        raise UsageError(f"{name}: {kernel.label} has no {DM_LOG_WRITES}, and both kernels need the same recorder")
+    if asked != AUTO or has_log_writes(session.kernel) == has_log_writes(kernel):
+        return asked
+    _tell_recorder(session.kernel.label, name)
+    return CRASH_DISK
+
+
+@cache
+def _tell_recorder(*compared: str) -> None:
+    """Tell the user, once for each pair of kernels."""
+    pair = " and ".join(compared)
+    say(f"only one of {pair} has {DM_LOG_WRITES}: both are recorded on {CrashDisk.device} (docs/recorders.md)")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, UsageError
 from postcrash.harness.examination.campaign import Progress, run_plan
+from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
@@ -163,7 +164,8 @@ def minimized_on(
     )
     session.require(target, plan.recoveries)
     with judges_of(session, finding, target, plan.how) as judges:
-        asked = replace(plan, judges=judges, findings_max=findings_max)
+        how = recorded_alike(plan.how, judges)
+        asked = replace(plan, judges=judges, how=how, findings_max=findings_max)
         return minimize(finding, asked, machine, store, progress, fresh=fresh, is_like=is_like)
 
 

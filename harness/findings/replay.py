@@ -110,7 +110,8 @@ def _judge(session: Session, machine: Machine, under: Source | None, finding: Fi
     if under is not None and finding.checker == SameRecovery.name and finding.casualty is None:
         yield judge_again(machine, under, finding)
         return
-    with judges_of(session, finding, session.target_of(finding), Exploration(finding.model)) as judges:
+    how = Exploration(finding.model, recorder=recorded_how(session.store, finding)["recorder"])
+    with judges_of(session, finding, session.target_of(finding), how) as judges:
         yield next(iter(judges), None) if finding.casualty is None else None
 
 

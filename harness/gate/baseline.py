@@ -17,6 +17,7 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_text
 from postcrash.model.validation import TooLargeError, read_bounded
 from postcrash.reports.gate.run import Failure, FixedLine, Part
+from postcrash.reports.gate.unasked import unasked
 from postcrash.reports.text import cut
 
 HEADING = "# cause or finding   verdict    kernels     workloads   why"
@@ -145,8 +146,15 @@ def compared_with(lines: Sequence[BaselineLine], parts: Iterable[Part]) -> tuple
     told = []
     for part in parts:
         failures = (_compared(failure, _line_about(lines, failure, part.kernel)) for failure in part.failures)
-        told.append(part.model_copy(update={"failures": tuple(failures)}))
+        hold = {name: _why_unasked(lines, part, name) for name in part.hold}
+        told.append(part.model_copy(update={"failures": tuple(failures), "hold": hold}))
     return tuple(told)
+
+
+def _why_unasked(lines: Sequence[BaselineLine], part: Part, name: str) -> str | None:
+    """Why the baseline accepts that no workload puts the property `name` to the test; None if it does not."""
+    line = _line_about(lines, unasked(part, name), part.kernel)
+    return None if line is None else line.why
 
 
 def _line_about(lines: Sequence[BaselineLine], failure: Failure, kernel: str) -> BaselineLine | None:
@@ -193,7 +201,7 @@ def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) ->
     """The lines that accept failures. Each failure has its kernel's label, and is accepted on this kernel's series.
 
     If they are `limited`, a line accepts no more workloads than the failure has in one part now. What could not be
-    decided is not counted, because that depends on time.
+    decided is not counted, because that may not be the same in each run.
     """
     most: dict[tuple[str, str, str], int] = {}
     for failure, kernel in new:

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import postcrash
 from postcrash.harness.errors import UsageError
-from postcrash.harness.examination.campaign import sources_digest
 from postcrash.harness.findings.minimize import kept_for_minimizing
 from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, lines_for, load_baseline
 from postcrash.harness.gate.configuration import GateFile, load
+from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
 from postcrash.harness.gate.left_open import LeftOpen
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
 from postcrash.harness.gate.rounds import Runner
-from postcrash.harness.gate.running import with_unasked
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
 from postcrash.reports.gate.failure_text import plural
 from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.gate.unasked import with_unasked
 
 FOLLOWED_MAX = 20
 """New failures of one part that are followed up. The others are reported as they were found."""
@@ -63,8 +63,8 @@ class Watcher:
     note: Callable[[str], None]
 
 
-def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, bool]:
-    """Run the gate. Also says whether the user interrupted it; then the result is what there is. Raises HarnessError.
+def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
+    """Run the gate. If the user interrupts it, the result says so, and is what there is. Raises HarnessError.
 
     Parts that earlier runs of the same store left open come first.
     """
@@ -74,6 +74,7 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
     configuration, folder = load(gate.file), gate.file.parent
     lines = load_baseline(folder / configuration.baseline)
     planned = _planned(gate, configuration, session)
+    digests = digests_of(session, gate.file, configuration, gate.names, planned)
     if "baseline" in configuration.model_fields_set and not (folder / configuration.baseline).exists():
         watcher.note(f"{folder / configuration.baseline} is not there: each failure is new")
     seconds = configuration.seconds if gate.seconds is None else gate.seconds
@@ -83,7 +84,9 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
     left_open = LeftOpen(session.store.folder)
     run = runner.run(planned, left_open.first(planned))
     left_open.add(planned, run)
-    parts = compared_with(lines, with_unasked(run, planned) if gate.shard == (1, 1) else run)
+    parts = compared_with(lines, run)
+    if gate.shard == (1, 1):
+        parts = with_unasked(parts)
     if not runner.interrupted:
         with watcher.progress(None) as progress:
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
@@ -96,7 +99,8 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
         parts = compared_with(load_baseline(folder / configuration.baseline), parts)
     sightings = Sightings(session.store.folder)
     sightings.add(parts)
-    result = GateRun(
+    is_whole = gate.shard == (1, 1) and not runner.interrupted
+    return GateRun(
         version=postcrash.__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(time.monotonic() - clock, 3),
@@ -104,11 +108,11 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> tuple[GateRun, b
         baseline=configuration.baseline if lines or gate.accept is not None else "",
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
-        digests=_digests(planned),
+        digests=digests,
+        interrupted=runner.interrupted,
         parts=parts,
-        fixed=() if gate.shard != (1, 1) else fixed_lines(lines, parts, sightings.were_all_run),
+        fixed=fixed_lines(lines, parts, sightings.were_all_run) if is_whole else (),
     )
-    return result, runner.interrupted
 
 
 def _accept(parts: Sequence[Part], baseline: Path, why: str, shard: Shard, watcher: Watcher) -> None:
@@ -135,11 +139,6 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
         if places.count(place) > 1:
             raise UsageError(f"{gate.file}: {' on '.join(place[:2])}, {place[2]}, is there twice")
     return planned
-
-
-def _digests(planned: Sequence[PlannedPart]) -> dict[str, str]:
-    """What the results of the parts rest on, so that nobody merges results that rest on different things."""
-    return {"postcrash": sources_digest(), **{f"target {part.target.name}": part.target.digest() for part in planned}}
 
 
 def _followed_up(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:

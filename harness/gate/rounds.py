@@ -9,7 +9,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.gate.baseline import BaselineLine
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part
+from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part, short_of_time
 from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
 from postcrash.reports.gate.run import Failure, Part
@@ -75,11 +75,13 @@ class Runner:
             return
         now = time.monotonic()
         seconds = None if self.until is None else (self.until - now) / shares
+        within = _within(planned, seconds)
         with self.progress(planned) as progress:
             part, self.interrupted = run_part(
-                *(_within(planned, seconds), self.session, self.guests, _NewOnly(progress, planned, self)),
+                *(within, self.session, self.guests, _NewOnly(progress, planned, self)),
                 until=None if seconds is None else now + seconds,
             )
+        part = _with_earlier(part if within is planned else short_of_time(planned, part), known)
         self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
         if not part.not_run:
             self.finished(self._done[planned.place])
@@ -116,10 +118,27 @@ class _NewOnly:
 
 
 def _within(planned: PlannedPart, seconds: float | None) -> PlannedPart:
-    """The part with a smaller budget, if it is an application: an application does not go on where it was."""
+    """The part with a smaller budget, if it is an application: an application does not go on where it was.
+
+    The part itself if its own budget is small enough.
+    """
     if planned.application is None or seconds is None:
         return planned
     most = seconds * APPLICATION_SHARE / len(planned.workloads.disks)
     budget = planned.how.budget
-    least = most if budget.seconds is None else min(budget.seconds, most)
-    return replace(planned, how=replace(planned.how, budget=replace(budget, seconds=least)))
+    if budget.seconds is not None and budget.seconds <= most:
+        return planned
+    return replace(planned, how=replace(planned.how, budget=replace(budget, seconds=most)))
+
+
+def _with_earlier(part: Part, before: Part) -> Part:
+    """The part with what was violated in its turn before and is not now. What a crash has shown once, it can show.
+
+    An application is run anew in each turn, and need not show the same again.
+    """
+    now = {failure.cause for failure in part.failures if failure.is_violated}
+    gone = [failure for failure in before.failures if failure.is_violated and failure.cause not in now]
+    if not gone:
+        return part
+    failures = (*(failure.model_copy(update={"earlier": True}) for failure in gone), *part.failures)
+    return part.model_copy(update={"failures": failures, "verdict": "violated"})

@@ -1,8 +1,7 @@
 """Run one part of a gate: all its workloads, judged as its section says."""
 
-import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -26,7 +25,7 @@ from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, parse_workload, worst
 from postcrash.properties import properties_named
-from postcrash.reports.gate.run import NO_TIME, Failure, Part, VerdictName
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Failure, Part, VerdictName, cause_id
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 
@@ -56,13 +55,22 @@ def run_part(
 
 
 def _absent(planned: PlannedPart) -> Part:
-    """The part of a target that no such kernel can run. The baseline can accept that."""
+    """The part of a target that no such kernel can run. The baseline can accept that. Then nothing must hold there."""
     return _nothing(planned, f"no kernel called {planned.kernel_name} can run {planned.target.name}")
 
 
 def not_begun(planned: PlannedPart) -> Part:
     """The part if there is no time to run anything of it."""
-    return _nothing(planned, NO_TIME).model_copy(update={"not_run": planned.workloads.count})
+    about = {"not_run": planned.workloads.count, "hold": _hold(planned)}
+    return _nothing(planned, NO_TIME).model_copy(update=about)
+
+
+def short_of_time(planned: PlannedPart, part: Part) -> Part:
+    """The part if its budget was cut because of the gate's time. Then it is the gate that had no time."""
+    kept = tuple(failure for failure in part.failures if not failure.is_of_time)
+    if len(kept) == len(part.failures):
+        return part
+    return part.model_copy(update={"failures": (*kept, _open(planned, "", NO_TIME, 1))})
 
 
 def _nothing(planned: PlannedPart, why: str) -> Part:
@@ -77,6 +85,11 @@ def _nothing(planned: PlannedPart, why: str) -> Part:
         verdict="undecided",
         failures=(_open(planned, "", why, planned.workloads.count or 0),),
     )
+
+
+def _hold(planned: PlannedPart) -> dict[str, str | None]:
+    """What must hold, as a part's record has it before it is compared with the baseline. Applications are not asked."""
+    return dict.fromkeys(planned.hold if planned.application is None else ())
 
 
 @contextmanager
@@ -138,6 +151,7 @@ def _part(
         tested={judge.name: hunted.tested[judge.name] for judge in plan.judges},
         failures=(*violated, *undecided),
         lacking=dict(hunted.lacking),
+        hold=_hold(planned),
         notes=tuple(hunted.notes),
     )
 
@@ -151,10 +165,12 @@ def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
         yield "", f"could not be run: {reason}", count
     if hunted.cut_short:
         yield "", "a workload is violated, and not all of its crash states were looked at", hunted.cut_short
-    if hunted.not_run:
+    if hunted.interrupted:
+        yield "", INTERRUPTED, hunted.not_run
+    elif hunted.not_run:
         yield "", NO_TIME, hunted.not_run
     elif not hunted.tested:
-        yield "", "no judge was put to the test", hunted.run
+        yield "", UNTESTED, hunted.run
 
 
 def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
@@ -167,21 +183,6 @@ def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, st
 def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failure:
     cause = _cause_id(planned, Cause(judges, why, ()))
     return Failure(cause=cause, verdict="undecided", judge=judges, message=why, workloads=workloads)
-
-
-def with_unasked(parts: Sequence[Part], planned: Sequence[PlannedPart]) -> tuple[Part, ...]:
-    """The parts. One is undecided if a property must hold that no part of its target and model puts to the test."""
-    told = list(parts)
-    asked = {(part.target, part.model, name) for part in parts for name, workloads in part.tested.items() if workloads}
-    for number, each in enumerate(planned):
-        part = told[number]
-        never = [name for name in each.hold if (part.target, part.model, name) not in asked]
-        if never and each.application is None:
-            why = f"{', '.join(never)} must hold, and no workload put this to the test"
-            verdict = _NAMES[max(Verdict.UNDECIDED, Verdict[part.verdict.upper()])]
-            failures = (*part.failures, _open(each, ", ".join(never), why, 0))
-            told[number] = part.model_copy(update={"failures": failures, "verdict": verdict})
-    return tuple(told)
 
 
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:
@@ -230,5 +231,4 @@ def _cause_id(planned: PlannedPart, cause: Cause) -> str:
     words = (planned.target.name, planned.how.model, cause.checker, cause.message, *cause.lost)
     if planned.application is not None:
         words = (planned.application.name, *words)
-    lengths = "".join(f"{len(word)}:{word}" for word in words)
-    return "c-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
+    return cause_id(words)

@@ -25,12 +25,22 @@ _VERSION = re.compile(r"\d+\.\d+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel and what runs it. `modules` is its folder of modules; None if everything is built in."""
+    """A kernel and what runs it.
+
+    modules  its folder of modules; None if everything is built in
+    given    the user's own file, if `path` is a copy of it
+    """
 
     path: Path
     version: str
     modules: Path | None
     engine: Engine
+    given: Path | None = None
+
+    @property
+    def known_as(self) -> Path:
+        """The file as the user knows it."""
+        return self.given or self.path
 
     @property
     def label(self) -> str:

@@ -13,12 +13,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.kernel import UML_MODULES, Kernel, find_kernel, image_version, kernel_at, uml_version
 from postcrash.harness.guests.kernel_config import config_of, missing_options
+from postcrash.harness.guests.kernel_copy import kernel_copy
 from postcrash.harness.guests.modules import PROGRAM_MODULES, Modules
 
 ENGINES = ("auto", "uml", "qemu")
@@ -168,7 +169,7 @@ def run_with(program: Path, libraries: Path) -> None:
 
 
 def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
-    """The kernel called `name` in the stock, or the kernel in the file `name`.
+    """The kernel called `name` in the stock, or a copy of the kernel in the file `name`, which stays as it is now.
 
     Without a name it is the one that `engine` has here. `engine` is one of ENGINES; `auto` is the engine that the
     kernel needs. A version such as `6.12` stands for the first of `kernels_of`. Raises UsageError, InfrastructureError.
@@ -179,15 +180,17 @@ def choose_kernel(engine: str, name: str | None, cache: Path) -> Kernel:
         return next(kernels_of(engine, name, cache))
     stocked = Stock(cache).named(name)
     # The path must be absolute: a name without a folder would be looked for in PATH when it is run.
-    path, modules = (stocked.path, stocked.modules) if stocked else (Path(name).absolute(), None)
+    path = stocked.path if stocked else Path(name).absolute()
     if not path.is_file():
         known = ", ".join(kernel.name for kernel in Stock(cache).all()) or "none"
         raise UsageError(f"no kernel is called {name!r}, and it is no file (postcrash kernels list: {known})")
     if engine not in ("auto", engine_for(path)):
         raise UsageError(f"--engine {engine} cannot run {name}: it needs --engine {engine_for(path)}")
-    if stocked is None:
-        modules = _installed_modules(version_of(path))
-    return kernel_at(path, modules, cache)
+    if stocked is not None:
+        return kernel_at(path, stocked.modules, cache)
+    version_of(path)  # an error names the user's file, not its copy
+    copy = kernel_copy(path, cache)
+    return replace(kernel_at(copy, _installed_modules(version_of(copy)), cache), given=path)
 
 
 def kernels_of(engine: str, name: str | None, cache: Path) -> Iterator[Kernel]:

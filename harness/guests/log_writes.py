@@ -12,7 +12,16 @@ def has_log_writes(kernel: Kernel) -> bool:
 
     Raises InfrastructureError if depmod's lists cannot be read.
     """
+    return _known(kernel) is True
+
+
+def lacks_log_writes(kernel: Kernel) -> bool:
+    """Whether `kernel` is known to lack dm-log-writes. Raises as `has_log_writes` does."""
+    return _known(kernel) is False
+
+
+def _known(kernel: Kernel) -> bool | None:
     if kernel.modules is not None:
         return module_is_there(kernel.modules, _MODULE)
     config = config_of(kernel.path, None)
-    return config is not None and sets(config, _OPTION)
+    return None if config is None else sets(config, _OPTION)

@@ -67,7 +67,8 @@ def _tell_unconfined(reason: str) -> None:
 class MachineSettings:
     """How guests are started. `root` is a folder for UML, an initramfs for QEMU.
 
-    `disk_mib` is the size of the test disk that they see; images may be smaller.
+    `disk_mib` is the size of the test disk that they see; images may be smaller. `given` is the user's own file, if
+    `kernel` is a copy of it.
     """
 
     kernel: Path
@@ -78,6 +79,7 @@ class MachineSettings:
     plain_disk: Path | None = None
     log_disk: bool = False
     """Guests have a disk where dm-log-writes can log. Their kernel has dm-log-writes."""
+    given: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class Machine:
             kernel, hint = self._settings.kernel, ""
             if isinstance(self._settings.engine, Uml) and is_static(kernel):
                 hint = f": it is linked statically, so that {LIBRARY} cannot be preloaded, and CPUs with AMX need that"
-            raise BootError(f"{kernel} does not boot: {error}{hint}", error.evidence) from error
+            raise BootError(f"{self._settings.given or kernel} does not boot: {error}{hint}", error.evidence) from error
 
     def _boot(self) -> float:
         settings = self._settings

@@ -3,20 +3,30 @@
 A result is JSON, so that runs can be merged and compared. Its schema is made from these classes.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
-from postcrash.model.validation import first_objection, shown
+from postcrash.model.validation import first_objection
 
-FORMAT: Literal["postcrash gate 1"] = "postcrash gate 1"
+FORMAT: Literal["postcrash gate 2"] = "postcrash gate 2"
 TEXT_MAX = 100_000
 """The longest text in a result, in characters."""
 NO_TIME = "there was no time for all workloads"
-"""The message of the failure that stands for workloads that were not run."""
+"""The message of the failure that stands for what the gate had no time for."""
+INTERRUPTED = "the run was interrupted"
+"""The message of the failure that stands for what was not run because the user interrupted the gate."""
+TIME_SPENT = "the time of the budget is spent"
+"""How the message ends if crash states were left out for lack of time: recorders/crashdisk/src/jobs/budget.rs says so.
+
+That the recoveries of a budget are spent is no lack of time. It is the same on each machine.
+"""
+UNTESTED = "no judge was put to the test"
+"""The message of the failure of a part that tested nothing."""
 ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
@@ -83,6 +93,8 @@ class Failure(_Record):
     """How often the crash state failed when it was recovered again; None if it was not tried."""
     recordings: Share | None = None
     """In how many further recordings of the workload the failure was there; None if it was not tried."""
+    earlier: bool = False
+    """Whether an earlier round of the run showed it, and the last round of its part did not."""
 
     @property
     def is_new(self) -> bool:
@@ -108,8 +120,9 @@ class Failure(_Record):
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it says only that something was not run. Nobody can know what this would show."""
-        return not self.is_violated and self.message in (NO_TIME, NO_TIME_FOR_CHECKS)
+        """Whether it says only that there was no time for something. Nobody can know what this would show."""
+        is_said = self.message in (NO_TIME, NO_TIME_FOR_CHECKS, INTERRUPTED) or self.message.endswith(TIME_SPENT)
+        return is_said and not self.is_violated
 
     @property
     def sort(self) -> Literal["violated", "undecided", "known"]:
@@ -125,6 +138,8 @@ class Failure(_Record):
         if self.recordings is not None and self.recordings.failed < self.recordings.runs:
             shared = f"{self.recordings.failed} of {self.recordings.runs} new recordings"
             told.append(f"the recording varies: the failure is in {shared}")
+        if self.earlier:
+            told.append("the failure was there in an earlier round of this run, and not in the last one")
         return "; ".join(told)
 
 
@@ -162,6 +177,9 @@ class PartHead(_Record):
     """For each judge, the number of workloads in which it was put to the test."""
     lacking: dict[Text, Count] = Field(default_factory=dict, max_length=ITEMS_MAX)
     """Operations that the file system does not have, with the number of workloads that were left out for it."""
+    hold: dict[Text, Text | None] = Field(default_factory=dict, max_length=ITEMS_MAX)
+    """Properties that must hold, as the gate's file says. With each, why the baseline accepts that no workload puts it
+    to the test; None if the baseline does not."""
     notes: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
 
     @property
@@ -211,7 +229,7 @@ class FixedLine(_Record):
 class RunHead(_Record):
     """What there is to say of a run of a gate before its parts."""
 
-    format: Literal["postcrash gate 1"] = FORMAT
+    format: Literal["postcrash gate 2"] = FORMAT
     version: Text
     """Of postcrash."""
     started: Text
@@ -227,7 +245,9 @@ class RunHead(_Record):
     names: Annotated[tuple[Text, ...], Field(max_length=ITEMS_MAX)] = ()
     """The sections that the user asked for; empty for all of the file."""
     digests: dict[Text, Digest] = Field(default_factory=dict, max_length=ITEMS_MAX)
-    """What the results rest on, by its name: postcrash's code, and the definition of each target."""
+    """What the results rest on, by its name: postcrash's code, targets, kernels, the gate's file and those it names."""
+    interrupted: bool = False
+    """Whether the user interrupted the run, or the run of a shard."""
 
 
 class GateRun(RunHead):
@@ -238,8 +258,12 @@ class GateRun(RunHead):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the gate: the worst of its parts, without what the baseline accepts. UNDECIDED if empty."""
-        return worst([part.gated for part in self.parts] or [Verdict.UNDECIDED])
+        """The verdict of the gate: the worst of its parts, without what the baseline accepts.
+
+        If there are no parts, or if the run was interrupted, it is not HOLDS.
+        """
+        is_open = self.interrupted or not self.parts
+        return worst([*(part.gated for part in self.parts), Verdict.UNDECIDED if is_open else Verdict.HOLDS])
 
     def failures(self) -> Iterator[tuple[Part, Failure]]:
         """All failures with their parts: new ones first, and of these what is violated first."""
@@ -272,126 +296,10 @@ class Counts(_Record):
     recoveries: int
 
 
-def merged(runs: Sequence[GateRun]) -> GateRun:
-    """One result for all shards of a gate, in whichever order they are given.
-
-    A line of the baseline is fixed if no shard saw its failure. Raises ValueError if the runs are not shards of the
-    same gate, if they rest on different definitions, if a shard is missing or there twice, or a part within it, or if
-    the result would be too large.
-    """
-    if not runs:
-        raise ValueError("there is no result to merge")
-    in_order = sorted(runs, key=lambda run: min(map(_number, run.shards)))
-    first = in_order[0]
-    for run in in_order:
-        if (run.file, run.version, run.baseline) != (first.file, first.version, first.baseline):
-            raise ValueError(f"results of different gates: {_gate(first)} and {_gate(run)}")
-        if sorted(run.names) != sorted(first.names):
-            told = (shown(", ".join(each.names) or "all parts") for each in (first, run))
-            raise ValueError(f"results of different parts: {' and '.join(told)}")
-    digests = _all_digests(in_order)
-    _check_no_part_is_missing(in_order)
-    places: dict[tuple[str, str, str, str], Part] = {}
-    for run in in_order:
-        _check_each_part_once(run)
-        for part in run.parts:
-            places[part.place] = joined(places[part.place], part) if part.place in places else part
-    fixed = set.intersection(*(set(run.fixed) for run in in_order))
-    return _validated(
-        first,
-        started=min(run.started for run in in_order),
-        seconds=sum(run.seconds for run in in_order),
-        shards=_all_shards([shard for run in in_order for shard in run.shards]),
-        digests=digests,
-        parts=tuple(places.values()),
-        fixed=tuple(sorted(fixed, key=lambda line: (line.line, line.cause, line.why))),
-    )
-
-
-def _number(shard: str) -> int:
-    return int(shard.partition("/")[0])
-
-
-def _gate(run: GateRun) -> str:
-    return f"{shown(run.file)} with baseline {shown(run.baseline)}, postcrash {shown(run.version)}"
-
-
-def _all_digests(in_order: Sequence[GateRun]) -> dict[str, str]:
-    """What all runs rest on. Raises ValueError if two of them rest on different things of one name.
-
-    Some runs lack what no workload of theirs needed.
-    """
-    found: dict[str, tuple[str, GateRun]] = {}
-    for run in in_order:
-        for name, digest in run.digests.items():
-            known, other = found.setdefault(name, (digest, run))
-            if known != digest:
-                both = f"{known} in shard {other.shards[0]} and {digest} in shard {run.shards[0]}"
-                raise ValueError(f"results of different gates: the digest of {shown(name)} is {both}")
-    return {name: digest for name, (digest, _) in found.items()}
-
-
-def _check_each_part_once(run: GateRun) -> None:
-    for place, count in Counter(part.place for part in run.parts).items():
-        if count > 1:
-            raise ValueError(f"shard {run.shards[0]} has the part {shown(place)} {count} times")
-
-
-def _check_no_part_is_missing(in_order: Sequence[GateRun]) -> None:
-    """Raise ValueError if a shard must have had a part that it does not have, such as one on another kernel.
-
-    The i-th of n shards has every n-th workload, beginning with the i-th. So a shard has no workload of a part only if
-    none after it has one, and none before it has two.
-    """
-    for number, run in enumerate(in_order):
-        there = {part.place for part in run.parts}
-        others = [part for each in in_order[:number] for part in each.parts if part.workloads + part.not_run > 1]
-        others += [part for each in in_order[number + 1 :] for part in each.parts]
-        for part in others:
-            if part.place not in there:
-                raise ValueError(f"shard {run.shards[0]} has no {shown(part.title)}, and another one has")
-
-
-def _all_shards(shards: Sequence[str]) -> tuple[str, ...]:
-    """The shards in order. Raises ValueError unless each is there once."""
-    counts = Counter(shards)
-    total = shards[0].partition("/")[2]
-    wanted = [f"{number}/{total}" for number in range(1, int(total) + 1)]
-    for shard in wanted:
-        if counts[shard] != 1:
-            there = "is missing" if counts[shard] == 0 else f"is there {counts[shard]} times"
-            raise ValueError(f"shard {shard} {there}")
-    if other := sorted(set(shards) - set(wanted)):
-        raise ValueError(f"{other[0]} is no shard of {total}, as the others are")
-    return tuple(wanted)
-
-
-def joined(first: Part, second: Part) -> Part:
-    """One part for two shards of it. Raises ValueError if they are not of the same section."""
-    for what in ("kind", "expect"):
-        if getattr(first, what) != getattr(second, what):
-            found = f"{shown(getattr(first, what))} and {shown(getattr(second, what))}"
-            raise ValueError(f"results of different gates: {what} of {shown(first.title)} is {found}")
-    failures: dict[str, Failure] = {}
-    for failure in (*first.failures, *second.failures):
-        same = failures.get(failure.cause)
-        failures[failure.cause] = _same_cause(same, failure) if same else failure
-    sums = ("workloads", "not_run", "instants", "recoveries", "remembered", "outcomes", "seconds")
-    return _validated(
-        first,
-        **{name: getattr(first, name) + getattr(second, name) for name in sums},
-        states=str(int(first.states) + int(second.states)),
-        states_total=str(int(first.states_total) + int(second.states_total)),
-        verdict=max(first.verdict, second.verdict, key=lambda name: Verdict[name.upper()]),
-        tested={name: first.tested.get(name, 0) + second.tested.get(name, 0) for name in first.tested | second.tested},
-        lacking=dict(Counter(first.lacking) + Counter(second.lacking)),
-        failures=tuple(failures.values()),
-        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
-    )
-
-
-def _same_cause(first: Failure, second: Failure) -> Failure:
-    return _validated(smallest((first, second)), workloads=first.workloads + second.workloads)
+def cause_id(words: Iterable[str]) -> str:
+    """The id of the cause that these words name."""
+    lengths = "".join(f"{len(word)}:{word}" for word in words)
+    return "c-" + hashlib.sha256(lengths.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def smallest(failures: Iterable[Failure]) -> Failure:
@@ -405,7 +313,7 @@ def _worse_and_smaller(failure: Failure) -> tuple[bool, bool, bool, int, int]:
     return not failure.is_violated, not failure.is_new, not text, text.count("\n"), len(text)
 
 
-def _validated(record: Record, **changes: object) -> Record:
+def validated(record: Record, **changes: object) -> Record:
     """The record with changes. Raises ValueError if it is not one that could be read again."""
     values = {name: getattr(record, name) for name in type(record).model_fields}
     try:

@@ -49,7 +49,7 @@ def test_the_script_is_that_of_a_report(bundle: Path, tmp_path: Path) -> None:
 
 def test_a_guest_that_is_here_is_described(here: Here, finding: Finding, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(Here, "guest", lambda _: "there")
-    monkeypatch.setattr(Here, "kernel", SimpleNamespace(path=Path("/bin/true"), modules=None))
+    monkeypatch.setattr(Here, "kernel", SimpleNamespace(path=Path("/copy"), known_as=Path("/bin/true"), modules=None))
     monkeypatch.setattr(bundles, "config_of", lambda *_: "CONFIG_A=y\n")
     with (tmp_path / "x").open("wb") as file:
         write_bundle(here, finding, file)
@@ -63,7 +63,7 @@ def test_a_guest_that_is_here_is_described(here: Here, finding: Finding, tmp_pat
 def test_a_kernel_of_ones_own_has_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     origin = SimpleNamespace(path=Path("/k"), origin="/somewhere/of/mine/bzImage")
     monkeypatch.setattr(bundles, "Stock", lambda _: SimpleNamespace(all=lambda: [origin]))
-    kernel: Any = SimpleNamespace(path=Path("/k"))
+    kernel: Any = SimpleNamespace(path=Path("/copy"), known_as=Path("/k"))
     assert bundles._package(kernel) == ""
     origin.origin = "linux-image 6.12 (trixie)"
     assert bundles._package(kernel) == "linux-image 6.12 (trixie)"

@@ -19,7 +19,7 @@ from postcrash.reports.store.store import Store
 FAILURE = Failure(cause="c-0123456789abcdef", verdict="violated", judge="P5", message="it broke")
 
 
-def written(folder: Path, name: str, shard: str, *failures: Failure) -> str:
+def written(folder: Path, name: str, shard: str, *failures: Failure, **about: Any) -> str:
     part = Part(
         name="small",
         kind="hunt",
@@ -32,7 +32,8 @@ def written(folder: Path, name: str, shard: str, *failures: Failure) -> str:
         states="10",
         failures=failures,
     )
-    run = GateRun(version="1", started="2026-01-31T12:00:00Z", seconds=1, file="f", shards=(shard,), parts=(part,))
+    told = {"version": "1", "started": "2026-01-31T12:00:00Z", "seconds": 1, "file": "f", **about}
+    run = GateRun(**told, shards=(shard,), parts=(part,))
     (folder / name).write_text(run.model_dump_json())
     return str(folder / name)
 
@@ -85,6 +86,28 @@ def test_what_goes_to_standard_output_stands_there_alone(tmp_path: Path) -> None
 def test_shards_that_are_not_all_of_a_gate(tmp_path: Path, shards: tuple[str, ...]) -> None:
     files = [written(tmp_path, str(number), shard) for number, shard in enumerate(shards)]
     assert isinstance(invoke("merge", *files).exception, UsageError)
+
+
+def test_a_shard_that_was_interrupted_is_no_pass(tmp_path: Path) -> None:
+    files = [written(tmp_path, "1", "1/2", interrupted=True), written(tmp_path, "2", "2/2")]
+    assert invoke("merge", *files).return_value == ExitCode.UNDECIDED
+
+
+def test_shards_on_another_build_of_the_kernel_are_not_merged(tmp_path: Path) -> None:
+    kernel = "kernel ./linux (UML 6.1.0) for xfs"
+    files = [written(tmp_path, f"{n}", f"{n}/2", digests={kernel: digit * 64}) for n, digit in ((1, "a"), (2, "b"))]
+    error = invoke("merge", *files).exception
+    assert isinstance(error, UsageError)
+    assert f"'{kernel}' is {'a' * 64} in shard 1/2 and {'b' * 64} in shard 2/2" in str(error)
+
+
+def test_a_result_of_an_older_postcrash_is_refused(tmp_path: Path) -> None:
+    """It does not say what must hold, whether it was interrupted, and what it rests on."""
+    old = Path(written(tmp_path, "1", "1/1"))
+    old.write_text(old.read_text().replace("postcrash gate 2", "postcrash gate 1"))
+    error = invoke("merge", str(old)).exception
+    assert isinstance(error, UsageError)
+    assert str(error).startswith(f"{old}: format: ")
 
 
 def test_what_changed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import GuestLostError, LostAtWork
@@ -50,6 +50,7 @@ class FakeMachine:
     explored  the events of exploring a recording with a kind of recovery, without the last one
     shown     what the recovery of one crash state shows, by its kind
     lost      guests that are lost, either while the machine records or after the events of an exploration
+    stale     guests that an earlier request has lost
     log       what its log disk gets; without it, there is no such disk
     """
 
@@ -60,9 +61,11 @@ class FakeMachine:
         explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] = nothing,
         shown: Callable[[RecoveryKind], Any] | None = None,
         lost: Sequence[LostAtWork] = (),
+        stale: Sequence[LostAtWork] = (),
         log: FakeLog | None = None,
     ) -> None:
         self._recorded, self._explored, self._shown, self._lost, self._log = recorded, explored, shown, [*lost], log
+        self._noted = [*stale]
         self.has_log_disk = log is not None
 
     def record(
@@ -80,7 +83,7 @@ class FakeMachine:
         assert held is None
         write_recording(out, DISK_SECTORS, json.dumps(metadata), list(self._recorded))
         if self._lost and self._lost[0].during == "run":
-            raise GuestLostError(self._lost[0])
+            self._lose()
         if log is not None:
             assert self._log is not None
             self._log.write(log, out.parent)
@@ -89,7 +92,7 @@ class FakeMachine:
     def explore(self, source: object, recover: RecoveryKind, *_: object, **__: object) -> Iterator[ExplorationEvent]:
         yield from self._explored(recover)
         if self._lost:
-            raise GuestLostError(self._lost[0])
+            self._lose()
         yield EXPLORED
 
     def execute(self, source: object, interval: int, choices: object, recover: RecoveryKind) -> ExecutionReport:
@@ -97,4 +100,9 @@ class FakeMachine:
         return ExecutionReport(self._shown(recover), (), None)
 
     def take_lost(self) -> list[LostAtWork]:
-        return self._lost
+        lost, self._noted = self._noted, []
+        return lost
+
+    def _lose(self) -> NoReturn:
+        self._noted += self._lost
+        raise GuestLostError(self._lost[0])

@@ -16,8 +16,19 @@ from postcrash.model import Verdict
 from .conftest import RECOVER
 
 NOT_AGAIN = "a violation did not show again when its state was recovered once more: NEW"
-WITNESS = Witness(1, ((1, 1),), 1, 0, (1,), 0, RECOVER, {}, None)
-WITHIN: Any = replace(WITNESS, crashed=SimpleNamespace())
+WITNESS = Witness(
+    interval=1,
+    choices=((1, 1),),
+    started=1,
+    returned=0,
+    lost=(1,),
+    torn=0,
+    recover=RECOVER,
+    observation={},
+    casualty=None,
+)
+FIRST_CRASH: Any = SimpleNamespace()
+WITHIN = replace(WITNESS, crashed=FIRST_CRASH)
 
 
 class Pretence(Confirmation):
@@ -58,7 +69,7 @@ def test_what_does_not_show_again_stays_open_beside_what_does(loses_guest: bool)
     Pretence(result, 1000, loses_guest=loses_guest).confirm("durability")
     ruling = result.rulings["durability"]
     assert (ruling.verdict, ruling.open_questions) == (Verdict.VIOLATED, (NOT_AGAIN,))
-    assert result.findings == ["KNOWN"]
+    assert list(map(str, result.findings)) == ["KNOWN"]
 
 
 def test_a_violation_that_does_not_show_again_is_an_open_question_beside_others() -> None:

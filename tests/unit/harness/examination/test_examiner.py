@@ -1,6 +1,6 @@
 """What is left out is undecided, for every judge that should have judged it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
-from postcrash.model import History, Observation, Verdict, parse_workload
+from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
 from postcrash.targets import BaseImage, RecoveryKind, target_named
 
@@ -59,6 +60,7 @@ def examined(
     depth: int = 2,
     enough: int | None = None,
     lost: LostAtWork | None = None,
+    stale: Sequence[LostAtWork] = (),
     explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] | None = None,
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
@@ -75,7 +77,8 @@ def examined(
         how=Exploration(depth=depth),
         enough=enough,
     )
-    machine = FakeMachine(RECORDED, explored=explored or (lambda _: events), lost=[lost] * 2 if lost else [])
+    shown = explored or (lambda _: events)
+    machine = FakeMachine(RECORDED, explored=shown, lost=[lost] * 2 if lost else [], stale=stale)
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
@@ -179,6 +182,52 @@ def test_guests_lost_over_the_workload_are_a_finding_without_a_crash_state(tmp_p
     assert finding.message == "in 'creat a': the guest hangs"
     assert (finding.is_of_run, finding.state, finding.casualty) == (True, "", lost.casualty)
     assert [note.partition(";")[0] for note in result.notes] == [finding.message] * 2
+
+
+class ComparingJudge(RememberingJudge):
+    """A judge that compares with a reference, of whose lost guests it says `reason`."""
+
+    recorder = AUTO
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason, self.asked = reason, list[tuple[str, LostAtWork | None]]()
+
+    def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
+        self.asked.append((workload.name, lost))
+        return self.reason
+
+
+@pytest.mark.parametrize("reason", ["", "kernel:old: its guest is lost too"])
+def test_guests_lost_over_the_workload_are_no_finding_if_the_reference_loses_them_too(
+    tmp_path: Path, reason: str
+) -> None:
+    lost, judge = LostAtWork("run", "the guest hangs", "", "", started=1, returned=0), ComparingJudge(reason)
+    result = examined(tmp_path, lost=lost, judges=(judge,), depth=1)
+    assert judge.asked == [("w", lost)]
+    assert compare_verdicts(result) == ((Verdict.UNDECIDED, 0) if reason else (Verdict.VIOLATED, 1))
+    assert result.rulings[CASUALTY_JUDGE].reason == (reason or "in 'creat a': the guest hangs")
+    assert [note.partition(";")[0] for note in result.notes] == ["in 'creat a': the guest hangs"] * 2
+
+
+@pytest.mark.parametrize("reason", ["", "kernel:old: a crash state could not be recovered"])
+def test_guests_lost_in_recovery_are_no_finding_if_the_reference_loses_them_too(tmp_path: Path, reason: str) -> None:
+    judge = ComparingJudge(reason)
+    result = examined(tmp_path, interval(([], None)), judges=(judge,), depth=1)
+    assert judge.asked == [("w", None)]
+    assert compare_verdicts(result) == ((Verdict.UNDECIDED, 0) if reason else (Verdict.VIOLATED, 1))
+
+
+def compare_verdicts(result: Examination) -> tuple[Verdict, int]:
+    """The verdict on lost guests, and the number of findings. What could not be compared is undecided."""
+    assert result.rulings["asked"].verdict is Verdict.UNDECIDED
+    return result.rulings[CASUALTY_JUDGE].verdict, len(result.findings)
+
+
+def test_guests_that_an_earlier_workload_lost_are_not_this_workload_s(tmp_path: Path) -> None:
+    """The earlier workload had more operations. Its second try was refused, so nobody took its lost guest."""
+    result = examined(tmp_path, *WHOLE, stale=[LostAtWork("run", "the guest hangs", "", "", started=9, returned=8)])
+    assert (verdicts(result), result.notes, result.casualties) == ((Verdict.HOLDS, Verdict.HOLDS), [], [])
 
 
 def test_guests_lost_over_trust_leave_all_undecided(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """How often a judge is asked about an outcome whose contents are open."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,12 +8,12 @@ import pytest
 
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.examination.judging import Opinions
-from postcrash.harness.examination.result import Ruling, Witness
+from postcrash.harness.examination.result import Ruling
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import sources
 from postcrash.targets import RecoveryKind
 
-from .conftest import RECOVER
+from .test_confirmation import WITNESS
 
 
 class WhereZeros:
@@ -54,7 +55,7 @@ def test_other_words_are_found_although_they_take_more_losses(
 ) -> None:
     interval = SimpleNamespace(lost=lambda choices: [component for component, _ in choices], torn=lambda choices: 0)
     place: Any = SimpleNamespace(intervals=[interval], losses=lambda _: lambda component, version: int(version > 0))
-    witness = Witness(0, (), 1, 1, (), 0, RECOVER, OPEN, None)
+    witness = replace(WITNESS, interval=0, choices=(), started=1, returned=1, lost=(), observation=OPEN)
     history, ruling = History(parse_workload("creat a\nsync", "zeros"), 1, 1), Ruling()
     Opinions(messages_max).judge(WhereZeros(), history, witness, ruling, place)
     assert {message: each.lost for message, each in ruling.simplest_first()} == found

@@ -1,13 +1,26 @@
 """What one side has shown, and which part of an outcome it has not shown: every part of a tree counts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from postcrash.harness.expectations.difference import ReferenceOutcomes
-from postcrash.model import Entry, History, Observation, Tree, parse_workload
+from postcrash.harness.errors import LostAtWork
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.plan import Plan
+from postcrash.harness.expectations import difference
+from postcrash.harness.expectations.difference import DifferenceJudge, Reference, ReferenceOutcomes
+from postcrash.harness.guests.events import ExplorationEvent
+from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_workload
+from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
+from postcrash.targets import BaseImage, target_named
+
+from ..examination.conftest import interval_report
+from ..examination.fake_machine import FakeMachine
 
 WORKLOAD = parse_workload("creat a\nsync", "w")
 NOW, LATER = History(WORKLOAD, 1, 0), History(WORKLOAD, 1, 1)
@@ -20,15 +33,17 @@ def outcome(*entries: Entry, errno: int = 0) -> Observation:
     return Observation(errno, Tree(entries))
 
 
-def shown(*entries: Entry) -> ReferenceOutcomes:
+def shown(*trees: tuple[Entry, ...]) -> ReferenceOutcomes:
+    """A side that has shown each of these trees."""
     known = ReferenceOutcomes()
-    known.add(NOW, outcome(*entries))
+    for entries in trees:
+        known.add(NOW, outcome(*entries))
     return known
 
 
 def test_what_was_shown_at_an_instant_is_known_there_only() -> None:
-    assert shown(*KNOWN).has(NOW, outcome(*KNOWN))
-    assert not shown(*KNOWN).has(LATER, outcome(*KNOWN))
+    assert shown(KNOWN).has(NOW, outcome(*KNOWN))
+    assert not shown(KNOWN).has(LATER, outcome(*KNOWN))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +71,7 @@ def test_what_was_shown_at_an_instant_is_known_there_only() -> None:
     ],
 )
 def test_whatever_differs_is_a_difference_and_told(found: Observation, told: str) -> None:
-    known = shown(*KNOWN)
+    known = shown(KNOWN)
     assert not known.has(NOW, found)
     assert "; ".join(known.differences(NOW, found)).startswith(told)
 
@@ -64,10 +79,136 @@ def test_whatever_differs_is_a_difference_and_told(found: Observation, told: str
 def test_two_files_are_not_two_names_of_one() -> None:
     one = replace(FILE, nlink=1)
     two = replace(FILE, path="b", inode=3)
-    assert not shown(ROOT, one, two).has(NOW, outcome(ROOT, one, replace(two, inode=2)))
-    assert shown(ROOT, one, two).has(NOW, outcome(ROOT, replace(one, inode=8), replace(two, inode=7)))
+    assert not shown((ROOT, one, two)).has(NOW, outcome(ROOT, one, replace(two, inode=2)))
+    assert shown((ROOT, one, two)).has(NOW, outcome(ROOT, replace(one, inode=8), replace(two, inode=7)))
 
 
 def test_what_an_fsck_has_left_is_no_outcome_of_mounting_alone() -> None:
     repaired = replace(outcome(*KNOWN), repair=FsckResult(0, ""))
-    assert not shown(*KNOWN).has(NOW, repaired)
+    assert not shown(KNOWN).has(NOW, repaired)
+
+
+def of_unknown_origin(hash: str, source: str = "other") -> tuple[Entry, ...]:
+    segments = (Segment(0, 2, source), Segment(2, 4, "other"))
+    return ROOT, replace(FILE, segments=segments, hash=hash)
+
+
+def test_bytes_of_unknown_origin_are_told_apart_by_their_hashes() -> None:
+    known = shown(of_unknown_origin("01"), of_unknown_origin("02"))
+    assert known.has(NOW, outcome(*of_unknown_origin("02")))
+    assert not known.has(NOW, outcome(*of_unknown_origin("03")))
+    assert known.differences(NOW, outcome(*of_unknown_origin("03"))) == ["a file has bytes that it never has there"]
+
+
+def test_hashes_that_say_nothing_are_not_compared() -> None:
+    """There is none if the kernel did not read the file, and the filler of free space differs from block to block."""
+    assert shown(of_unknown_origin("01")).has(NOW, outcome(*of_unknown_origin("")))
+    assert shown(of_unknown_origin("")).has(NOW, outcome(*of_unknown_origin("01")))
+    assert shown(of_unknown_origin("01", "stale")).has(NOW, outcome(*of_unknown_origin("02", "stale")))
+    known = replace(FILE, hash="01")
+    assert shown((ROOT, known)).has(NOW, outcome(ROOT, replace(known, hash="02")))
+    versions = ((Segment(0, 4, "zero"),), (Segment(0, 4, "other"),))
+    unsettled = replace(FILE, segments=(), choices=(UndecidedBytes(0, 4, 0, versions),), hash="01")
+    assert shown((ROOT, unsettled)).has(NOW, outcome(ROOT, replace(FILE, segments=versions[1], hash="02")))
+
+
+TARGET = target_named("ext4-current")
+
+
+def judge_against(
+    machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False
+) -> DifferenceJudge:
+    """A judge whose reference runs on `machine`, on one disk only."""
+    base = folder / "base.img"
+    base.write_bytes(bytes(4096))
+    plan = Plan(
+        target=TARGET,
+        base=BaseImage(base, "b-0"),
+        kernel="old",
+        guest="old",
+        workload=WORKLOAD,
+        judges=(),
+        recoveries=(TARGET.recovery(walk=True, fsck=False, repair=repair),),
+        how=Exploration(),
+    )
+    monkeypatch.setattr(difference, "BOTH_DISKS", (None,))
+    monkeypatch.setattr(DifferenceJudge, "_machine", lambda _: machine)
+    settings: Any = None
+    return DifferenceJudge(Reference("kernel:old", plan, settings))
+
+
+RECORDED = [("started", 0), ("durable",)]
+TREE = [{"path": ".", "type": "dir", "mode": 0o755, "nlink": 2, "inode": 1}]
+
+
+def recovered(status: int | None) -> dict[str, Any]:
+    """A report on a recovery, after a repair that ended with `status`."""
+    repair = {} if status is None else {"repair": {"status": status, "output": ""}}
+    return {"mount_errno": 0, "tree": TREE, "klog": [], "fsck": None, **repair}
+
+
+def machine_that_shows(*reports: object) -> FakeMachine:
+    events: Sequence[ExplorationEvent] = [interval_report(*(([], report) for report in reports))]
+    return FakeMachine(RECORDED, explored=lambda _: events)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "said"),
+    [
+        (0, Verdict.HOLDS, ""),
+        (1, Verdict.HOLDS, ""),
+        (4, Verdict.VIOLATED, "kernel:old never shows this: it has no such instant"),
+        (127, Verdict.UNDECIDED, "kernel:old: the program before the mount did not run: status 127"),
+    ],
+)
+def test_what_nobody_would_see_of_the_reference_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, verdict: Verdict, said: str
+) -> None:
+    judge = judge_against(machine_that_shows(recovered(status)), tmp_path, monkeypatch, repair=True)
+    opinion = judge.opinion(NOW, Observation.from_wire(recovered(0)))
+    assert (opinion.verdict, opinion.message.startswith(said)) == (verdict, True)
+
+
+def test_bytes_in_which_the_reference_itself_varies_are_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def report(hash: str) -> dict[str, Any]:
+        about = {"mode": 0o644, "nlink": 1, "inode": 2, "size": 4, "segments": [[0, 4, "other"]], "hash": hash * 16}
+        return {**recovered(None), "tree": [*TREE, {"path": "a", "type": "file", **about}]}
+
+    found = Observation.from_wire(report("3"))
+    for reports, verdict in (["1"], Verdict.VIOLATED), (["1", "2"], Verdict.UNDECIDED), (["3"], Verdict.HOLDS):
+        judge = judge_against(machine_that_shows(*map(report, reports)), tmp_path, monkeypatch)
+        assert judge.opinion(NOW, found).verdict is verdict
+
+
+LOST = LostAtWork("run", "the guest hangs", "", "", started=1, returned=1)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "reason"),
+    [
+        (LOST, "kernel:old: its guest is lost too, after 'creat a': the guest hangs: what comes after is not compared"),
+        (replace(LOST, returned=0), "kernel:old: its guest is lost too, in 'creat a': the guest hangs: what"),
+        (replace(LOST, started=2), ""),
+        (None, ""),
+    ],
+)
+def test_a_guest_that_both_lose_in_the_run_is_no_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: LostAtWork | None, reason: str
+) -> None:
+    marks = [*RECORDED, ("returned", 0, 0), ("started", 1)]
+    recorded = marks[: theirs.started + theirs.returned + 1] if theirs else marks
+    machine = FakeMachine(recorded, lost=[theirs] * 2 if theirs else [])
+    said = judge_against(machine, tmp_path, monkeypatch).why_no_change(WORKLOAD, LOST)
+    assert said.startswith(reason) and bool(said) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"), [(None, "kernel:old: a crash state could not be recovered: the guest hangs"), ({}, "")]
+)
+def test_a_guest_that_both_lose_in_recovery_is_no_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: Any, reason: str
+) -> None:
+    machine = machine_that_shows(report if report is None else recovered(None))
+    assert judge_against(machine, tmp_path, monkeypatch).why_no_change(WORKLOAD, None) == reason

@@ -1,4 +1,4 @@
-"""The kernel that a finding is compared with has the finding's base image: no mkfs is run to see it again."""
+"""What `kernel:NAME` stands for: its base image, and the recorder that both kernels have."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, write_recording
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge
+from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES
 from postcrash.harness.expectations import reference
 from postcrash.harness.expectations.difference import DifferenceJudge
+from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import recording_id
 from postcrash.targets import BaseImage, target_named
@@ -23,6 +28,7 @@ class Here(Session):
     """A session that cannot run anything: the base images that it is asked to make are counted."""
 
     kernel: Any = SimpleNamespace(label="here", path=Path("here"), engine=None)
+    other: Any = SimpleNamespace(label="other", path=Path("other"), engine=None)
     made = 0
 
     def base(self, *_: object) -> BaseImage:
@@ -33,7 +39,7 @@ class Here(Session):
         return "guest"
 
     def kernel_for(self, *_: object) -> Any:
-        return self.kernel
+        return self.other
 
     def root_of(self, *_: object) -> Path:
         return Path("root")
@@ -45,7 +51,14 @@ class Here(Session):
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     monkeypatch.setattr(reference, "settings_for", lambda *_: None)
+    having(monkeypatch, "here", "other")
     return Here(tmp_path / "store")
+
+
+def having(monkeypatch: pytest.MonkeyPatch, *labels: str) -> None:
+    """Have the kernels with these labels have dm-log-writes, and no others."""
+    monkeypatch.setattr(reference, "has_log_writes", lambda kernel: kernel.label in labels)
+    monkeypatch.setattr(reference, "lacks_log_writes", lambda kernel: kernel.label not in labels)
 
 
 def judge_of(here: Here, checker: str) -> DifferenceJudge:
@@ -70,3 +83,63 @@ def test_another_kernel_has_the_findings_own_base_image(here: Here) -> None:
 def test_another_target_has_a_base_image_of_its_own(here: Here) -> None:
     plan = judge_of(here, "same-as:target:xfs").reference.plan
     assert (plan.target.name, plan.base.id, here.made) == ("xfs", "b-made", 1)
+
+
+def recorders(here: Here, asked: str, expected: str = "kernel:other") -> tuple[str, str]:
+    """The recorders of the plan whose outcomes are judged, and of the reference's plan."""
+    how = Exploration(recorder=asked)
+    with reference.opened(here, Expectation.named(expected), TARGET, how) as opened:
+        (judge,) = judges = opened.judges(TARGET, how.model)
+        assert isinstance(judge, DifferenceJudge)
+        plan = outline(here, TARGET, judges, (TARGET.recovery(walk=True, fsck=False),), how)
+        return plan.how.recorder, judge.reference.plan.how.recorder
+
+
+@pytest.mark.parametrize(
+    ("have", "asked", "used"),
+    [
+        (("here", "other"), AUTO, AUTO),
+        ((), AUTO, AUTO),
+        (("here",), AUTO, CRASH_DISK),
+        (("other",), AUTO, CRASH_DISK),
+        (("here",), CRASH_DISK, CRASH_DISK),
+        (("other",), DM_LOG_WRITES, DM_LOG_WRITES),
+    ],
+)
+def test_both_kernels_have_one_recorder(
+    here: Here, monkeypatch: pytest.MonkeyPatch, have: tuple[str, ...], asked: str, used: str
+) -> None:
+    having(monkeypatch, *have)
+    assert recorders(here, asked) == (used, used)
+
+
+def test_the_crash_disk_for_both_kernels_is_told_once(
+    here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference._tell_recorder.cache_clear()
+    recorders(here, AUTO)
+    assert capsys.readouterr().err == ""
+    having(monkeypatch, "here")
+    recorders(here, AUTO)
+    recorders(here, AUTO)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert (
+        "only one of here and kernel:other has dm-log-writes: both are recorded on crash disk over virtio-blk" in told
+    )
+
+
+def test_a_reference_without_the_recorder_that_was_asked_for_is_refused(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    having(monkeypatch, "here")
+    with pytest.raises(UsageError, match="kernel:other: other has no dm-log-writes, and both kernels need the same"):
+        recorders(here, DM_LOG_WRITES)
+    assert recorders(here, DM_LOG_WRITES, "target:xfs") == (DM_LOG_WRITES, DM_LOG_WRITES)
+
+
+def test_without_a_reference_the_recorder_is_the_one_that_was_asked_for(here: Here) -> None:
+    judges: tuple[Judge, ...] = Expectation.named("documents").judges(TARGET, "cache")
+    recovery = TARGET.recovery(walk=True, fsck=False)
+    plans = [outline(here, TARGET, judges, (recovery,), Exploration(recorder=asked)) for asked in (AUTO, CRASH_DISK)]
+    assert [plan.how.recorder for plan in plans] == [AUTO, CRASH_DISK]

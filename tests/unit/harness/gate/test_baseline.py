@@ -15,7 +15,8 @@ from postcrash.harness.gate.baseline import (
 )
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import NO_TIME, Part
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TIME_SPENT, Part
+from postcrash.reports.gate.unasked import unasked
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
 
@@ -182,9 +183,27 @@ def test_what_is_not_counted_has_no_limit(tmp_path: Path, verdict: str, limited:
     assert [line.most for line in load_baseline(file)] == [None]
 
 
-def test_no_line_accepts_that_there_was_no_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "message", [NO_TIME, INTERRUPTED, f"crash interval N: N of N crash states; {TIME_SPENT}", TIME_SPENT]
+)
+def test_no_line_accepts_that_there_was_no_time(tmp_path: Path, message: str) -> None:
     lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # the first run had a second\n"))
-    left_out = failure(verdict="undecided", judge="", message=NO_TIME, finding="")
+    left_out = failure(verdict="undecided", judge="", message=message, finding="")
     (told,) = compared_with(lines, [part(left_out, not_run=7)])
     assert (told.failures[0].known, told.gated) == (None, Verdict.UNDECIDED)
     assert part(failure(verdict="undecided", known="known"), not_run=3).gated is Verdict.UNDECIDED
+
+
+def test_a_line_accepts_that_the_recoveries_of_a_budget_are_spent(tmp_path: Path) -> None:
+    lines = load_baseline(baseline(tmp_path, f"{CAUSE} undecided * # 200 are enough here\n"))
+    message = "crash interval N: N of N crash states; the recoveries of the budget are spent"
+    (told,) = compared_with(lines, [part(failure(verdict="undecided", message=message, finding=""))])
+    assert (told.failures[0].known, told.gated) == ("200 are enough here", Verdict.HOLDS)
+
+
+def test_the_record_says_what_is_accepted_of_what_must_hold(tmp_path: Path) -> None:
+    """A merge does not have the baseline. It knows by this what a whole gate would accept."""
+    asked = part(hold={"P1": None, "P5": "an old line"})
+    lines = load_baseline(baseline(tmp_path, f"{unasked(asked, 'P1').cause} undecided 6.1 # no workload renames\n"))
+    (told,) = compared_with(lines, [asked])
+    assert told.hold == {"P1": "no workload renames", "P5": None}

@@ -12,16 +12,12 @@ from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
 from postcrash.harness.gate.planning import PlannedPart, Planner, Shard
-from postcrash.harness.gate.running import with_unasked
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.session import Session
 from postcrash.properties import property_named
-from postcrash.reports.gate.run import Part
 from postcrash.targets import TARGETS, Target
-
-from .conftest import part
 
 
 @pytest.fixture(autouse=True)
@@ -151,20 +147,6 @@ def test_the_first_shard_runs_an_application(tmp_path: Path) -> None:
 def test_groups_of_properties_that_must_hold(tmp_path: Path) -> None:
     (part,) = planned(tmp_path, 'targets = ["xfs"]\nhold = ["hotdep13"]\n[parts.a]\nhunt = 1\n')
     assert part.hold == ("P1", "P2", "P2-null", "P3", "P4", "P5")
-
-
-def test_what_must_hold_is_put_to_the_test_in_some_part(tmp_path: Path) -> None:
-    text = 'targets = ["xfs"]\nhold = ["P5"]\n[parts.a]\nhunt = 1\n[parts.b]\nhunt = 1\n'
-    both = [planned(tmp_path, text, name=name)[0] for name in "ab"]
-
-    def results(*tested: int) -> list[Part]:
-        return [
-            part(name=each.name, target="xfs", tested={"P5": count}) for each, count in zip(both, tested, strict=True)
-        ]
-
-    assert [each.failures for each in with_unasked(results(0, 3), both)] == [(), ()]
-    for each in with_unasked(results(0, 0), both):
-        assert (each.verdict, each.failures[0].judge) == ("undecided", "P5")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.budget import Budget
+from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.gate import rounds as module
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
+from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.rounds import Runner
-from postcrash.reports.gate.run import Part
+from postcrash.harness.hunting.listed import ListSelection
+from postcrash.model import NO_TIME_FOR_CHECKS, parse_workload
+from postcrash.reports.gate.run import NO_TIME, TIME_SPENT, Failure, Part
+from postcrash.targets import target_named
 
 from .conftest import CAUSE, OTHER, failure, part
 
@@ -111,3 +117,79 @@ def test_only_new_failures_are_announced_and_each_once(monkeypatch: pytest.Monke
     assert pretence.turns == ["a", "b", "a"]
     assert pretence.told == [f"a {OTHER}", f"b {OTHER}"]
     assert failure().cause == CAUSE
+
+
+def shown_in_turn(monkeypatch: pytest.MonkeyPatch, *turns: tuple[Failure, ...]) -> Part:
+    """What a part comes to that has these failures in its first turn, and so on, and is open but for the last one."""
+    pretence = Pretence(monkeypatch, a=len(turns))
+    todo = list(turns)
+
+    def run_part(*asked: Any, until: float | None) -> tuple[Part, bool]:
+        pretence.left["a"] -= 1
+        return part(*todo.pop(0), name="a", not_run=pretence.left["a"]), False
+
+    monkeypatch.setattr(module, "run_part", run_part)
+    (done,) = pretence.runner(60).run(pretence.planned, pretence.planned)
+    assert not todo
+    return done
+
+
+def test_what_an_earlier_turn_has_shown_stays_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application is run anew in each turn, and need not show the same again."""
+    done = shown_in_turn(monkeypatch, (failure(),), (), (failure(cause=OTHER, verdict="undecided"),))
+    assert (done.verdict, done.not_run) == ("violated", 0)
+    assert [(each.cause, each.verdict, each.earlier) for each in done.failures] == [
+        (CAUSE, "violated", True),
+        (OTHER, "undecided", False),
+    ]
+
+
+def test_what_the_last_turn_shows_again_is_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = shown_in_turn(monkeypatch, (failure(workloads=1),), (failure(workloads=2),))
+    assert done.failures == (failure(workloads=2),)
+
+
+def test_what_an_earlier_turn_could_not_decide_may_be_decided_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown_in_turn(monkeypatch, (failure(verdict="undecided"),), ()).failures == ()
+
+
+def application(budget: str) -> Any:
+    """The planned part of an application, of which only what the budget and a failure's cause need is there."""
+    workloads = ListSelection((parse_workload("sync", "app"),), (None,))
+    about: dict[str, Any] = {"how": Exploration(budget=Budget.parse(budget)), "workloads": workloads}
+    return PlannedPart(
+        name="a",
+        kind="application",
+        target=target_named("ext4-current"),
+        kernel=None,
+        kernel_name="default",
+        expected=SimpleNamespace(name="practice"),  # type: ignore[arg-type]
+        hold=(),
+        kinds=frozenset(),
+        application=SimpleNamespace(name="app"),  # type: ignore[arg-type]
+        **about,
+    )
+
+
+@pytest.mark.parametrize("reason", [f"crash interval N: N of N crash states; {TIME_SPENT}", NO_TIME_FOR_CHECKS])
+@pytest.mark.parametrize("budget", ["200", "200,99s", "200,3s"])
+def test_an_application_whose_budget_was_cut_had_no_time(
+    monkeypatch: pytest.MonkeyPatch, reason: str, budget: str
+) -> None:
+    """The gate has ten seconds. A budget that is smaller is the user's own."""
+    pretence = Pretence(monkeypatch, a=0)
+    asked: list[Any] = []
+    other = failure(cause=OTHER, verdict="undecided", message="a guest was lost", finding="")
+
+    def run_part(planned: Any, *_: Any, until: float | None) -> tuple[Part, bool]:
+        asked.append(planned.how.budget.seconds)
+        return part(failure(verdict="undecided", message=reason, finding=""), other, name="a"), False
+
+    monkeypatch.setattr(module, "run_part", run_part)
+    monkeypatch.setattr(module, "not_begun", lambda planned: part(name="a", not_run=1))
+    planned = application(budget)
+    (done,) = pretence.runner(10).run([planned], [planned])
+    is_cut = budget != "200,3s"
+    assert asked == ([8] if is_cut else [3])
+    assert {each.message for each in done.failures} == {other.message, NO_TIME if is_cut else reason}
+    assert [each.is_of_time for each in done.failures if each.cause != OTHER] == [True]

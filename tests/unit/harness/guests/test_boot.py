@@ -96,7 +96,8 @@ def test_what_was_asked_for_is_not_replaced(
     session = Session(host.store, **asked)
     assert session.kernel.label == "UML 6.98.0"
     assert host.boots() == 0
-    with pytest.raises(BootError, match="does not boot: the guest's kernel died") as raised, Machine(session.settings):
+    said = f"{host.uml} does not boot: the guest's kernel died"
+    with pytest.raises(BootError, match=said) as raised, Machine(session.settings):
         pass
     assert PANIC in raised.value.evidence
 

@@ -7,7 +7,7 @@ import pytest
 
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernel import Kernel
-from postcrash.harness.guests.log_writes import has_log_writes
+from postcrash.harness.guests.log_writes import has_log_writes, lacks_log_writes
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,11 @@ def test_the_lists_of_modules_tell(tmp_path: Path, loadable: str, built_in: str,
 def test_without_modules_the_configuration_tells(tmp_path: Path, config: str, wanted: bool) -> None:
     kernel = tmp_path / "linux"
     kernel.write_bytes(b"IKCFG_ST" + gzip.compress(config.encode()) + b"IKCFG_ED")
-    assert has_log_writes(Kernel(kernel, "6.1", None, Uml())) == wanted
+    made = Kernel(kernel, "6.1", None, Uml())
+    assert (has_log_writes(made), lacks_log_writes(made)) == (wanted, not wanted)
 
 
 def test_a_kernel_of_which_nothing_is_known_is_recorded_without(tmp_path: Path) -> None:
     (tmp_path / "linux").write_bytes(b"")
-    assert not has_log_writes(Kernel(tmp_path / "linux", "6.1", None, Uml()))
+    unknown = Kernel(tmp_path / "linux", "6.1", None, Uml())
+    assert not has_log_writes(unknown) and not lacks_log_writes(unknown)

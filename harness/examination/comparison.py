@@ -1,0 +1,42 @@
+"""Judges that compare with a reference: what an examination asks of them besides their opinions."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from postcrash.harness.errors import LostAtWork
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.judges import Judge
+from postcrash.model import Workload
+
+
+@runtime_checkable
+class Comparison(Protocol):
+    """A judge that runs each workload on a reference too."""
+
+    @property
+    def recorder(self) -> str:
+        """What sees the reference's requests, of `RECORDERS`."""
+        ...
+
+    def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
+        """Why guests that `workload` costs are no change: the reference loses them too, or this is not known.
+
+        `lost` says how one was lost while it ran the workload. None stands for the recovery of a crash state. The
+        answer is empty if the reference loses no guest.
+        """
+        ...
+
+
+def comparison_among(judges: Iterable[Judge]) -> Comparison | None:
+    """The judge that compares, if one does."""
+    return next((judge for judge in judges if isinstance(judge, Comparison)), None)
+
+
+def recorded_alike(how: Exploration, judges: Iterable[Judge]) -> Exploration:
+    """`how`, with the recorder of the reference if a judge compares with one.
+
+    Two recorders see the requests from different places, so what they record cannot be compared.
+    """
+    comparison = comparison_among(judges)
+    return how if comparison is None else replace(how, recorder=comparison.recorder)

@@ -1,0 +1,83 @@
+"""What the results of a gate rest on: targets, kernels and files, so that nobody merges results of different ones."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from postcrash.harness.auditing.choice import name_and_parameters
+from postcrash.harness.examination.campaign import sources_digest
+from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, TARGET
+from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile, PartSection
+from postcrash.harness.gate.planning import PlannedPart
+from postcrash.harness.guests.guest_identity import content_digest
+from postcrash.harness.session import Session
+
+
+def digests_of(
+    session: Session, file: Path, gate: GateFile, names: Sequence[str], planned: Sequence[PlannedPart]
+) -> dict[str, str]:
+    """Digests of all that the results of the `planned` parts rest on, by what it is called in an error.
+
+    `file` is the gate's file, and `names` are the sections that were asked for; none for all. Kernels and targets are
+    those of the planned parts, because a shard can have no workload of a part. Files are those of all sections that
+    were asked for. Raises HarnessError.
+    """
+    found = {"postcrash": sources_digest()}
+    found |= {f"target {part.target.name}": part.target.digest() for part in planned}
+    for part in planned:
+        found |= dict(_of_kernels(session, part))
+    for other in sorted(_targets_compared_with(planned)):
+        found[f"target {other}, with which others are compared"] = session.target(other).digest()
+    for path in _files_named(file, gate, names):
+        found |= {f"folder {path}" if path.is_dir() else f"file {path}": _content(path)}
+    return found
+
+
+def _of_kernels(session: Session, part: PlannedPart) -> Iterator[tuple[str, str]]:
+    """The part's kernel, and the kernel that it is compared with. A label can be that of several kernels."""
+    kernel, target = part.kernel, part.target
+    if kernel is None:
+        return
+    name = f"kernel {part.kernel_name} ({kernel.label}) for {target.name}"
+    yield name, content_digest(kernel.path)
+    yield f"{name}, with its modules and programs", session.guest(kernel)
+    level, _, other = part.expected.name.partition(":")
+    if level == KERNEL and part.application is None:
+        reference = session.kernel_for(other, target)
+        if reference is not None:
+            yield f"kernel {other}, with which {target.name} is compared", session.guest(reference)
+
+
+def _targets_compared_with(planned: Sequence[PlannedPart]) -> set[str]:
+    levels = (part.expected.name.partition(":") for part in planned if part.application is None)
+    return {name for level, _, name in levels if level == TARGET}
+
+
+def _files_named(file: Path, gate: GateFile, names: Sequence[str]) -> Iterator[Path]:
+    """The gate's file, the baseline, and the files and folders that sections name, as seen from the working folder."""
+    yield from (file, file.parent / gate.baseline)
+    for name in names or gate.parts:
+        section = gate.parts[name]
+        yield from (file.parent / target for target in gate.of(section, "targets") if target.endswith(".toml"))
+        yield from _files_of_section(file.parent, gate, section)
+
+
+def _files_of_section(folder: Path, gate: GateFile, section: PartSection) -> Iterator[Path]:
+    if isinstance(section, ApplicationPart):
+        application, _ = name_and_parameters(section.application)
+        if application.endswith(".toml"):
+            yield folder / application
+        return
+    if isinstance(section, CorpusPart):
+        yield folder / section.corpus
+    level, _, value = gate.of(section, "expect").partition(":")
+    if level == CONTRACT:
+        yield Path(value)
+
+
+def _content(path: Path) -> str:
+    """SHA-256 of a file, or of the workloads in a folder. A file that is not there counts as empty."""
+    if path.is_dir():
+        workloads = "".join(f"{each.name}\0{content_digest(each)}\n" for each in sorted(path.glob("*.ops")))
+        return hashlib.sha256(workloads.encode(errors="surrogatepass")).hexdigest()
+    return content_digest(path) if path.exists() else hashlib.sha256().hexdigest()

@@ -1,0 +1,92 @@
+"""What the record of a whole gate says, and what it adds to the baseline. Its parts only pretend to run."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.gate import gate as module
+from postcrash.harness.gate.gate import Gate, Watcher, run_gate
+from postcrash.harness.session import Session
+from postcrash.model import Verdict
+from postcrash.reports.gate.run import TIME_SPENT, Failure, GateRun, Part
+
+from .conftest import CAUSE, OTHER, failure, part
+
+KNOWN = "postcrash-known.txt"
+
+
+class NoFollowUp:
+    """Leaves failures as they were found."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __call__(self, _planned: object, failure: Failure) -> Failure:
+        return failure
+
+    known_again = __call__
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a gate whose only part comes to what is given."""
+    file = tmp_path / "postcrash.toml"
+    file.write_text('targets = ["ext4-current"]\nconfirm = 0\n[parts.small]\nhunt = 1\n')
+    planned = SimpleNamespace(
+        name="small",
+        kernel_name="default",
+        target=SimpleNamespace(name="ext4-current"),
+        how=SimpleNamespace(model="cache"),
+    )
+    monkeypatch.setattr(module, "_planned", lambda *_: [planned])
+    monkeypatch.setattr(module, "digests_of", lambda *_: {"kernel": "0" * 64})
+    monkeypatch.setattr(module, "FollowUp", NoFollowUp)
+
+    def run(came_to: Part, *, interrupted: bool = False, **asked: Any) -> GateRun:
+        runner = SimpleNamespace(run=lambda *_: (came_to,), interrupted=interrupted)
+        monkeypatch.setattr(module, "Runner", lambda *_: runner)
+        ignored: Any = lambda *_: nullcontext()  # noqa: E731
+        return run_gate(Gate(file, **asked), Session(tmp_path / "store"), Watcher(ignored, ignored, ignored))
+
+    return run
+
+
+def test_the_record_says_that_the_run_was_interrupted(run: Any) -> None:
+    told = run(part(), interrupted=True)
+    assert (told.interrupted, told.verdict) == (True, Verdict.UNDECIDED)
+    assert not run(part()).interrupted
+
+
+def test_an_interrupted_run_says_of_no_line_that_it_is_fixed(run: Any, tmp_path: Path) -> None:
+    run(part(failure()), accept="known")
+    assert run(part(), interrupted=True).fixed == ()
+    assert [line.cause for line in run(part()).fixed] == [CAUSE]
+
+
+def test_the_record_has_what_it_rests_on(run: Any) -> None:
+    assert run(part()).digests == {"kernel": "0" * 64}
+
+
+def test_a_shard_leaves_open_what_another_one_may_put_to_the_test(run: Any) -> None:
+    """The merge of all shards decides, and their records have what it needs for that."""
+    unasked = part(hold={"P5": None}, tested={"P5": 0})
+    assert run(unasked).verdict is Verdict.UNDECIDED
+    shard = run(unasked, shard=(1, 2))
+    assert (shard.verdict, shard.parts[0].hold) == (Verdict.HOLDS, {"P5": None})
+
+
+def test_what_is_never_put_to_the_test_can_be_accepted(run: Any) -> None:
+    unasked = part(hold={"P5": None}, tested={"P5": 0})
+    assert run(unasked, accept="no workload renames").verdict is Verdict.HOLDS
+    assert run(unasked).verdict is Verdict.HOLDS
+    assert run(unasked, shard=(1, 2)).parts[0].hold == {"P5": "no workload renames"}
+
+
+def test_a_lack_of_time_is_not_accepted(run: Any, tmp_path: Path) -> None:
+    spent = failure(verdict="undecided", message=f"crash interval N: N of N crash states; {TIME_SPENT}", finding="")
+    other = failure(cause=OTHER, verdict="undecided", message="a guest was lost", finding="")
+    assert run(part(spent, other), accept="slow").verdict is Verdict.UNDECIDED
+    text = (tmp_path / KNOWN).read_text()
+    assert (CAUSE in text, OTHER in text) == (False, True)

@@ -1,0 +1,60 @@
+"""What a part says of what was not run, and of what must hold. No guest runs: results of hunts are made up."""
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postcrash.harness.gate.configuration import load
+from postcrash.harness.gate.planning import PlannedPart, Planner
+from postcrash.harness.gate.running import _part, not_begun, run_part
+from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.session import Session
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Part
+
+
+@pytest.fixture
+def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlannedPart:
+    """A hunt on a target that no kernel can run, in which P5 must hold."""
+    monkeypatch.setattr(
+        "postcrash.harness.gate.planning.kernels_for", lambda session, name, targets: dict.fromkeys(targets)
+    )
+    file = tmp_path / "postcrash.toml"
+    file.write_text('targets = ["xfs"]\nhold = ["P5"]\n[parts.a]\nhunt = 1\n')
+    (part,) = Planner(Session(tmp_path / "store"), load(file), file).parts("a")
+    return part
+
+
+def told(planned: PlannedPart, **hunted: Any) -> Part:
+    """The part of a hunt that came to this, and found nothing."""
+    nobody: Any = None
+    plan: Any = SimpleNamespace(kernel="UML 6.1", how=planned.how, judges=(SimpleNamespace(name="P5"),))
+    return _part(planned, plan, planned.expected, HuntResult(**hunted), nobody, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("hunted", "messages"),
+    [
+        ({"tested": Counter(P5=1)}, []),
+        ({}, [UNTESTED]),
+        ({"not_run": 3}, [NO_TIME]),
+        ({"tested": Counter(P5=1), "interrupted": True}, [INTERRUPTED]),
+        ({"interrupted": True, "not_run": 3}, [INTERRUPTED]),
+    ],
+)
+def test_what_was_not_run_is_undecided(planned: PlannedPart, hunted: dict[str, Any], messages: list[str]) -> None:
+    part = told(planned, run=2, **hunted)
+    assert ([each.message for each in part.failures], part.verdict) == (messages, "undecided" if messages else "holds")
+
+
+def test_a_part_has_what_must_hold(planned: PlannedPart) -> None:
+    assert told(planned).hold == not_begun(planned).hold == {"P5": None}
+
+
+def test_nothing_must_hold_where_no_kernel_can_run_the_target(planned: PlannedPart) -> None:
+    """That no kernel can is a failure of its own, which the baseline can accept."""
+    nobody: Any = None
+    part, _ = run_part(planned, nobody, None, nobody, None)
+    assert (part.hold, [each.message for each in part.failures]) == ({}, ["no kernel called default can run xfs"])
