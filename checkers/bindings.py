@@ -76,6 +76,13 @@ class Bindings:
             return "the set-up was durable"
         return f"{operation_at(self.history.workload, barrier.count - 1)} had returned"
 
+    def fsyncs(self) -> Iterator[tuple[Barrier, int]]:
+        """The returned fsyncs of files, in order, with the inode of each file."""
+        for barrier in self.barriers:
+            inode = barrier.inode if barrier.persistence is Persistence.FILE else None
+            if inode is not None and self.lives.type(inode) == "file":
+                yield barrier, inode
+
     def settling(self, directory: int) -> tuple[Barrier, ...]:
         """The barriers that made the entries of the directory durable, in order. The set-up is one of them."""
         return self._settling.get(directory, self._everything)

@@ -21,7 +21,7 @@ from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of
 from postcrash.checkers.obligations import Contents
-from postcrash.model import Entry, EntryType, History, Observation, Persistence
+from postcrash.model import Entry, EntryType, History, Observation
 
 
 class FsyncNames:
@@ -35,7 +35,7 @@ class FsyncNames:
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first name of the first fsync that is missing, or does not stand for a file, or for another one."""
+        """The first name that is missing, or stands for something else than the fsynced file or a later one."""
         known = _names(history)
         for name in known.names:
             entry = observation.tree.get(name.path)
@@ -48,7 +48,7 @@ class FsyncNames:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether a file was fsynced under a name that no document promises, or not for this file."""
+        """Whether a file was fsynced under a name that no document promises to this file."""
         return bool(_names(history).names)
 
 
@@ -75,10 +75,9 @@ class _Names:
     def __init__(self, bindings: Bindings) -> None:
         self._contents = Contents(bindings)
         found: dict[str, _Name] = {}
-        for barrier in bindings.barriers:
-            if barrier.persistence is Persistence.FILE and barrier.inode is not None:
-                for name in _lasting(bindings, barrier) if bindings.lives.type(barrier.inode) == "file" else ():
-                    found.setdefault(name.path, name)
+        for barrier, inode in bindings.fsyncs():
+            for name in _lasting(bindings, barrier, inode):
+                found.setdefault(name.path, name)
         self.names = tuple(
             name for name in found.values() if not name.is_promised or bindings.inodes(name.path) > name.inodes
         )
@@ -95,15 +94,14 @@ def _names(history: History) -> _Names:
     return _Names(Bindings(history))
 
 
-def _lasting(bindings: Bindings, barrier: Barrier) -> Iterator[_Name]:
+def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Name]:
     """The names that the file had then and that nothing has taken away since."""
-    assert barrier.inode is not None
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
-    for link, path in lives.paths(barrier.inode, barrier.count):
+    for link, path in lives.paths(inode, barrier.count):
         above = [link_of(tree, name) for name in chain(path)][:-1]
         bound = lives.bound(link, barrier.count, started)
         if None not in bound and all(_stays(bindings, each, barrier.count) for each in above):
-            inodes = frozenset(inode for inode in bound if inode is not None)
+            inodes = frozenset(other for other in bound if other is not None)
             types = frozenset(map(lives.type, inodes))
             is_promised = all(map(bindings.promised, chain(path)))
             yield _Name(path, types, inodes, bindings.said(barrier), is_promised)

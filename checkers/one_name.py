@@ -19,10 +19,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.links import parent
 from postcrash.checkers.lives import lives
-from postcrash.model import History, Observation, Persistence, Tree, Workload
+from postcrash.model import History, Observation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
@@ -87,26 +88,22 @@ def _moved(history: History) -> tuple[tuple[int, tuple[str, ...]], ...]:
         for number in range(count, history.started):
             operation, before = history.workload.operations[number], trees[number - count]
             moved = before.get(operation.path) if operation.word == "rename" else None
-            is_asked = moved and trees[0].names(moved.inode) and inode in (None, moved.inode)
-            if moved and is_asked and (names := _names_since(trees, moved.inode)):
+            if moved is None or inode not in (None, moved.inode) or not trees[0].names(moved.inode):
+                continue
+            if names := _names_since(trees, moved.inode):
                 found.setdefault((number, moved.inode), names)
     return tuple((number, names) for (number, _), names in sorted(found.items()))
 
 
 def _durable(history: History) -> Iterator[tuple[int, int | None]]:
-    """After how many operations which inode was durable with its names. None is all that there is: the set-up."""
-    first, known = len(history.workload.setup), lives(history.workload)
-    yield first, None
-    for count in range(first + 1, history.returned + 1):
-        operation = history.workload.operations[count - 1]
-        if operation.form.persistence is Persistence.FILE:
-            inode = known.trees[count][operation.path].inode
-            if known.type(inode) == "file":
-                yield count, inode
+    """The number of operations after which an inode was durable with its names. None: all inodes of the set-up."""
+    yield len(history.workload.setup), None
+    for barrier, inode in Bindings(history).fsyncs():
+        yield barrier.count, inode
 
 
 def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:
-    """The names that the inode has in these trees. Empty if it ever has not one name, or if the names' folders move."""
+    """The names that the inode has in these trees. Empty if it has none or several in a tree, or if a folder moves."""
     each = [tree.names(inode) for tree in trees]
     names = tuple(dict.fromkeys(name for names in each for name in names))
     is_followed = all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names)

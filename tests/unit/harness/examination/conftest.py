@@ -1,13 +1,21 @@
 """Reports of a crash disk on an exploration."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
-from postcrash.targets import target_named
+from postcrash.targets import BaseImage, target_named
 
 RECOVER = target_named("ext4-current").recovery(walk=True, fsck=False)
 EXPLORED = ExplorationEnd(recoveries=0, seconds=0.0, memory_kib=0, disk_memory_kib=0)
+
+
+def empty_base(folder: Path) -> BaseImage:
+    """A base image of one block of zeros."""
+    base = folder / "base.img"
+    base.write_bytes(bytes(4096))
+    return BaseImage(base, "b-0")
 
 
 def interval_wire(*runs: tuple[Sequence[Sequence[int]], Any], **fields: Any) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
-from postcrash.targets import BaseImage, RecoveryKind, target_named
+from postcrash.targets import RecoveryKind, target_named
 
+from .conftest import empty_base
 from .conftest import interval_report as interval
 from .fake_machine import FakeMachine
 
@@ -64,11 +65,9 @@ def examined(
     explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] | None = None,
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
-    base = folder / "base.img"
-    base.write_bytes(bytes(4096))
     plan = Plan(
         target=TARGET,
-        base=BaseImage(base, "b-0"),
+        base=empty_base(folder),
         kernel="any",
         guest="any",
         workload=parse_workload("creat a\n", "w"),

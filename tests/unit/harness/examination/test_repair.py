@@ -23,7 +23,7 @@ from postcrash.harness.guests.events import ExplorationEvent
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
-from .conftest import interval_report
+from .conftest import empty_base, interval_report
 from .fake_machine import FakeMachine
 
 EXT4, JFS, XFS = map(target_named, ("ext4-current", "jfs", "xfs"))
@@ -124,12 +124,10 @@ def examined(folder: Path, recovery: Recovery, alone: dict[str, Any], repaired: 
         instants = [{"event": 5, "started": 2, "returned": 2}]
         return [interval_report(([], shown(recover)), instants=instants, states="1", covered="1")]
 
-    base = folder / "base.img"
-    base.write_bytes(bytes(4096))
     judges = judges_named(["mounts", "boots", "fsync-names"])
     plan = Plan(
         target=EXT4,
-        base=BaseImage(base, "b-0"),
+        base=empty_base(folder),
         kernel="any",
         guest="any",
         workload=WORKLOAD,

@@ -17,9 +17,9 @@ from postcrash.model import Entry, History, Observation, Tree, Verdict, parse_wo
 from postcrash.model.choices import UndecidedBytes
 from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
-from postcrash.targets import BaseImage, target_named
+from postcrash.targets import target_named
 
-from ..examination.conftest import interval_report
+from ..examination.conftest import empty_base, interval_report
 from ..examination.fake_machine import FakeMachine
 
 WORKLOAD = parse_workload("creat a\nsync", "w")
@@ -119,11 +119,9 @@ def judge_against(
     machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False
 ) -> DifferenceJudge:
     """A judge whose reference runs on `machine`, on one disk only."""
-    base = folder / "base.img"
-    base.write_bytes(bytes(4096))
     plan = Plan(
         target=TARGET,
-        base=BaseImage(base, "b-0"),
+        base=empty_base(folder),
         kernel="old",
         guest="old",
         workload=WORKLOAD,
