@@ -41,5 +41,6 @@ def folder_plan(
         recoveries=(recover,),
         how=how,
         findings_max=FINDINGS_MAX,
+        is_asked_on=False,
         about=about,
     )

@@ -111,7 +111,7 @@ class _Examiner:
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
-        self._opinions = Opinions(plan.findings_max)
+        self._opinions = Opinions(plan.findings_max if plan.is_asked_on else 1)
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:

@@ -31,6 +31,9 @@ class Plan:
     how: Exploration
     findings_max: int = 1
     """The most findings for each judge."""
+    is_asked_on: bool = True
+    """Whether a judge to which open contents matter is asked for more objections to an outcome than the first one. Not if
+    each question starts a process."""
     enough: int | None = None
     """The number of recoveries after which a violated workload is explored no further. None: no such number."""
     recording: int = 1
@@ -45,7 +48,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.enough} {self.recording}",
+                f"{self.findings_max} {self.is_asked_on} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )
