@@ -86,6 +86,8 @@ class OperationFailedError(UsageError):
         self.operation = operation
         """The word of the `.ops` language, with the mode of a fallocate."""
         self.errno = errno
+        self.unlike = ""
+        """What the reference of a comparison does instead; empty if the same happens there, or nothing is compared."""
 
     @property
     def is_unsupported(self) -> bool:

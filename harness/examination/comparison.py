@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from postcrash.harness.errors import LostAtWork
+from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.model import Workload
@@ -24,6 +24,13 @@ class Comparison(Protocol):
 
         `lost` says how one was lost while it ran the workload. None stands for the recovery of a crash state. The
         answer is empty if the reference loses no guest.
+        """
+        ...
+
+    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+        """What the reference does with `workload`, if it does not fail in the operation and the way of `failed`.
+
+        The answer is empty if it does.
         """
         ...
 

@@ -9,6 +9,7 @@ from postcrash._core import BELOW, Recording
 from postcrash.harness.errors import GuestLostError, OperationFailedError, RecordersDisagreeError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE, compared, count_in, doing, lost_in_run, note
 from postcrash.harness.examination.certificate import Certificate
+from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
@@ -57,6 +58,10 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         result = lost_in_run(plan, recording, error.lost)
     except RecordersDisagreeError as error:
         result = not_run(plan, str(error))
+    except OperationFailedError as failed:
+        comparison = comparison_among(plan.judges)
+        failed.unlike = comparison.what_instead(workload, failed) if comparison is not None else ""
+        raise
     else:
         result = _explored(machine, replace(plan, workload=ran), Source(recording, plan.base.path, how.model), progress)
     for lost in machine.take_lost():

@@ -32,7 +32,7 @@ class Plan:
     findings_max: int = 1
     """The most findings for each judge."""
     is_asked_on: bool = True
-    """Whether a judge to which open contents matter is asked for more objections to an outcome than the first one. Not if
+    """Whether a judge to which open contents matter is asked for more than one objection to an outcome. It is not if
     each question starts a process."""
     enough: int | None = None
     """The number of recoveries after which a violated workload is explored no further. None: no such number."""

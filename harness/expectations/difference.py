@@ -13,7 +13,7 @@ from pathlib import Path
 
 from postcrash.checkers.boots import why_no_boot
 from postcrash.checkers.exit_status import why_not_repaired
-from postcrash.harness.errors import CrashDiskEndedError, LostAtWork, OperationFailedError
+from postcrash.harness.errors import CrashDiskEndedError, HarnessError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import BOTH_DISKS
 from postcrash.harness.examination.judges import INSTANT, Opinion
@@ -227,14 +227,26 @@ class DifferenceJudge:
     def _why_not_run(self, workload: Workload, lost: LostAtWork) -> Iterator[str]:
         for plan in [*self._plans(workload, ReferenceOutcomes())] * RUNS_MAX:
             result = self._examined(replace(plan, recoveries=()))
-            if isinstance(result, str):
-                yield result
+            if isinstance(result, HarnessError):
+                yield str(result)
                 continue
             if not result.recording:
                 yield from result.notes
             for found in result.findings:
                 if (found.started, found.returned) <= (lost.started, lost.returned):
                     yield f"its guest is lost too, {found.message}: what comes after is not compared"
+
+    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+        """See `Comparison`."""
+        plan = next(self._plans(workload, ReferenceOutcomes()))
+        result, name = self._examined(replace(plan, recoveries=())), self.reference.name
+        if isinstance(result, OperationFailedError):
+            is_same = (result.operation, result.errno) == (failed.operation, failed.errno)
+            return "" if is_same else f"on {name} {result}"
+        if isinstance(result, HarnessError):
+            return f"on {name} {result}"
+        is_whole = result.recording and not result.findings
+        return f"{name} runs it" if is_whole else f"on {name} the workload does not come to its end"
 
     def _runs(self, workload: Workload) -> Iterator[ReferenceOutcomes]:
         """The reference's outcomes, after one more run each time. The outcomes of the last workload are remembered."""
@@ -250,8 +262,8 @@ class DifferenceJudge:
     def _run(self, workload: Workload, shown: ReferenceOutcomes) -> None:
         for plan in self._plans(workload, shown):
             result = self._examined(plan)
-            if isinstance(result, str):
-                shown.unknown = result
+            if isinstance(result, HarnessError):
+                shown.unknown = str(result)
                 return
             if result.verdict is not Verdict.HOLDS:
                 shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
@@ -262,16 +274,16 @@ class DifferenceJudge:
             how = replace(self.reference.plan.how, held=held)
             yield replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
 
-    def _examined(self, plan: Plan) -> Examination | str:
+    def _examined(self, plan: Plan) -> Examination | HarnessError:
         """The reference's examination, or why there is none."""
         with scratch() as folder:
             try:
                 return examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
             except CrashDiskEndedError as error:
                 del self._own.machine
-                return str(error)
+                return error
             except OperationFailedError as error:
-                return str(error)
+                return error
 
     def _machine(self) -> Machine:
         """The machine of this thread."""

@@ -174,8 +174,8 @@ def _questions(hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
 
 
 def _lacking(planned: PlannedPart, hunted: HuntResult) -> Iterator[tuple[str, str, int]]:
-    """Operations that the file system lacks, if a corpus asks for them or a part compares kernels, which may differ."""
-    if planned.kind == "corpus" or planned.expected.compares:
+    """Operations that the file system lacks, if a corpus asks for them."""
+    if planned.kind == "corpus":
         for reason, count in hunted.lacking.items():
             yield "", f"not on this file system: {reason}", count
 

@@ -163,7 +163,7 @@ class Hunt(ABC, Generic[Selected]):
         if any(not kept and self._hunted.is_better(cause, size) for cause, _, kept in causes):
             return False
         if "refused" in row:
-            self._refused(number, row["refused"]["operation"], row["refused"]["errno"])
+            self._refused(number, **row["refused"])
             self._disk_done(number)
             return True
         result = examination_in({**row, "findings": []}, self._store)
@@ -179,9 +179,9 @@ class Hunt(ABC, Generic[Selected]):
 
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
-            failed = {"operation": done.result.operation, "errno": done.result.errno}
+            failed = {name: getattr(done.result, name) for name in ("operation", "errno", "unlike")}
             self._batch[key_of(done.plan)] = {"refused": failed, "findings": [], "certificates": []}
-            self._refused(done.number, done.result.operation, done.result.errno)
+            self._refused(done.number, **failed)
             return
         result, size = done.result, _size(done.number, done.plan)
         keep_consoles(done, self._store)
@@ -207,11 +207,11 @@ class Hunt(ABC, Generic[Selected]):
         for finding in firsts:
             self._progress.found(finding)
 
-    def _refused(self, number: int, operation: str, errno: int) -> None:
+    def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
         name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
-        counter = self._hunted.lacking if errno == EOPNOTSUPP else self._hunted.refused
+        counter = self._hunted.lacking if errno == EOPNOTSUPP and not unlike else self._hunted.refused
         if self._is_first("refused", number):
-            counter[f"{operation} fails with {name}"] += 1
+            counter[f"{operation} fails with {name}" + f", but {unlike}" * bool(unlike)] += 1
             self._progress.skipped()
 
     def _count(self, number: int, plan: Plan, result: Examination) -> None:

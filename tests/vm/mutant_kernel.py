@@ -18,6 +18,8 @@ from postcrash.targets import target_named
 
 RETURN_SUCCESS = bytes.fromhex("31c0c3")
 """xor %eax,%eax; ret: the function does nothing and returns 0."""
+NOT_SUPPORTED = bytes.fromhex("48c7c0a1ffffffc3")
+"""mov $-EOPNOTSUPP,%rax; ret: the function does nothing and fails."""
 LOOP_FOREVER = bytes.fromhex("ebfe")
 """jmp to itself."""
 

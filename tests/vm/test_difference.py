@@ -8,7 +8,7 @@ from postcrash.harness.guests.kernel import find_kernel
 from postcrash.model import ExitCode
 
 from .command import EXAMPLE, postcrash
-from .mutant_kernel import RETURN_SUCCESS, mutant
+from .mutant_kernel import NOT_SUPPORTED, RETURN_SUCCESS, mutant
 from .test_hunt import report
 
 HUNT = ("hunt", "--ops", "1", "--workload-limit", "6", "--one-disk", "--no-minimize", "--json", "-")
@@ -31,6 +31,16 @@ def test_an_fsync_that_does_nothing_is_a_change_that_can_be_minimized_and_run_ag
     assert len(minimal["workload"].splitlines()) < 4
     again = postcrash(tmp_path, "repro", finding["id"], "--kernel", str(changed))
     assert again.returncode == ExitCode.VIOLATED, again.stderr
+
+
+def test_an_operation_that_only_one_kernel_has_is_not_passed_over(tmp_path: Path) -> None:
+    stock, changed = find_kernel().path, mutant(tmp_path, "ext4_fallocate", NOT_SUPPORTED).path
+    asked = (*HUNT, "--target", "ext4-current", "--workload-limit", "12", "--kernel", str(changed), "--expect")
+    alike = report(postcrash(tmp_path, *asked, f"kernel:{changed}"), ExitCode.HOLDS)
+    assert sum(alike["workloads"]["lacking"].values()) > 0
+    unlike = report(postcrash(tmp_path, *asked, f"kernel:{stock}"), ExitCode.UNDECIDED)
+    said = {f"{reason}, but kernel:{stock} runs it": count for reason, count in alike["workloads"]["lacking"].items()}
+    assert (unlike["workloads"]["refused"], unlike["workloads"]["lacking"]) == (said, {})
 
 
 def test_mount_options_are_compared(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
-from postcrash.harness.errors import GuestLostError, LostAtWork
+from postcrash.harness.errors import GuestLostError, LostAtWork, OperationFailedError
 from postcrash.harness.guests.events import ExecutionReport, ExplorationEvent
 from postcrash.model import Workload
 from postcrash.targets import RecoveryKind
@@ -49,6 +49,7 @@ class FakeMachine:
     recorded  what its crash disk sees while a workload runs
     explored  the events of exploring a recording with a kind of recovery, without the last one
     shown     what the recovery of one crash state shows, by its kind
+    fails     the error with which an operation of a workload fails
     lost      guests that are lost, either while the machine records or after the events of an exploration
     stale     guests that an earlier request has lost
     log       what its log disk gets; without it, there is no such disk
@@ -60,12 +61,13 @@ class FakeMachine:
         *,
         explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] = nothing,
         shown: Callable[[RecoveryKind], Any] | None = None,
+        fails: OperationFailedError | None = None,
         lost: Sequence[LostAtWork] = (),
         stale: Sequence[LostAtWork] = (),
         log: FakeLog | None = None,
     ) -> None:
         self._recorded, self._explored, self._shown, self._lost, self._log = recorded, explored, shown, [*lost], log
-        self._noted = [*stale]
+        self._noted, self._fails = [*stale], fails
         self.has_log_disk = log is not None
 
     def record(
@@ -81,6 +83,8 @@ class FakeMachine:
         log_set_up: bool = True,
     ) -> Workload:
         assert held is None
+        if self._fails is not None:
+            raise self._fails
         write_recording(out, DISK_SECTORS, json.dumps(metadata), list(self._recorded))
         if self._lost and self._lost[0].during == "run":
             self._lose()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postcrash._core import BELOW
-from postcrash.harness.errors import LostAtWork
+from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
@@ -62,6 +62,7 @@ def examined(
     enough: int | None = None,
     lost: LostAtWork | None = None,
     stale: Sequence[LostAtWork] = (),
+    fails: OperationFailedError | None = None,
     explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] | None = None,
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
@@ -77,7 +78,7 @@ def examined(
         enough=enough,
     )
     shown = explored or (lambda _: events)
-    machine = FakeMachine(RECORDED, explored=shown, lost=[lost] * 2 if lost else [], stale=stale)
+    machine = FakeMachine(RECORDED, explored=shown, lost=[lost] * 2 if lost else [], stale=stale, fails=fails)
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
@@ -190,11 +191,22 @@ class ComparingJudge(RememberingJudge):
 
     def __init__(self, reason: str) -> None:
         super().__init__()
-        self.reason, self.asked = reason, list[tuple[str, LostAtWork | None]]()
+        self.reason, self.asked = reason, list[tuple[str, object]]()
 
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
         self.asked.append((workload.name, lost))
         return self.reason
+
+    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+        self.asked.append((workload.name, failed))
+        return self.reason
+
+
+def test_the_reference_is_asked_what_it_does_where_an_operation_fails(tmp_path: Path) -> None:
+    failed, judge = OperationFailedError("no", "exchange", 95), ComparingJudge("kernel:old runs it")
+    with pytest.raises(OperationFailedError):
+        examined(tmp_path, fails=failed, judges=(judge,), depth=1)
+    assert (judge.asked, failed.unlike) == ([("w", failed)], "kernel:old runs it")
 
 
 @pytest.mark.parametrize("reason", ["", "kernel:old: its guest is lost too"])

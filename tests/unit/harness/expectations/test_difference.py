@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.errors import LostAtWork
+from postcrash.harness.errors import LostAtWork, OperationFailedError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations import difference
@@ -210,3 +210,26 @@ def test_a_guest_that_both_lose_in_recovery_is_no_change(
 ) -> None:
     machine = machine_that_shows(report if report is None else recovered(None))
     assert judge_against(machine, tmp_path, monkeypatch).why_no_change(WORKLOAD, None) == reason
+
+
+@pytest.mark.parametrize(
+    ("theirs", "said"),
+    [
+        (OperationFailedError("no", "exchange", 95), ""),
+        (OperationFailedError("'reflink' fails", "reflink", 95), "on kernel:old 'reflink' fails"),
+        (OperationFailedError("'exchange' fails", "exchange", 22), "on kernel:old 'exchange' fails"),
+        (None, "kernel:old runs it"),
+    ],
+)
+def test_an_operation_that_only_this_kernel_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: OperationFailedError | None, said: str
+) -> None:
+    judge = judge_against(FakeMachine([*RECORDED, ("returned", 0, 0)], fails=theirs), tmp_path, monkeypatch)
+    assert judge.what_instead(WORKLOAD, OperationFailedError("no", "exchange", 95)) == said
+
+
+def test_what_a_lost_reference_would_do_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = FakeMachine([*RECORDED, ("returned", 0, 0)], lost=[LOST])
+    judge = judge_against(machine, tmp_path, monkeypatch)
+    said = judge.what_instead(WORKLOAD, OperationFailedError("no", "exchange", 95))
+    assert said == "on kernel:old the workload does not come to its end"

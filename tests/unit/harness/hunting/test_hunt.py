@@ -257,6 +257,18 @@ def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
     assert (again, ran) == (result, [])
 
 
+def test_what_only_this_kernel_does_not_have_leaves_a_comparison_undecided(run: Run) -> None:
+    def refuses(workload: Workload) -> list[str] | OperationFailedError:
+        failed = OperationFailedError("no", "fallocate", 95)
+        failed.unlike = "kernel:old runs it"
+        return failed if any(operation.word == "fallocate" for operation in workload.operations) else []
+
+    for _ in "run", "known":
+        result, _ = run(refuses, symmetry=False)
+        assert (result.verdict, dict(result.lacking)) == (Verdict.UNDECIDED, {})
+        assert result.refused.keys() == {"fallocate fails with EOPNOTSUPP, but kernel:old runs it"}
+
+
 def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_then(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
 
