@@ -10,6 +10,7 @@ from postcrash.checkers.durability import Durability
 from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.fsck import Fsck
 from postcrash.checkers.fsync_names import FsyncNames
+from postcrash.checkers.in_place import InPlace
 from postcrash.checkers.kernel_log import KernelLog
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
@@ -29,7 +30,7 @@ CHECKERS: tuple[Checker, ...] = (
     Usable(),
 )
 """The checkers whose expectations documents state, in the order of the tables."""
-PRACTICE: tuple[Checker, ...] = (FsyncNames(), OneName())
+PRACTICE: tuple[Checker, ...] = (FsyncNames(), OneName(), InPlace())
 """The checkers of what file systems are expected to do in practice (properties/practice.toml)."""
 
 

@@ -27,3 +27,13 @@ def test_file_systems_do_what_is_expected_of_them(tmp_path: Path, target: str) -
     held = report(postcrash(tmp_path, *HUNT, "--target", target), ExitCode.HOLDS)
     assert held["tested"]["fsync-names"] > 0
     assert held["tested"]["one-name"] > 0
+
+
+@pytest.mark.parametrize(("target", "code"), [("ext4-current", ExitCode.HOLDS), ("ext4-original", ExitCode.VIOLATED)])
+def test_a_file_that_is_replaced_in_place_is_empty_without_auto_da_alloc_only(
+    tmp_path: Path, target: str, code: ExitCode
+) -> None:
+    lines = ("creat a", "write a 0 8192", "---", "open a", "truncate @a 0", "write @a 0 5000", "close @a")
+    (tmp_path / "w.ops").write_text("\n".join(lines))
+    asked = ("check", "w.ops", "--target", target, "--judge", "in-place", "--held", "1", "--json", "-")
+    assert report(postcrash(tmp_path, *asked), code)["judges"]["in-place"]["verdict"] == code.name.lower()

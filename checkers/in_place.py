@@ -1,0 +1,92 @@
+"""A file that was emptied, written anew and closed is not empty after the next commit.
+
+Programs replace a file in place: they empty it, write the new content, and close it. If the blocks of the new content
+are allocated later than the emptying is committed, a crash in between leaves an empty file. ext4 allocates them when
+the file is closed (auto_da_alloc), so the commit that has the emptying has the new size, too. It does so for one
+descriptor that empties and writes. properties/practice.toml has the file systems of which this is expected.
+
+The checker looks at such files of the durable set-up once a `commit` that began after the close has returned. It does
+not look at a file whose path may stand for another file, or that a later operation empties.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import takewhile
+
+from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
+from postcrash.checkers.lives import lives
+from postcrash.model import History, Observation, Operation, Route, Tree, Workload
+from postcrash.model.operation import HANDLE
+from postcrash.properties.wording import operation_at
+
+
+class InPlace:
+    """Replacing a file's content in place does not leave it empty."""
+
+    name = "in-place"
+    statement = "A file that was emptied, written anew and closed is not empty once a later commit is over."
+    depends_on: tuple[str, ...] = ("started", "returned")
+    looks_at: tuple[str, ...] = ("walk",)
+    needs: Stage = "tree"
+    in_shell = TREE_IN_SHELL
+
+    def check(self, history: History, observation: Observation) -> Objection | None:
+        """The first file that is empty although it was closed with its new content before a commit."""
+        for path, closed, committed in _replaced(history):
+            entry = observation.tree.get(path)
+            if entry is not None and entry.type == "file" and not entry.error and entry.size == 0:
+                close, commit = (operation_at(history.workload, number) for number in (closed, committed))
+                said = f"{close} and then {commit} had returned, but {path}, which was written anew, is empty"
+                return Objection(self.name, said, path)
+        return None
+
+    def is_relevant(self, history: History, observation: Observation) -> bool:
+        """Whether a file was replaced in this way before a commit, and is there."""
+        return any(path in observation.tree for path, _, _ in _replaced(history))
+
+
+@lru_cache(maxsize=256)
+def _replaced(history: History) -> tuple[tuple[str, int, int], ...]:
+    """Files that must not be empty: the path, and the numbers of the operations that closed and committed it."""
+    operations, trees, found = history.workload.operations, history.trees, []
+    bindings = Bindings(history)
+    for emptied, closed in _closed(history.workload):
+        commits = (number for number in range(closed + 1, history.returned) if operations[number].word == "commit")
+        committed, inode = next(commits, None), _opened(trees[emptied], operations[emptied])
+        if committed is None or not all(_has_bytes(tree, inode) for tree in trees[closed + 1 : history.started + 1]):
+            continue
+        for path in trees[closed + 1].names(inode):
+            if bindings.inodes(path) == {inode}:
+                found.append((path, closed, committed))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _closed(workload: Workload) -> tuple[tuple[int, int], ...]:
+    """The numbers of the operations that emptied a file and closed it, with nothing but writes in between."""
+    operations, trees, found = workload.operations, lives(workload).trees, []
+    for emptied in range(len(workload.setup), len(operations)):
+        operation = operations[emptied]
+        is_cut = operation.word == "truncate" and not operation.length and operation.path.startswith(HANDLE)
+        if is_cut and _has_bytes(trees[emptied], _opened(trees[emptied], operation)):
+            closed = emptied + 1 + sum(1 for _ in _writes(operations[emptied + 1 :], operation.path))
+            ends = [(each.word, each.path) for each in operations[closed : closed + 1]]
+            if closed > emptied + 1 and ends == [("close", operation.path)]:
+                found.append((emptied, closed))
+    return tuple(found)
+
+
+def _writes(operations: Sequence[Operation], handle: str) -> Iterator[Operation]:
+    """The first operations, as long as they write through the descriptor and the page cache."""
+    return takewhile(lambda each: each.path == handle and each.form.data is Route.CACHE, operations)
+
+
+def _opened(tree: Tree, operation: Operation) -> int:
+    """The inode of the descriptor that the operation is given."""
+    return tree.held[operation.path].inode
+
+
+def _has_bytes(tree: Tree, inode: int) -> bool:
+    """Whether the inode has a name, and its size is not zero."""
+    return any(tree[name].size for name in tree.names(inode))
