@@ -112,7 +112,8 @@ _FULL = Grammar(
         Template("reuse-link", (("A/foo",), ("A/bar",))),
         Template("burst", (("A",),)),
         Template("burst-fsync", (("A",),)),
-        Template("write", (_FIRST,), ranges=("sector", "block")),
+        Template("crowd", (("A",),)),
+        Template("write", (_FIRST,), ranges=("sector", "block", "inside")),
         Template("odsync", (_FIRST,), ranges=_RANGES),
         Template("direct", (_FIRST,), ranges=_ALIGNED),
         Template("cut-and-append", (_FIRST,)),
@@ -131,7 +132,7 @@ _FULL = Grammar(
         Point("checkpoint", "everything", last=False),
         Point("", "nothing", last=False),
     ),
-    durable=("mmapwrite",),
+    durable=("mmapwrite", "crowd"),
     reuse=_shares_a_path,
     setups=("new", "synced", "logged"),
 )

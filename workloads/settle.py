@@ -9,22 +9,13 @@ goes wrong where a rename, a truncation or a removed name confuses it; such work
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.workloads import sizes
-from postcrash.workloads.grammar import ROOT, Call, Grammar, Setup, parent
-
-
-@dataclass(eq=False, slots=True)
-class _Node:
-    """A file, a symbolic link, a folder, or a special file, whose kind is its word of `mknod`."""
-
-    kind: str = "file"
-    size: int = 0
-    attributes: set[str] = field(default_factory=set)
+from postcrash.workloads.grammar import Call, Grammar, Setup
+from postcrash.workloads.needs import NeedfulFiles
 
 
 def settled(name: str, calls: Sequence[Call], grammar: Grammar, setup: Setup = "new") -> Workload:
@@ -38,110 +29,20 @@ def settled(name: str, calls: Sequence[Call], grammar: Grammar, setup: Setup = "
     return settler.workload(name, calls)
 
 
-class _Settler:
-    def __init__(self, grammar: Grammar) -> None:
-        self._folders = {*grammar.folders, ROOT}
-        self._nodes = {ROOT: _Node("folder")}
-        self._builder = WorkloadBuilder()
-        self._held: set[str] = set()
-        self._touched: set[str] = set()
-        self.first: list[tuple[str, str]] = []
-        """What the set-up can make, because no call before has to do with it: the kind and the path of each need."""
-
+class _Settler(NeedfulFiles):
     def workload(self, name: str, calls: Sequence[Call]) -> Workload:
         for call in calls:
             _ACTIONS[call.word](self, call)
             self._touched.update(call.paths)
         return self._builder.build(name)
 
-    def begin(self, first: Sequence[tuple[str, str]], *, is_logged: bool) -> None:
-        """Make what is needed first the set-up."""
-        for kind, path in first:
-            _NEEDS[kind](self, path)
-        self._builder.begin()
-        for path in [path for kind, path in first if kind == "file" and is_logged]:
-            self._builder.append(path, sizes.LOGGED_BYTES).fsync(path)
-            self._nodes[path].size += sizes.LOGGED_BYTES
-
-    # What calls need
-
-    def _needed(self, kind: str, path: str) -> None:
-        """Meet a need. Note it if the set-up can meet it.
-
-        The set-up can if it makes what the need rests on, and if no call so far has a path in, at or above this path.
-        """
-        rests_on = ("file", path) if kind in ("contents", "attribute") else ("folder", parent(path))
-        is_touched = any(path == name or _is_in(path, name) or _is_in(name, path) for name in self._touched)
-        if not is_touched and (rests_on in self.first or rests_on == ("folder", ROOT)):
-            self.first.append((kind, path))
-        _NEEDS[kind](self, path)
-
-    def _parent(self, path: str) -> None:
-        if parent(path) not in self._nodes:
-            self._parent(parent(path))
-            self._needed("folder", parent(path))
-
-    def _need(self, path: str) -> _Node:
-        return self._need_kind(path, "folder" if path in self._folders else "file")
-
-    def _need_kind(self, path: str, kind: str) -> _Node:
-        if path in self._nodes and self._nodes[path].kind != kind:
-            self._remove(path)
-        if path not in self._nodes:
-            self._parent(path)
-            self._needed(kind, path)
-        return self._nodes[path]
-
-    def _filled(self, path: str) -> _Node:
-        """A file that is not empty."""
-        node = self._need(path)
-        if not node.size:
-            self._needed("contents", path)
-        return node
-
-    def _fill(self, path: str) -> None:
-        self._builder.write(path, 0, sizes.APPEND_BYTES)
-        self._nodes[path].size = sizes.APPEND_BYTES
-
-    def _set_attribute(self, path: str) -> None:
-        self._builder.setxattr(path, sizes.ATTRIBUTE, sizes.VALUE)
-        self._nodes[path].attributes.add(sizes.ATTRIBUTE)
-
-    def _make_folder(self, path: str) -> None:
-        self._builder.mkdir(path)
-        self._nodes[path] = _Node("folder")
-
-    def _make_file(self, path: str) -> None:
-        self._builder.creat(path)
-        self._nodes[path] = _Node()
-
-    def _make_symlink(self, path: str, target: str = sizes.TARGET) -> None:
-        self._builder.symlink(target, path)
-        self._nodes[path] = _Node("symlink")
-
-    def _make_special(self, path: str, kind: str) -> None:
-        self._builder.mknod(path, kind)
-        self._nodes[path] = _Node(kind)
-
-    def _remove(self, path: str) -> None:
-        """If it is there, with what is in it."""
-        if path not in self._nodes:
-            return
-        self._empty(path)
-        if self._nodes.pop(path).kind == "folder":
-            self._builder.rmdir(path)
-        else:
-            self._builder.unlink(path)
-
-    def _empty(self, path: str) -> None:
-        for inside in sorted((name for name in self._nodes if parent(name) == path != name), reverse=True):
-            self._remove(inside)
-
     def _range(self, path: str, word: str) -> tuple[int, int]:
         """Offset and length, of a file that is filled unless the range starts at or past its end."""
         if word in ("append", "hole"):
             end = self._need(path).size
             return (end, sizes.APPEND_BYTES) if word == "append" else (end + sizes.HOLE_BYTES, sizes.UNALIGNED_BYTES)
+        if word == "inside":
+            return self._ending_inside(path), sizes.INSIDE_BYTES
         size = self._filled(path).size
         if word == "overlap-extending":
             return max(0, size - sizes.BEHIND_BYTES), sizes.UNALIGNED_BYTES
@@ -330,18 +231,18 @@ class _Settler:
             self._builder.write(path, 0, sizes.BURST_BYTES)
             self._nodes[path].size = sizes.BURST_BYTES
 
+    def crowd(self, call: Call) -> None:
+        """More new files in one folder than a file system treats as a few. The folder is fsynced."""
+        (folder,) = call.paths
+        self._need(folder)
+        for number in range(sizes.CROWD_FILES):
+            self.creat(Call("creat", (f"{folder}/{number}",)))
+        self._builder.fsync(folder)
+
     def burst_fsync(self, call: Call) -> None:
         """One of many new files is made durable."""
         self.burst(call)
         self._builder.fsync(f"{call.paths[0]}/{sizes.BURST_FILES - 1}")
-
-    def _move(self, places: Mapping[str, str]) -> None:
-        """Names, and what is below them, get their new places at once."""
-        moved = {}
-        for old, new in places.items():
-            for name in [name for name in self._nodes if name == old or name.startswith(f"{old}/")]:
-                moved[new + name[len(old) :]] = self._nodes.pop(name)
-        self._nodes.update(moved)
 
     def setxattr(self, call: Call) -> None:
         (path,) = call.paths
@@ -438,19 +339,6 @@ class _Settler:
         self._builder.writeback(path)
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder}/")
-
-
-_NEEDS: Mapping[str, Callable[[_Settler, str], None]] = {
-    "folder": _Settler._make_folder,
-    "file": _Settler._make_file,
-    "symlink": _Settler._make_symlink,
-    "fifo": lambda settler, path: settler._make_special(path, "fifo"),
-    "char": lambda settler, path: settler._make_special(path, "char"),
-    "contents": _Settler._fill,
-    "attribute": _Settler._set_attribute,
-}
 _ACTIONS: Mapping[str, Callable[[_Settler, Call], object]] = {
     "creat": _Settler.creat,
     "mkdir": _Settler.mkdir,
@@ -467,6 +355,7 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], object]] = {
     "odsync": _Settler.odsync,
     "direct": _Settler.direct,
     "rename-special": _Settler.rename_special,
+    "crowd": _Settler.crowd,
     "burst-fsync": _Settler.burst_fsync,
     "held-unlink": _Settler.held_unlink,
     "held-creat": _Settler.held_creat,

@@ -9,10 +9,13 @@ BEHIND_BYTES = 2000
 OVERLAP_BYTES = 8192
 HOLE_BYTES = 8192
 CUT_BYTES = 2500
+INSIDE_BYTES = 100
 MSYNC_BYTES = 8192
 LOGGED_BYTES = 4096
 BURST_FILES = 8
 BURST_BYTES = 4096
+CROWD_FILES = 150
+"""More than btrfs collects of one folder's new names (128) before it writes them into its tree."""
 TARGET = "target"
 ATTRIBUTE = "user.xattr1"
 VALUE = "val1"

@@ -62,11 +62,17 @@ class MutantHunts:
 
     def known(self, hunted: HuntedKernel) -> Measurements:
         """What was measured before, perhaps nothing."""
-        return self._results.get(hunted.name, hunted.target, (self._key(hunted, stage) for stage in self.stages))
+        keys = (self._key(hunted, stage) for stage in self.stages)
+        return self._results.get(hunted.name, hunted.target, hunted.change, keys)
+
+    def latest(self, hunted: HuntedKernel) -> Measurements:
+        """What was measured before. If nothing was with this code, what was measured with earlier code."""
+        known = self.known(hunted)
+        return known if known.outcomes else self._results.earlier(hunted.name, hunted.target, hunted.change)
 
     def forget(self, hunted: HuntedKernel) -> None:
         """Measure anew."""
-        self._results.put(hunted.name, Measurements(hunted.target, ()))
+        self._results.put(hunted.name, Measurements(hunted.target, (), hunted.change))
 
     def step(
         self, hunted: HuntedKernel, index: int, kernel: Path, stock: Path, counts: Callable[[Finding], bool]
@@ -106,7 +112,7 @@ class MutantPages:
 
     def write(self, version: str) -> None:
         """Write docs/mutants.md."""
-        rows = [Row(mutant, self.hunts.known(self.mutant(mutant))) for mutant in self.every]
+        rows = [Row(mutant, self.hunts.latest(self.mutant(mutant))) for mutant in self.every]
         targets = dict.fromkeys(mutant.target for mutant in self.every)
         stock = {target: self.hunts.known(_unchanged(STOCK, target)) for target in targets}
         (DOCS / "mutants.md").write_text(markdown(rows, stock, version, [stage.name for stage in STAGES]))

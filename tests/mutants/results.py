@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,22 @@ from .stages import MutantFinding, StageOutcome
 
 SOON_S = 10.0
 COMMAND = "make mutants"
+EARLIER = " \\*"
+"""Marks rows of the table."""
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one."""
+    """The stages that were run on one kernel and target, in order. The last one has the finding, if there is one.
+
+    change      digest of the change that makes the kernel another one than the stock kernel; empty for that one
+    is_earlier  it was measured with earlier code of postcrash, or on a kernel built from other source
+    """
 
     target: str
     outcomes: tuple[StageOutcome, ...]
+    change: str = ""
+    is_earlier: bool = False
 
     @property
     def found(self) -> MutantFinding | None:
@@ -47,22 +56,25 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, name: str, target: str, keys: Iterable[str]) -> Measurements:
+    def get(self, name: str, target: str, change: str, keys: Iterable[str]) -> Measurements:
         """What is known under `name` of stages with these keys, from the first one on: perhaps nothing."""
-        known: list[StageOutcome] = []
-        for row, key in zip(self._rows(name), keys, strict=False):
-            if row["key"] != key:
-                break
-            found = MutantFinding(**row["found"]) if row["found"] else None
-            known.append(StageOutcome(**{**row, "found": found, "groups": tuple(row["groups"])}))
-        return Measurements(target, tuple(known))
+        outcomes = [_outcome(row) for row in self._kept(name).get("outcomes", ())]
+        current = takewhile(lambda pair: pair[0].key == pair[1], zip(outcomes, keys, strict=False))
+        return Measurements(target, tuple(outcome for outcome, _ in current), change)
 
-    def _rows(self, name: str) -> list[dict[str, Any]]:
+    def earlier(self, name: str, target: str, change: str) -> Measurements:
+        """What was measured last of the same change on the same target, with whatever code: perhaps nothing."""
+        kept = self._kept(name)
+        is_same = (kept.get("target"), kept.get("change")) == (target, change)
+        outcomes = kept["outcomes"] if is_same else ()
+        return Measurements(target, tuple(map(_outcome, outcomes)), change, is_earlier=True)
+
+    def _kept(self, name: str) -> dict[str, Any]:
         try:
-            rows: list[dict[str, Any]] = json.loads(self._place(name).read_text())["outcomes"]
+            kept: dict[str, Any] = json.loads(self._place(name).read_text())
         except (FileNotFoundError, ValueError):
-            return []
-        return rows
+            return {}
+        return kept
 
     def put(self, name: str, measured: Measurements) -> None:
         """Keep it in place of what was known."""
@@ -73,6 +85,11 @@ class Results:
 
     def _place(self, name: str) -> Path:
         return self._folder / f"{name}.json"
+
+
+def _outcome(row: dict[str, Any]) -> StageOutcome:
+    found = MutantFinding(**row["found"]) if row["found"] else None
+    return StageOutcome(**{**row, "found": found, "groups": tuple(row["groups"])})
 
 
 @dataclass(frozen=True)
@@ -102,7 +119,10 @@ def _is_missed(row: Row, stages: int) -> bool:
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
     """docs/mutants.md. `stock` is by target."""
     parts = [_HEAD.format(command=COMMAND, kernel=kernel, stages=", ".join(f"`{name}`" for name in stages))]
-    parts += [summary(rows, len(stages)) + ".", "", _table(rows, stages), ""]
+    parts += [summary(rows, len(stages)) + ".", ""]
+    if any(row.measured.is_earlier for row in rows):
+        parts += ["\\* Measured with earlier code of postcrash.", ""]
+    parts += [_table(rows, stages), ""]
     parts += ["## Not found", "", _missed(rows, len(stages)), ""]
     if any(measured.outcomes for measured in stock.values()):
         parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
@@ -148,8 +168,8 @@ The stages, in order: {stages}. `full` is all of `hunt --ops 1 --grammar full`,
 `corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads: of two operations of `ace`, of
 `full` with the file system's checker on every recovered disk (`--fsck`), and of `ace` with crashes within each recovery
 (`--depth 2`). Each stage looks at a disk that completes at once and at one that holds completions back. No more than
-200 recoveries are run for each workload and disk, and a stage has three minutes. Workloads and seconds count all stages
-until the finding, with the start of each command.
+200 recoveries are run for each workload and disk. `full` has six minutes, and each other stage has three. Workloads and
+seconds count all stages until the finding, with the start of each command.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in
@@ -173,7 +193,10 @@ def _table(rows: Iterable[Row], stages: Sequence[str]) -> str:
         "| --- | --- | --- | --- | --- | ---: | ---: |",
     ]
     for row in rows:
-        lines.append(f"| {row.mutant.name} | {row.mutant.breaks} | {row.mutant.target} | {_came_to(row, stages)} |")
+        mark = EARLIER * row.measured.is_earlier
+        lines.append(
+            f"| {row.mutant.name}{mark} | {row.mutant.breaks} | {row.mutant.target} | {_came_to(row, stages)} |"
+        )
     return "\n".join(lines)
 
 

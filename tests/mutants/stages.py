@@ -35,13 +35,13 @@ class Stage:
     limit_s: float = float("inf")
 
 
-def _hunt(*options: str) -> tuple[str, ...]:
+def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:
     """A hunt. nilfs2 and f2fs would need hours, of which most goes into a few workloads' many states."""
-    return ("hunt", "--ops", options[0], "--no-minimize", "--budget", "200", "--time", "3m", *options[1:])
+    return ("hunt", "--ops", options[0], "--no-minimize", "--budget", "200", "--time", time, *options[1:])
 
 
 STAGES = (
-    Stage("full", _hunt("1", "--grammar", "full")),
+    Stage("full", _hunt("1", "--grammar", "full", time="6m")),
     Stage("corpus", ("corpus", "{corpus}", "--budget", "200"), limit_s=180),
     Stage("ace, 300 of two", _hunt("2", "--workload-limit", "300")),
     Stage("full, 300 with fsck", _hunt("1", "--grammar", "full", "--fsck", "--workload-limit", "300")),

@@ -42,11 +42,24 @@ ROWS = (
 
 def test_what_is_kept_is_read_again_up_to_the_first_stage_that_is_another_one(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    measured = Measurements("xfs", (NOTHING, FOUND))
+    measured, nothing = Measurements("xfs", (NOTHING, FOUND), "c"), Measurements("xfs", (), "c")
     results.put("m", measured)
-    assert results.get("m", "xfs", ("a", "f", "later")) == measured
-    assert results.get("m", "xfs", ("a", "another")) == Measurements("xfs", (NOTHING,))
-    assert results.get("m", "xfs", ("another", "f")) == results.get("n", "xfs", ("a",)) == Measurements("xfs", ())
+    assert results.get("m", "xfs", "c", ("a", "f", "later")) == measured
+    assert results.get("m", "xfs", "c", ("a", "another")) == Measurements("xfs", (NOTHING,), "c")
+    assert results.get("m", "xfs", "c", ("another", "f")) == results.get("n", "xfs", "c", ("a",)) == nothing
+
+
+def test_what_was_measured_with_earlier_code_is_kept_for_the_same_change_and_marked(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.put("m", Measurements("xfs", (NOTHING, FOUND), "c"))
+    earlier = results.earlier("m", "xfs", "c")
+    assert (earlier.outcomes, earlier.is_earlier) == ((NOTHING, FOUND), True)
+    for name, target, change in (("m", "xfs", "d"), ("m", "btrfs", "c"), ("n", "xfs", "c")):
+        assert results.earlier(name, target, change).outcomes == ()
+    page = markdown([Row(ROWS[0].mutant, earlier)], {}, "UML 6.1.176", STAGES)
+    assert "| late \\* | Nothing is true. | xfs | full | durability | 297 | 10 |" in page
+    assert "\\* Measured with earlier code of postcrash." in page
+    assert "earlier code" not in markdown(ROWS, {}, "UML 6.1.176", STAGES)
 
 
 def test_workloads_and_seconds_are_those_of_all_stages() -> None:

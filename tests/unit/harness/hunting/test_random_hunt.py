@@ -55,13 +55,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_the_seed_draws_the_same_workloads_and_none_twice(run: Run) -> None:
-    first, ran = run(clean, 40)
-    _, same = run(clean, 40, folder="another")
-    _, other = run(clean, 40, seed=2, folder="a third")
+    first, ran = run(clean, 60)
+    _, same = run(clean, 60, folder="another")
+    _, other = run(clean, 60, seed=2, folder="a third")
     assert ran == same != other
-    assert len(set(ran)) == len(ran) == first.run == 40
+    assert len(set(ran)) == len(ran) == first.run == 60
     assert (first.verdict, first.not_run) == (Verdict.HOLDS, 0)
-    assert 1 < first.new < 40
+    assert 1 < first.new < 60
 
 
 def test_a_hunt_goes_on_as_if_it_had_not_ended(run: Run) -> None:
