@@ -50,12 +50,19 @@ class Crew:
 
 
 def _sources() -> list[Path]:
+    """Python, and the tables of rules, targets and applications that it reads."""
     package = Path(postcrash.__file__).resolve().parent
-    return [path for folder in sorted(package.iterdir()) if folder.is_dir() for path in sorted(folder.rglob("*.py"))]
+    return [
+        path
+        for folder in sorted(package.iterdir())
+        if folder.is_dir()
+        for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml")))
+        if path.name != "Cargo.toml"
+    ]
 
 
 def tool_files() -> list[Path]:
-    """Our own code: Python, the native core, and the programs."""
+    """Our own code: Python with its tables, the native core, and the programs."""
     return [*_sources(), Path(_core.__file__), *(find_binary(name) for name in CHECKOUT_FOLDERS)]
 
 
@@ -67,7 +74,7 @@ def tool_digest() -> str:
 
 @lru_cache(maxsize=1)
 def sources_digest() -> str:
-    """SHA-256 of our Python code. Unlike `tool_digest` it is the same wherever the programs were built."""
+    """SHA-256 of our Python code with its tables. It is the same wherever the programs were built."""
     return _digest(_sources())
 
 
