@@ -1,5 +1,6 @@
 """Trees of files: what a file system shows, whether simulated or observed."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -12,6 +13,8 @@ EntryType = Literal["file", "dir", "symlink", "fifo", "socket", "char", "block",
 ROOT_PATH = "."
 
 _DELTA_MAX = 64
+_SMALL = 16
+"""Trees of so many entries at most have no index of inodes."""
 UNREAD = "error:"
 """Begins the source of bytes that could not be read. The errno follows."""
 
@@ -77,13 +80,14 @@ class Tree(Mapping[str, Entry]):
           iteration, counting and comparison skip them, because nobody sees them after a crash
     """
 
-    __slots__ = ("_base", "_delta", "_length", "_unread", "held")
+    __slots__ = ("_base", "_delta", "_length", "_names", "_unread", "held")
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._base: dict[str, Entry] = {entry.path: entry for entry in entries}
         self._delta: dict[str, Entry | None] = {}
         self._length = len(self._base)
         self._unread: tuple[Unread | None, ...] = ()
+        self._names: dict[int, list[str]] | None = None
         self.held: Mapping[str, Entry] = {}
 
     def changed(self, changes: Mapping[str, Entry | None]) -> "Tree":
@@ -115,8 +119,14 @@ class Tree(Mapping[str, Entry]):
         return self._unread[0]
 
     def names(self, inode: int) -> list[str]:
-        """All paths of one inode, sorted."""
-        return sorted(path for path in self.paths() if self[path].inode == inode)
+        """All paths of one inode, sorted. Large trees are gone through once for all inodes."""
+        if len(self) <= _SMALL:
+            return sorted(path for path in self.paths() if self[path].inode == inode)
+        if self._names is None:
+            self._names = defaultdict(list)
+            for path in sorted(self.paths()):
+                self._names[self[path].inode].append(path)
+        return [*self._names.get(inode, ())]
 
     def __getitem__(self, path: str) -> Entry:
         entry = self._delta[path] if path in self._delta else self._base.get(path, self.held.get(path))

@@ -6,12 +6,12 @@ change is never mistaken for the work of another operation, and no later operati
 be taken as one, such as a truncation and the append that follows it.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from postcrash.model import Entry, History, Tree, Workload, all_from, any_from, source_at
 from postcrash.properties.wording import shown_bytes
@@ -269,8 +269,49 @@ def changes(history: History, *operations: int) -> tuple[Change, ...]:
 
 @lru_cache(maxsize=4096)
 def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[Change, ...]:
-    trees = History(workload, started, started).trees[len(workload.setup) : started + 1]
-    return tuple(_Finder(trees, frozenset(index - len(workload.setup) for index in group)).find())
+    trees, near = History(workload, started, started).trees, _near(workload, started, group)
+    kept = sorted({len(workload.setup), started, *near, *(index + 1 for index in near)})
+    return tuple(_Finder(tuple(trees[count] for count in kept), frozenset(map(kept.index, group))).find())
+
+
+def _near(workload: Workload, started: int, group: frozenset[int]) -> set[int]:
+    """The operations of `group`, and the started ones that have to do with what these change.
+
+    They change the same paths or inodes, or those of an operation that does. No other operation makes a difference to
+    the changes of the group, so the trees between can be left out: a workload may have hundreds.
+    """
+    touches, near = _touches(workload), set[int]()
+    paths, inodes = set[str](), set[int]()
+    found = {*group}
+    while found:
+        near |= found
+        for index in found:
+            paths |= touches[index].paths
+            inodes |= touches[index].inodes
+        others = (index for index in range(len(workload.setup), started) if index not in near)
+        found = {index for index in others if touches[index].meets(paths, inodes)}
+    return near
+
+
+class _Touch(NamedTuple):
+    """The paths and inodes of the entries that an operation changes."""
+
+    paths: frozenset[str]
+    inodes: frozenset[int]
+
+    def meets(self, paths: Set[str], inodes: Set[int]) -> bool:
+        """Whether it changes one of these."""
+        return not (self.paths.isdisjoint(paths) and self.inodes.isdisjoint(inodes))
+
+
+@lru_cache(maxsize=256)
+def _touches(workload: Workload) -> tuple[_Touch, ...]:
+    """What each operation changes, the set-up's included."""
+    found = [[*_differing(before, after)] for before, after in pairwise(History(workload, 0, 0).trees)]
+    return tuple(
+        _Touch(frozenset(entry.path for entry in entries), frozenset(entry.inode for entry in entries))
+        for entries in found
+    )
 
 
 def _differing(before: Tree, after: Tree) -> Iterator[Entry]:

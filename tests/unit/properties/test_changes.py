@@ -1,7 +1,14 @@
 """What an operation changes, and what a tree shows of it when later operations have changed more."""
 
-from postcrash.model import Entry, History, Segment, Tree, parse_workload
-from postcrash.properties.changes import ChangeState, changes
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from postcrash.model import Entry, History, Segment, Tree, Workload, parse_workload
+from postcrash.properties.changes import Change, ChangeState, _Finder, changes
+from postcrash.workloads import GRAMMARS, WorkloadSpace
+from postcrash.workloads.random import Pool
 
 
 def shown(operations: str, started: int, operation: int, *entries: Entry) -> set[ChangeState]:
@@ -78,3 +85,33 @@ def test_a_file_that_only_a_handle_holds_may_still_be_changed() -> None:
     assert shown(THROUGH_HANDLE, 7, 5, filled("a", "write:2"), filled("b", "write:1", 512)) == {ChangeState.OLD}, (
         "the rename is lost and the later write is not"
     )
+
+
+def changes_in_all_trees(workload: Workload, started: int, group: tuple[int, ...]) -> tuple[Change, ...]:
+    """What `changes` says if it looks at the tree after every operation."""
+    first = len(workload.setup)
+    trees = History(workload, started, started).trees[first : started + 1]
+    return tuple(_Finder(trees, frozenset(index - first for index in group)).find())
+
+
+def drawn_workloads() -> Iterator[Workload]:
+    """Of two operations, and of five to twenty."""
+    full = GRAMMARS["full"]
+    space, pool = WorkloadSpace(full, 2, ("new", "synced", "logged")), Pool(full, 7)
+    yield from map(space.whole, random.Random(7).sample(range(len(space)), 40))
+    drafts = (pool.draw(number).workload("w", full) for number in range(60))
+    yield from (workload for workload in drafts if len(workload.operations) < 60)
+
+
+@pytest.mark.slow
+def test_operations_that_have_to_do_with_nothing_of_a_group_make_no_difference_to_it() -> None:
+    compared = 0
+    for workload in drawn_workloads():
+        first = len(workload.setup)
+        for started in {first + 1, (first + len(workload.operations)) // 2, len(workload.operations)}:
+            groups = [(index,) for index in range(first, started)] + [(first, started - 1)]
+            for group in groups + [(index, index + 1) for index in range(first, started - 1)]:
+                found = changes(History(workload, started, started), *group)
+                assert found == changes_in_all_trees(workload, started, group), (workload.to_text(), started, group)
+                compared += bool(found)
+    assert compared > 1000
