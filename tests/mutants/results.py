@@ -216,7 +216,7 @@ def _missed(rows: Iterable[Row], stages: int) -> str:
     lines = [
         f"- {row.mutant.name}: {row.mutant.equivalent or row.mutant.missed or 'not explained yet.'}"
         for row in rows
-        if _is_missed(row, stages)
+        if _is_missed(row, stages) or (not row.measured.found and row.mutant.missed)
     ]
     return "\n".join(lines) or "None."
 

@@ -42,10 +42,10 @@ def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:
 
 STAGES = (
     Stage("full", _hunt("1", "--grammar", "full", time="6m")),
-    Stage("corpus", ("corpus", "{corpus}", "--budget", "200"), limit_s=180),
-    Stage("ace, 300 of two", _hunt("2", "--workload-limit", "300")),
     Stage("full, 300 with fsck", _hunt("1", "--grammar", "full", "--fsck", "--workload-limit", "300")),
     Stage("ace, 100 with crash in recovery", _hunt("1", "--depth", "2", "--workload-limit", "100")),
+    Stage("corpus", ("corpus", "{corpus}", "--budget", "200"), limit_s=180),
+    Stage("ace, 300 of two", _hunt("2", "--workload-limit", "300")),
 )
 """In this order. All are at the default level, and on both disks."""
 COMPARISON = Stage("full, compared", _hunt("1", "--grammar", "full", "--expect", "kernel:{stock}"))
