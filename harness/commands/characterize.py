@@ -12,6 +12,7 @@ from postcrash.harness.commands.options import exploration_options, json_option,
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
+from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.told import told
 from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
@@ -112,7 +113,7 @@ def characterize(
     columns, findings = [], []
     with TerminalProgress(sum(each.plans for each in asked)) as progress:
         for each in asked:
-            column, found = answer(session, each, question, guests, progress, fresh=fresh)
+            column, found = answer(session, each, question, guests, progress, fresh=fresh, finish=flipped)
             columns.append(column)
             findings.extend(found)
     command = command_line()

@@ -5,7 +5,9 @@ from rich.console import Console
 
 from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
-from postcrash.harness.findings.replay import flips, replay, with_flips
+from postcrash.harness.findings.flips import Flip, flips, with_flips
+from postcrash.harness.findings.replay import replay
+from postcrash.harness.guests.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, Verdict, worst
@@ -49,8 +51,10 @@ def repro(session: Session, id: str, times: int, flip: bool, json_file: str | No
     answers = replay(session, finding, times)
     failures = sum(verdict is Verdict.VIOLATED for verdict, _ in answers)
     message = answers[-1][1]
-    tried = flips(session, finding) if flip else []
+    tried: list[Flip] = []
     if flip:
+        with Machine(session.settings) as machine:
+            tried = flips(session, machine, finding)
         session.store.put_finding(with_flips(finding, tried))
     write_json(
         json_file,

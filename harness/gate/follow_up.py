@@ -8,8 +8,9 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress, run_plan
 from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.minimize import OutOfTimeError, minimized_on
-from postcrash.harness.findings.replay import flips, replay, with_flips
+from postcrash.harness.findings.replay import replay
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, plan_of_part, shown, workload_in
 from postcrash.harness.guests.spare import Spare
@@ -46,7 +47,7 @@ class FollowUp:
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding)})
             if self._has_time:
-                self._flip(session, session.store.finding(failure.finding))
+                flipped(session, [session.store.finding(failure.finding)])
             if self.confirm and self._has_time and not finding.is_of_run:
                 recordings = self._recordings(planned, session, failure.cause, finding)
                 failure = failure.model_copy(update={"recordings": recordings})
@@ -82,11 +83,6 @@ class FollowUp:
                 findings_max=FINDINGS_MAX,
                 is_like=lambda other: cause_of_finding(planned, other) == cause,
             ).finding
-
-    def _flip(self, session: Session, finding: Finding) -> None:
-        """Find out which of the lost writes matter, for those who look at the finding."""
-        if finding.needed is None:
-            session.store.put_finding(with_flips(finding, flips(session, finding)))
 
     def _states(self, session: Session, finding: Finding) -> Share:
         answers = replay(session, finding, self.confirm)

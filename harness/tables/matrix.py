@@ -1,6 +1,6 @@
 """One table for several kernels. A kernel's name can stand for several: each target runs on the first that has it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
@@ -53,9 +53,16 @@ def kernels_for(session: Session, name: str | None, targets: Sequence[Target]) -
 
 
 def answer(
-    session: Session, asked: KernelQuestions, question: Question, guests: int | None, progress: Progress, *, fresh: bool
+    session: Session,
+    asked: KernelQuestions,
+    question: Question,
+    guests: int | None,
+    progress: Progress,
+    *,
+    fresh: bool,
+    finish: Callable[[Session, Sequence[Finding]], list[Finding]] = lambda _, findings: [*findings],
 ) -> tuple[Column, list[Finding]]:
-    """The column of the table, and its findings."""
+    """The column of the table, and its findings. `finish` makes them what is told, with a session on their kernel."""
     answers = [
         characterize(each, session.crew(guests, kernel), session.store, progress, fresh=fresh)
         for kernel, each in asked.questions.items()
@@ -72,4 +79,5 @@ def answer(
         states=sum(each.states for each in answers),
         recoveries=sum(each.recoveries for each in answers),
     )
-    return column, [finding for each in answers for finding in each.findings]
+    found = zip(asked.questions, answers, strict=True)
+    return column, [finding for kernel, each in found for finding in finish(session.on(kernel), each.findings)]

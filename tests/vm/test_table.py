@@ -65,6 +65,9 @@ def test_the_page_tells_every_witness(table: Table) -> None:
             assert f'id="{cell["witness"]}"' in page
             assert f"postcrash repro {cell['witness']}" in page
             assert stories[cell["witness"]]["timeline"] and stories[cell["witness"]]["script"]
+    findings = [json.loads(story["finding"]) for story in stories.values()]
+    assert all(finding["needed"] is not None for finding in findings)
+    assert any(finding["needed"] for finding in findings), "there are lost writes that matter"
 
 
 def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None:

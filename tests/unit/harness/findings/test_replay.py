@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.judges import judges_named
-from postcrash.harness.findings.replay import Flip, _kept, _once, with_flips
+from postcrash.harness.findings.flips import Flip, _kept, with_flips
+from postcrash.harness.findings.replay import recovered
 from postcrash.harness.guests.events import ExecutionReport
 from postcrash.model import Verdict
 from postcrash.reports.consoles import Casualty
@@ -41,7 +42,7 @@ def test_what_cannot_be_judged_does_not_count_as_fine(executed: ExecutionReport,
         **{"interval": 0, "choices": (), "recover": RECOVER.to_wire(), "started": 1, "returned": 1},
         **{"workload_text": "creat a\n", "workload_name": "w"},
     )
-    assert _once(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]
+    assert recovered(machine, None, finding, judge)[0] is verdict  # type: ignore[arg-type]
 
 
 LOST_BY = {0: {0: (), 1: (1,), 2: (0, 1)}, 1: {0: (), 1: (2,)}, 2: {0: (), 1: (3,)}}
@@ -68,7 +69,7 @@ class Written:
         (((0, 2), (1, 1)), [(0, ((1, 1), (0, 1))), (2, ((0, 2),))]),
     ],
 )
-def test_each_lost_piece_that_can_be_kept_alone_is_kept_once(choices: Any, kept: Any) -> None:
+def test_each_lost_piece_that_can_be_kept_alone_is_keptrecovered(choices: Any, kept: Any) -> None:
     assert list(_kept(Written(), choices)) == kept  # type: ignore[arg-type]
 
 
