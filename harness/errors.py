@@ -81,11 +81,13 @@ class UsageError(HarnessError):
 class OperationFailedError(UsageError):
     """An operation of a workload failed in the guest, though nothing in the workload says that it must."""
 
-    def __init__(self, message: str, operation: str, errno: int) -> None:
+    def __init__(self, message: str, operation: str, errno: int, number: int = 0) -> None:
         super().__init__(message)
         self.operation = operation
         """The word of the `.ops` language, with the mode of a fallocate."""
         self.errno = errno
+        self.number = number
+        """The number of the operation in its workload."""
         self.unlike = ""
         """What the reference of a comparison does instead; empty if the same happens there, or nothing is compared."""
 

@@ -123,9 +123,10 @@ class Tree(Mapping[str, Entry]):
         if len(self) <= _SMALL:
             return sorted(path for path in self.paths() if self[path].inode == inode)
         if self._names is None:
-            self._names = defaultdict(list)
+            names: dict[int, list[str]] = defaultdict(list)
             for path in sorted(self.paths()):
-                self._names[self[path].inode].append(path)
+                names[self[path].inode].append(path)
+            self._names = names  # whole, because other threads may have the same tree
         return [*self._names.get(inode, ())]
 
     def __getitem__(self, path: str) -> Entry:

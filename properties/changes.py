@@ -294,7 +294,7 @@ def _near(workload: Workload, started: int, group: frozenset[int]) -> set[int]:
 
 
 class _Touch(NamedTuple):
-    """The paths and inodes of the entries that an operation changes."""
+    """The paths and inodes of the entries that an operation changes. Files that only a handle holds count too."""
 
     paths: frozenset[str]
     inodes: frozenset[int]
@@ -307,11 +307,13 @@ class _Touch(NamedTuple):
 @lru_cache(maxsize=256)
 def _touches(workload: Workload) -> tuple[_Touch, ...]:
     """What each operation changes, the set-up's included."""
-    found = [[*_differing(before, after)] for before, after in pairwise(History(workload, 0, 0).trees)]
-    return tuple(
-        _Touch(frozenset(entry.path for entry in entries), frozenset(entry.inode for entry in entries))
-        for entries in found
-    )
+    return tuple(_touch(before, after) for before, after in pairwise(History(workload, 0, 0).trees))
+
+
+def _touch(before: Tree, after: Tree) -> _Touch:
+    entries = [*_differing(before, after)]
+    held = {entry for _, entry in before.held.items() ^ after.held.items()}
+    return _Touch(frozenset(entry.path for entry in entries), frozenset(entry.inode for entry in {*entries, *held}))
 
 
 def _differing(before: Tree, after: Tree) -> Iterator[Entry]:

@@ -27,10 +27,10 @@ class Comparison(Protocol):
         """
         ...
 
-    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+    def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
         """What the reference does with `workload`, if it does not fail in the operation and the way of `failed`.
 
-        The answer is empty if it does.
+        The answer is empty if it does. `held` is the disk on which the operation failed, as in `Exploration`.
         """
         ...
 

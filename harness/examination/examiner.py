@@ -60,7 +60,7 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         result = not_run(plan, str(error))
     except OperationFailedError as failed:
         comparison = comparison_among(plan.judges)
-        failed.unlike = comparison.what_instead(workload, failed) if comparison is not None else ""
+        failed.unlike = comparison.what_instead(workload, how.held, failed) if comparison is not None else ""
         raise
     else:
         result = _explored(machine, replace(plan, workload=ran), Source(recording, plan.base.path, how.model), progress)
@@ -116,7 +116,8 @@ class _Examiner:
         if plan.how.depth > 1:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
-        self._opinions = Opinions(plan.findings_max if plan.is_asked_on else 1)
+        is_short = not plan.is_asked_on and plan.findings_max > 1
+        self._opinions = Opinions(1 if is_short else plan.findings_max, is_told=is_short)
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:

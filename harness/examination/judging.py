@@ -13,6 +13,7 @@ from postcrash.model import History, Observation, ObservationError, Verdict, eve
 
 ANSWERS_MAX = 20_000
 """The most answers that one judge gives about one outcome."""
+NOT_ASKED_ON = "contents are open in a crash state, and after an objection not all ways to settle them were asked about"
 OPINIONS_MAX = 50_000
 """The most opinions that are remembered at a time."""
 
@@ -20,11 +21,12 @@ OPINIONS_MAX = 50_000
 class Opinions:
     """Asks judges about outcomes, and remembers what they said.
 
-    If open contents matter to a judge, it is asked for at most `messages_max` objections to one outcome.
+    If open contents matter to a judge, it is asked for at most `messages_max` objections to one outcome. With
+    `is_told`, the ruling says so where this leaves out others.
     """
 
-    def __init__(self, messages_max: int = 1) -> None:
-        self._messages_max = messages_max
+    def __init__(self, messages_max: int = 1, *, is_told: bool = False) -> None:
+        self._messages_max, self._is_told = messages_max, is_told
         self._observations: dict[bytes, Any] = {}
         self._known: dict[tuple[int, ...], _Known] = {}
         """By the ids of judge and report, and by the fields of the instant on which the judge's opinion depends."""
@@ -60,6 +62,8 @@ class Opinions:
                 is_simplest = lost <= fewest.setdefault(opinion.message, lost)
                 is_enough = len(fewest) >= self._messages_max + is_simplest
                 if is_enough and lost > min(fewest.values()):
+                    if self._is_told:
+                        ruling.leave_open(NOT_ASKED_ON)
                     return
                 if is_simplest:
                     ruling.violated(opinion.message, found)

@@ -236,12 +236,12 @@ class DifferenceJudge:
                 if (found.started, found.returned) <= (lost.started, lost.returned):
                     yield f"its guest is lost too, {found.message}: what comes after is not compared"
 
-    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+    def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
         """See `Comparison`."""
-        plan = next(self._plans(workload, ReferenceOutcomes()))
+        plan = next(plan for plan in self._plans(workload, ReferenceOutcomes(), held) if plan.how.held == held)
         result, name = self._examined(replace(plan, recoveries=())), self.reference.name
         if isinstance(result, OperationFailedError):
-            is_same = (result.operation, result.errno) == (failed.operation, failed.errno)
+            is_same = (result.number, result.errno) == (failed.number, failed.errno)
             return "" if is_same else f"on {name} {result}"
         if isinstance(result, HarnessError):
             return f"on {name} {result}"
@@ -268,9 +268,9 @@ class DifferenceJudge:
             if result.verdict is not Verdict.HOLDS:
                 shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
 
-    def _plans(self, workload: Workload, shown: ReferenceOutcomes) -> Iterator[Plan]:
-        """One run of the workload on each disk."""
-        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
+    def _plans(self, workload: Workload, shown: ReferenceOutcomes, *more: int | None) -> Iterator[Plan]:
+        """One run of the workload on each disk, and on `more`."""
+        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held, *more)):
             how = replace(self.reference.plan.how, held=held)
             yield replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
 

@@ -347,7 +347,7 @@ def _failure(ran: Workload, number: int, code: int, fstype: str) -> OperationFai
     failed = ran.operations[number]
     name = errno.errorcode.get(code, f"errno {code}")
     message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
-    return OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code)
+    return OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code, number)
 
 
 def _expected(kind: type[M], event: Message) -> M:

@@ -210,8 +210,10 @@ class Hunt(ABC, Generic[Selected]):
     def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
         name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
         counter = self._hunted.lacking if errno == EOPNOTSUPP and not unlike else self._hunted.refused
+        said = f"{operation} fails with {name}" + f", but {unlike}" * bool(unlike)
+        if self._is_first(f"refused: {said}", number):
+            counter[said] += 1
         if self._is_first("refused", number):
-            counter[f"{operation} fails with {name}" + f", but {unlike}" * bool(unlike)] += 1
             self._progress.skipped()
 
     def _count(self, number: int, plan: Plan, result: Examination) -> None:

@@ -10,7 +10,7 @@ from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.checking import check_plan
-from postcrash.harness.errors import OperationFailedError
+from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
@@ -67,12 +67,14 @@ def _judges(rig: Rig, case: Case, expected: Expectation) -> tuple[Judge, ...]:
 
 
 def _examined(rig: Rig, plan: Plan, *, fresh: bool = False) -> Examination:
-    """The result. The test is skipped if the file system lacks an operation."""
+    """The result. The test is skipped if the file system lacks an operation, on both kernels if two are compared."""
     try:
         return rig.examine(plan, fresh=fresh)
     except OperationFailedError as error:
-        if error.is_unsupported:
+        if error.is_unsupported and not error.unlike:
             pytest.skip(f"{plan.target.name} on {plan.kernel} does not support {error.operation}: {error}")
+        if error.unlike:
+            raise UsageError(f"{error}, but {error.unlike}") from error
         raise
 
 

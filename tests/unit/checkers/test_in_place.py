@@ -31,6 +31,9 @@ def test_a_file_that_was_replaced_in_place_is_not_empty_after_a_commit() -> None
     assert found(f"{REPLACED}; commit", 0) == SAID
     assert found(f"{REPLACED}; commit; creat b", 0, returned=7) == SAID
     assert found(f"{OLD}truncate @a 0; write @a 0 100; append @a 50; close @a; commit", 0)
+    assert found(f"{OLD}truncate @a 0; commit; write @a 0 100; close @a; commit", 0)
+    assert found(f"{OLD}truncate @a 0; setxattr @a user.k v; write @a 0 100; close @a; commit", 0)
+    assert found(f"{OLD}truncate @a 0; creat b; write @a 0 100; unlink b; close @a; sync; commit", 0)
 
 
 @pytest.mark.parametrize("size", [100, 4096, None])
@@ -50,6 +53,8 @@ def test_old_and_new_content_are_fine(size: int | None) -> None:
         f"{OLD}truncate @a 0; close @a; write a 0 100; commit",
         f"{OLD}truncate @a 50; write @a 0 100; close @a; commit",
         f"{OLD}truncate @a 0; write a 0 100; close @a; commit",
+        f"{OLD}truncate @a 0; write @a 0 100; write a 0 100; close @a; commit",
+        f"{OLD}truncate @a 0; setxattr a user.k v; write @a 0 100; close @a; commit",
         f"{REPLACED}; truncate a 0; commit",
         f"{REPLACED}; commit; truncate a 0; append a 10",
         f"{REPLACED}; creat b; rename b a; commit",

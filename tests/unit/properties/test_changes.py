@@ -94,10 +94,18 @@ def changes_in_all_trees(workload: Workload, started: int, group: tuple[int, ...
     return tuple(_Finder(trees, frozenset(index - first for index in group)).find())
 
 
+HELD = (
+    "creat a; append a 4096; creat b; append b 512; ---; open a; rename b a; write @a 0 4096; writeback @a; close @a",
+    "creat a; append a 4096; ---; tmpfile t; append @t 4096; link @t b; rename b a",
+)
+"""Workloads in which a file that only a handle holds is written to."""
+
+
 def drawn_workloads() -> Iterator[Workload]:
     """Of two operations, and of five to twenty."""
     full = GRAMMARS["full"]
     space, pool = WorkloadSpace(full, 2, ("new", "synced", "logged")), Pool(full, 7)
+    yield from (parse_workload(text.replace("; ", "\n"), "w") for text in HELD)
     yield from map(space.whole, random.Random(7).sample(range(len(space)), 40))
     drafts = (pool.draw(number).workload("w", full) for number in range(60))
     yield from (workload for workload in drafts if len(workload.operations) < 60)

@@ -197,7 +197,7 @@ class ComparingJudge(RememberingJudge):
         self.asked.append((workload.name, lost))
         return self.reason
 
-    def what_instead(self, workload: Workload, failed: OperationFailedError) -> str:
+    def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
         self.asked.append((workload.name, failed))
         return self.reason
 

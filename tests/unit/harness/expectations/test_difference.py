@@ -215,9 +215,9 @@ def test_a_guest_that_both_lose_in_recovery_is_no_change(
 @pytest.mark.parametrize(
     ("theirs", "said"),
     [
-        (OperationFailedError("no", "exchange", 95), ""),
-        (OperationFailedError("'reflink' fails", "reflink", 95), "on kernel:old 'reflink' fails"),
-        (OperationFailedError("'exchange' fails", "exchange", 22), "on kernel:old 'exchange' fails"),
+        (OperationFailedError("no", "exchange", 95, 3), ""),
+        (OperationFailedError("a later one fails", "exchange", 95, 4), "on kernel:old a later one fails"),
+        (OperationFailedError("it fails otherwise", "exchange", 22, 3), "on kernel:old it fails otherwise"),
         (None, "kernel:old runs it"),
     ],
 )
@@ -225,11 +225,11 @@ def test_an_operation_that_only_this_kernel_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: OperationFailedError | None, said: str
 ) -> None:
     judge = judge_against(FakeMachine([*RECORDED, ("returned", 0, 0)], fails=theirs), tmp_path, monkeypatch)
-    assert judge.what_instead(WORKLOAD, OperationFailedError("no", "exchange", 95)) == said
+    assert judge.what_instead(WORKLOAD, None, OperationFailedError("no", "exchange", 95, 3)) == said
 
 
 def test_what_a_lost_reference_would_do_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = FakeMachine([*RECORDED, ("returned", 0, 0)], lost=[LOST])
     judge = judge_against(machine, tmp_path, monkeypatch)
-    said = judge.what_instead(WORKLOAD, OperationFailedError("no", "exchange", 95))
+    said = judge.what_instead(WORKLOAD, None, OperationFailedError("no", "exchange", 95, 3))
     assert said == "on kernel:old the workload does not come to its end"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from errno import EOPNOTSUPP
-from itertools import chain, count, pairwise
+from itertools import chain, count, cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +267,18 @@ def test_what_only_this_kernel_does_not_have_leaves_a_comparison_undecided(run: 
         result, _ = run(refuses, symmetry=False)
         assert (result.verdict, dict(result.lacking)) == (Verdict.UNDECIDED, {})
         assert result.refused.keys() == {"fallocate fails with EOPNOTSUPP, but kernel:old runs it"}
+
+
+def test_another_failure_on_the_other_disk_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(workload: Workload) -> OperationFailedError:
+        return OperationFailedError("no", "fallocate", next(errnos))
+
+    errnos = cycle((95, 5))
+    monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
+    result = hunt(
+        Selection(SPACE, sample=1, disks=(None, 1)), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent()
+    )
+    assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"fallocate fails with EIO": 1})
 
 
 def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_then(tmp_path: Path) -> None:
