@@ -61,6 +61,11 @@ ALLOWED = (
         "Linux 6.1, fs/xfs/xfs_log_recover.c, xlog_verify_tail",
     ),
     AllowedLine(
+        re.compile(r"XFS \(\S+\): EXPERIMENTAL (big timestamp|inode btree counters) feature in use\. "),
+        "tells what mkfs chose, of features that were new then; nothing to do with the crash",
+        "Linux 5.10, fs/xfs/xfs_super.c, xfs_fc_fill_super",
+    ),
+    AllowedLine(
         re.compile(r"F2FS-fs \(\S+\): invalid crc(_offset: [0-9]+| value)$"),
         "one of the two checkpoint packs was being written; the other one is used",
         "Linux 6.1, fs/f2fs/checkpoint.c, get_checkpoint_version",

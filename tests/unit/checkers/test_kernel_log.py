@@ -18,6 +18,7 @@ NORMAL = [
     "<4>EXT4-fs (vda): warning: mounting unchecked fs, running e2fsck is recommended",
     "<4>XFS (vda): Torn write (CRC failure) detected at log block 0x180. Truncating head block from 0x200.",
     "<4>XFS (vda): Tail block (0x10000) overwrite detected. Updated to 0x0",
+    "<4>XFS (vda): EXPERIMENTAL big timestamp feature in use. Use at your own risk!",
     "<4>F2FS-fs (vda): invalid crc value",
     "<4>FAT-fs (vda): Volume was not properly unmounted. Some data may be corrupt. Please run fsck.",
     "<4>NILFS (vda): mounting unchecked fs",
