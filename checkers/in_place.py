@@ -49,6 +49,8 @@ class InPlace:
 @lru_cache(maxsize=256)
 def _replaced(history: History) -> tuple[tuple[str, int, int], ...]:
     """Files that must not be empty: the path, and the numbers of the operations that closed and committed it."""
+    if not _closed(history.workload):
+        return ()
     operations, trees, found = history.workload.operations, history.trees, []
     bindings = Bindings(history)
     for emptied, closed in _closed(history.workload):

@@ -21,7 +21,7 @@ class Node:
 class NeedfulFiles:
     """The files of a workload in the making. What is missing is made, and noted if it can come first.
 
-    The class that knows the calls is made of it.
+    The class that knows the calls inherits from it (`settle.py`).
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -141,8 +141,8 @@ _NEEDS: Mapping[str, Callable[[NeedfulFiles, str], None]] = {
     "folder": NeedfulFiles._make_folder,
     "file": NeedfulFiles._make_file,
     "symlink": NeedfulFiles._make_symlink,
-    "fifo": lambda settler, path: settler._make_special(path, "fifo"),
-    "char": lambda settler, path: settler._make_special(path, "char"),
+    "fifo": lambda files, path: files._make_special(path, "fifo"),
+    "char": lambda files, path: files._make_special(path, "char"),
     "contents": NeedfulFiles._fill,
     "tail": NeedfulFiles._add_tail,
     "attribute": NeedfulFiles._set_attribute,

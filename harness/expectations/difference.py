@@ -238,7 +238,7 @@ class DifferenceJudge:
 
     def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
         """See `Comparison`."""
-        plan = next(plan for plan in self._plans(workload, ReferenceOutcomes(), held) if plan.how.held == held)
+        plan = self._plan(workload, ReferenceOutcomes(), held)
         result, name = self._examined(replace(plan, recoveries=())), self.reference.name
         if isinstance(result, OperationFailedError):
             is_same = (result.number, result.errno) == (failed.number, failed.errno)
@@ -268,11 +268,15 @@ class DifferenceJudge:
             if result.verdict is not Verdict.HOLDS:
                 shown.unknown = next((each.reason for each in result.rulings.values() if each.reason), "undecided")
 
-    def _plans(self, workload: Workload, shown: ReferenceOutcomes, *more: int | None) -> Iterator[Plan]:
-        """One run of the workload on each disk, and on `more`."""
-        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held, *more)):
-            how = replace(self.reference.plan.how, held=held)
-            yield replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
+    def _plans(self, workload: Workload, shown: ReferenceOutcomes) -> Iterator[Plan]:
+        """One run of the workload on each disk."""
+        for held in dict.fromkeys((*BOTH_DISKS, self.reference.plan.how.held)):
+            yield self._plan(workload, shown, held)
+
+    def _plan(self, workload: Workload, shown: ReferenceOutcomes, held: int | None) -> Plan:
+        """A run of the workload on the disk `held`."""
+        how = replace(self.reference.plan.how, held=held)
+        return replace(self.reference.plan, workload=workload, how=how, judges=(_Collector(shown),))
 
     def _examined(self, plan: Plan) -> Examination | HarnessError:
         """The reference's examination, or why there is none."""

@@ -1,6 +1,6 @@
 """Find out which of the lost writes of a finding matter: keep each, one at a time, and recover the state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -9,6 +9,7 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.crash_in_recovery import source_of
 from postcrash.harness.findings.replay import judge_of, recovered
 from postcrash.harness.guests.machine import Machine
+from postcrash.harness.output import say
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
 from postcrash.reports.store.records import Choices, Finding
@@ -49,21 +50,25 @@ def flips(session: Session, machine: Machine, finding: Finding) -> list[Flip]:
             ]
 
 
-def flipped(session: Session, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings with the lost pieces that matter, which the store keeps. One that cannot be tried stays as it is."""
+def flipped(session: Session, findings: Iterable[Finding], note: Callable[[str], None] = say) -> list[Finding]:
+    """The findings with the lost pieces that matter, which the store keeps.
+
+    A finding that cannot be tried stays as it is, and `note` is told why.
+    """
     found = list(findings)
     if all(finding.needed is not None for finding in found):
         return found
     with Machine(session.settings) as machine:
-        return [_flipped(session, machine, finding) for finding in found]
+        return [_flipped(session, machine, finding, note) for finding in found]
 
 
-def _flipped(session: Session, machine: Machine, finding: Finding) -> Finding:
+def _flipped(session: Session, machine: Machine, finding: Finding, note: Callable[[str], None]) -> Finding:
     if finding.needed is not None:
         return finding
     try:
         found = with_flips(finding, flips(session, machine, finding))
-    except HarnessError:
+    except HarnessError as error:
+        note(f"{finding.id}: which of its lost writes matter was not tried: {error}")
         return finding
     session.store.put_finding(found)
     return found

@@ -47,7 +47,7 @@ class FollowUp:
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding)})
             if self._has_time:
-                flipped(session, [session.store.finding(failure.finding)])
+                flipped(session, [session.store.finding(failure.finding)], self.note)
             if self.confirm and self._has_time and not finding.is_of_run:
                 recordings = self._recordings(planned, session, failure.cause, finding)
                 failure = failure.model_copy(update={"recordings": recordings})

@@ -88,6 +88,13 @@ def test_an_operation_that_is_not_there_is_skipped(project: pytest.Pytester) -> 
     ran.stdout.fnmatch_lines(["SKIPPED*vfat on * does not support link*"])
 
 
+def test_an_operation_that_only_the_reference_has_is_no_reason_to_skip(project: pytest.Pytester) -> None:
+    project.makefile(".ops", shift="creat a\nappend a 8192\nfallocate a insert-range 0 4096\nsync\n")
+    ran = run(project, "--postcrash-target", "ext3-ordered", "--postcrash-expect", "target:ext4-current")
+    assert "skipped" not in ran.parseoutcomes() and "passed" not in ran.parseoutcomes()
+    assert "but target:ext4-current runs it" in ran.stdout.str()
+
+
 def test_the_examples_of_the_documentation(project: pytest.Pytester) -> None:
     program, test, mended = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
     (project.path / "test_save.py").write_text(test)

@@ -50,6 +50,8 @@ def test_old_and_new_content_are_fine(size: int | None) -> None:
         f"{OLD}truncate @a 0; write @a 0 100; commit; close @a",
         f"{OLD}truncate @a 0; write @a 0 100; commit",
         f"{OLD}truncate @a 0; close @a; commit",
+        f"{OLD}truncate @a 0; truncate @a 100; close @a; commit",
+        "creat a; ---; creat b; write b 0 9; rename b a; open a; truncate @a 0; write @a 0 100; close @a; commit",
         f"{OLD}truncate @a 0; close @a; write a 0 100; commit",
         f"{OLD}truncate @a 50; write @a 0 100; close @a; commit",
         f"{OLD}truncate @a 0; write a 0 100; close @a; commit",

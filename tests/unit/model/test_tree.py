@@ -18,6 +18,8 @@ def test_changed_as_a_dict(steps: list[dict[str, int | None]]) -> None:
         changes = {path: None if n is None else Entry(path, "file", inode=n) for path, n in step.items()}
         tree = tree.changed(changes)
         plain = {path: entry for path, entry in {**plain, **changes}.items() if entry is not None}
+        for inode in range(4):
+            assert tree.names(inode) == sorted(path for path in plain if plain[path].inode == inode)
         assert dict(before) == copy
         assert dict(tree) == plain
         assert len(tree) == len(plain)

@@ -8,11 +8,13 @@ from typing import Any, NoReturn
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
 from postcrash.harness.errors import GuestLostError, LostAtWork, OperationFailedError
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.examination.plan import Plan
 from postcrash.harness.guests.events import ExecutionReport, ExplorationEvent
 from postcrash.model import Workload
-from postcrash.targets import RecoveryKind
+from postcrash.targets import RecoveryKind, Target
 
-from .conftest import EXPLORED
+from .conftest import EXPLORED, empty_base
 
 DISK_SECTORS = 8
 WRITE = bytes(4096)
@@ -21,6 +23,12 @@ WRITE_AND_FLUSH = (
     *(("write", 0, 0, WRITE, False, False), ("complete", 0), ("flush", 1), ("complete", 1)),
     ("returned", 0, 0),
 )
+
+
+def pretended_plan(folder: Path, target: Target, workload: Workload, **more: Any) -> Plan:
+    """A plan for a `FakeMachine`: nobody judges what mounting shows, unless `more` says otherwise."""
+    asked = {"judges": (), "recoveries": (target.recovery(walk=True, fsck=False),), "how": Exploration(), **more}
+    return Plan(target, empty_base(folder), "any", "any", workload, **asked)
 
 
 @dataclass

@@ -14,7 +14,6 @@ from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.examination.place import Place
-from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
@@ -22,9 +21,8 @@ from postcrash.model import History, Observation, Verdict, Workload, parse_workl
 from postcrash.model.content import source_at
 from postcrash.targets import RecoveryKind, target_named
 
-from .conftest import empty_base
 from .conftest import interval_report as interval
-from .fake_machine import FakeMachine
+from .fake_machine import FakeMachine, pretended_plan
 
 TARGET = target_named("ext4-current")
 RECORDED = [("started", 0), ("durable",)]
@@ -66,17 +64,8 @@ def examined(
     explored: Callable[[RecoveryKind], Iterable[ExplorationEvent]] | None = None,
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
-    plan = Plan(
-        target=TARGET,
-        base=empty_base(folder),
-        kernel="any",
-        guest="any",
-        workload=parse_workload("creat a\n", "w"),
-        judges=judges,
-        recoveries=(TARGET.recovery(walk=True, fsck=False),),
-        how=Exploration(depth=depth),
-        enough=enough,
-    )
+    workload, how = parse_workload("creat a\n", "w"), Exploration(depth=depth)
+    plan = pretended_plan(folder, TARGET, workload, judges=judges, how=how, enough=enough)
     shown = explored or (lambda _: events)
     machine = FakeMachine(RECORDED, explored=shown, lost=[lost] * 2 if lost else [], stale=stale, fails=fails)
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ from postcrash.harness.guests.events import ExplorationEvent
 from postcrash.model import Entry, FsckResult, History, Observation, Tree, Verdict, parse_workload
 from postcrash.targets import TARGETS, BaseImage, RecoveryKind, target_named
 
-from .conftest import empty_base, interval_report
-from .fake_machine import FakeMachine
+from .conftest import interval_report
+from .fake_machine import FakeMachine, pretended_plan
 
 EXT4, JFS, XFS = map(target_named, ("ext4-current", "jfs", "xfs"))
 WORKLOAD = parse_workload("creat a\nfsync a\n", "w")
@@ -125,16 +125,8 @@ def examined(folder: Path, recovery: Recovery, alone: dict[str, Any], repaired: 
         return [interval_report(([], shown(recover)), instants=instants, states="1", covered="1")]
 
     judges = judges_named(["mounts", "boots", "fsync-names"])
-    plan = Plan(
-        target=EXT4,
-        base=empty_base(folder),
-        kernel="any",
-        guest="any",
-        workload=WORKLOAD,
-        judges=judges,
-        recoveries=recoveries_for(judges, EXT4, recovery),
-        how=Exploration(recovery=recovery),
-    )
+    recoveries, how = recoveries_for(judges, EXT4, recovery), Exploration(recovery=recovery)
+    plan = pretended_plan(folder, EXT4, WORKLOAD, judges=judges, recoveries=recoveries, how=how)
     machine = FakeMachine(RECORDED, explored=explored, shown=shown)
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 

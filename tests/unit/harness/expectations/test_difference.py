@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import LostAtWork, OperationFailedError
-from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations import difference
 from postcrash.harness.expectations.difference import DifferenceJudge, Reference, ReferenceOutcomes
@@ -19,8 +18,8 @@ from postcrash.model.observation import FsckResult
 from postcrash.model.segments import Segment
 from postcrash.targets import target_named
 
-from ..examination.conftest import empty_base, interval_report
-from ..examination.fake_machine import FakeMachine
+from ..examination.conftest import interval_report
+from ..examination.fake_machine import FakeMachine, pretended_plan
 
 WORKLOAD = parse_workload("creat a\nsync", "w")
 NOW, LATER = History(WORKLOAD, 1, 0), History(WORKLOAD, 1, 1)
@@ -119,16 +118,8 @@ def judge_against(
     machine: FakeMachine, folder: Path, monkeypatch: pytest.MonkeyPatch, repair: bool = False
 ) -> DifferenceJudge:
     """A judge whose reference runs on `machine`, on one disk only."""
-    plan = Plan(
-        target=TARGET,
-        base=empty_base(folder),
-        kernel="old",
-        guest="old",
-        workload=WORKLOAD,
-        judges=(),
-        recoveries=(TARGET.recovery(walk=True, fsck=False, repair=repair),),
-        how=Exploration(),
-    )
+    recover = TARGET.recovery(walk=True, fsck=False, repair=repair)
+    plan = pretended_plan(folder, TARGET, WORKLOAD, recoveries=(recover,))
     monkeypatch.setattr(difference, "BOTH_DISKS", (None,))
     monkeypatch.setattr(DifferenceJudge, "_machine", lambda _: machine)
     settings: Any = None
@@ -233,3 +224,19 @@ def test_what_a_lost_reference_would_do_is_not_known(tmp_path: Path, monkeypatch
     judge = judge_against(machine, tmp_path, monkeypatch)
     said = judge.what_instead(WORKLOAD, None, OperationFailedError("no", "exchange", 95, 3))
     assert said == "on kernel:old the workload does not come to its end"
+
+
+def test_the_reference_is_asked_about_the_disk_on_which_the_operation_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = list[int | None]()
+
+    def examined(_: DifferenceJudge, plan: Plan) -> OperationFailedError:
+        disks.append(plan.how.held)
+        return OperationFailedError("no", "exchange", 95, 3)
+
+    judge = judge_against(FakeMachine(RECORDED), tmp_path, monkeypatch)
+    monkeypatch.setattr(DifferenceJudge, "_examined", examined)
+    for held in None, 1, 7:
+        assert judge.what_instead(WORKLOAD, held, OperationFailedError("no", "exchange", 95, 3)) == ""
+    assert disks == [None, 1, 7]

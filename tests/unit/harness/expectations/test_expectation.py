@@ -63,6 +63,16 @@ def test_practice_expects_nothing_without_a_journal_or_barriers(like: str, setti
     assert names.isdisjoint(checker.name for checker in PRACTICE)
 
 
+def test_without_auto_da_alloc_nobody_expects_what_it_does(tmp_path: Path) -> None:
+    """The option is switched off by either of its names."""
+    for number, option in enumerate(("noauto_da_alloc", "auto_da_alloc=0")):
+        mine = tmp_path / f"{number}.toml"
+        mine.write_text(f'name = "mine{number}"\nlike = "ext4-current"\noptions = "{option}"')
+        names = {judge.name for judge in Expectation.named("practice").judges(load_target(mine), "cache")}
+        assert not names & {"P5", "in-place"} and "one-name" in names
+    assert {"P5", "in-place"} <= set(judges(Expectation.named("practice"), "ext4-current"))
+
+
 def test_every_checker_of_practice_has_a_rule_with_its_source() -> None:
     assert not list(unknown_names(PRACTICE_RULES, JUDGE_NAMES))
     assert not PRACTICE_RULES.keys() & RULES.keys()

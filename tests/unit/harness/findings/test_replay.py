@@ -1,12 +1,15 @@
 """The verdict on a state that is recovered once more: it fails, it does not fail, or nobody can tell."""
 
+from contextlib import nullcontext
 from dataclasses import make_dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.findings import flips as module
 from postcrash.harness.findings.flips import Flip, _kept, with_flips
 from postcrash.harness.findings.replay import recovered
 from postcrash.harness.guests.events import ExecutionReport
@@ -78,3 +81,17 @@ def test_pieces_that_pass_when_they_are_kept_are_needed() -> None:
     tried = [Flip(number, 8, verdict) for number, verdict in enumerate(Verdict)]
     assert with_flips(finding, tried).needed == ((0, 8),)
     assert with_flips(finding, []).needed == ()
+
+
+def test_a_finding_that_cannot_be_tried_stays_as_it_is_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise UsageError("its recording is gone")
+
+    monkeypatch.setattr(module, "Machine", lambda settings: nullcontext())
+    monkeypatch.setattr(module, "flips", fails)
+    finding: Any = SimpleNamespace(id="f-1", needed=None)
+    known: Any = SimpleNamespace(id="f-2", needed=())
+    session: Any = SimpleNamespace(settings=None)
+    notes = list[str]()
+    assert module.flipped(session, [finding, known], notes.append) == [finding, known]
+    assert notes == ["f-1: which of its lost writes matter was not tried: its recording is gone"]

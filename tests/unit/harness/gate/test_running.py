@@ -1,6 +1,7 @@
 """What a part says of what was not run, and of what must hold. No guest runs: results of hunts are made up."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +48,18 @@ def told(planned: PlannedPart, **hunted: Any) -> Part:
 def test_what_was_not_run_is_undecided(planned: PlannedPart, hunted: dict[str, Any], messages: list[str]) -> None:
     part = told(planned, run=2, **hunted)
     assert ([each.message for each in part.failures], part.verdict) == (messages, "undecided" if messages else "holds")
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("hunt", "holds"), ("corpus", "undecided")])
+def test_an_operation_that_is_not_there_matters_where_a_corpus_asks_for_it(
+    planned: PlannedPart, kind: Any, verdict: str
+) -> None:
+    """A hunt passes it over. What only one of two kernels lacks, `HuntResult.refused` has."""
+    lacking = Counter({"fallocate fails with EOPNOTSUPP": 2})
+    part = told(replace(planned, kind=kind), run=1, tested=Counter(P5=1), lacking=lacking)
+    assert (part.verdict, part.lacking) == (verdict, dict(lacking))
+    refused = told(planned, run=1, tested=Counter(P5=1), refused=lacking)
+    assert refused.verdict == "undecided"
 
 
 def test_a_part_has_what_must_hold(planned: PlannedPart) -> None:
