@@ -20,8 +20,8 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
 from postcrash.harness.guests.events import ExplorationEnd
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import Kernel, in_virtual_time
-from postcrash.harness.guests.kernels import ENGINES, choose_kernel
+from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
+from postcrash.harness.guests.kernels.stock import ENGINES, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for

@@ -20,7 +20,7 @@ from rich.table import Table
 from postcrash.harness.budget import Budget
 from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder

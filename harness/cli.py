@@ -19,22 +19,33 @@ from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import NotInStoreError, StoreError
 
-_COMMANDS = {
-    **{name: f"{name}:{name}" for name in ("doctor", "kernels", "characterize", "check")},
-    **{
-        "synchrony": "synchrony:synchrony",
-        "audit": "audit:audit_command",
-        "needs": "needs:needs_command",
-        "corpus": "corpus:corpus",
-        "hunt": "hunt:hunt",
+_SECTIONS = {
+    "Is everything here": {"doctor": "doctor:doctor", "kernels": "kernels:kernels"},
+    "Judge a file system": {
+        **{name: f"judging.{name}:{name}" for name in ("check", "hunt", "characterize", "corpus")},
     },
-    **{name: f"{name}:{name}" for name in ("init", "gate", "merge")},
-    **{"diff": "merge:diff", "bisect-run": "bisect_run:bisect_run"},
-    **{name: f"{name}:{name}" for name in ("repro", "explain", "minimize", "report", "bundle", "certify", "trace")},
-    **{"import-strace": "trace:import_strace_output", "import": "import_log:import_log"},
-    **{"import-xfstests": "import_xfstests:import_xfstests", "export": "export_log:export_log"},
+    "Judge a program": {
+        "audit": "programs.audit:audit_command",
+        "needs": "programs.needs:needs_command",
+        "synchrony": "programs.synchrony:synchrony",
+    },
+    "Gate a change": {
+        **{name: f"gating.{name}:{name}" for name in ("init", "gate", "merge")},
+        **{"diff": "gating.merge:diff", "bisect-run": "gating.bisect_run:bisect_run"},
+    },
+    "Take a finding": {
+        **{name: f"findings.{name}:{name}" for name in ("explain", "repro", "minimize", "report", "bundle", "certify")},
+    },
+    "Work with other tools": {
+        **{"trace": "recordings.trace:trace", "import-strace": "recordings.trace:import_strace_output"},
+        **{"import": "recordings.import_log:import_log", "export": "recordings.export_log:export_log"},
+        "import-xfstests": "recordings.import_xfstests:import_xfstests",
+    },
 }
-"""The commands: the module of harness/commands/, and the name in it."""
+"""The commands as `--help` arranges them: the module of harness/commands/, and the name in it."""
+_SENTENCE_MAX = 1_000
+"""The first sentence of each command's help is shown whole: it is wrapped, not cut."""
+_COMMANDS = {name: place for commands in _SECTIONS.values() for name, place in commands.items()}
 
 
 class _Commands(click.Group):
@@ -53,6 +64,14 @@ class _Commands(click.Group):
         command = getattr(import_module(f"postcrash.harness.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in _SECTIONS.items():
+            commands = [(name, self.get_command(context, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(_SENTENCE_MAX)) for name, command in commands if command]
+                )
 
     def invoke(self, context: click.Context) -> object:
         try:

@@ -6,7 +6,7 @@ from postcrash.harness.examination.comparison import recorded_alike
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.plan import Plan
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.model import parse_workload
 from postcrash.targets import BaseImage, RecoveryKind, Target

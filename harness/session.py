@@ -17,11 +17,11 @@ from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.guest_identity import guest_digest
 from postcrash.harness.guests.guest_root import guest_root, has_program, packed
-from postcrash.harness.guests.kernel import Kernel, in_virtual_time
-from postcrash.harness.guests.kernels import Stock, choose_kernel, kernels_of
-from postcrash.harness.guests.log_writes import has_log_writes
+from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
+from postcrash.harness.guests.kernels.log_writes import has_log_writes
+from postcrash.harness.guests.kernels.stock import Stock, choose_kernel, kernels_of
+from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.guests.suitability import why_unsuitable
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES

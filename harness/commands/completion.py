@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from postcrash.harness.guests.kernels import Stock
+from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.names import application_names, property_names, target_names
 from postcrash.harness.places import GATE_FILE, cache_folder
 

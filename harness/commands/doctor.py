@@ -20,8 +20,8 @@ from postcrash.harness.examination.recording import DM_LOG_WRITES, record, setti
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import Kernel, find_kernel, is_static
-from postcrash.harness.guests.kernels import Stock, StockedKernel, missing_in
+from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, is_static
+from postcrash.harness.guests.kernels.stock import Stock, StockedKernel, missing_in
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder

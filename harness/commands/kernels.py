@@ -8,9 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from postcrash.harness.commands.options import json_option
-from postcrash.harness.guests.debian import IMAGE, Suite
-from postcrash.harness.guests.kernels import Parts, Stock, StockedKernel, missing_in, version_of
-from postcrash.harness.guests.programs import fetch_e2fsck
+from postcrash.harness.guests.kernels.debian import IMAGE, Suite
+from postcrash.harness.guests.kernels.programs import fetch_e2fsck
+from postcrash.harness.guests.kernels.stock import Parts, Stock, StockedKernel, missing_in, version_of
 from postcrash.harness.output import write_json
 from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode

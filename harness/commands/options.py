@@ -16,7 +16,7 @@ from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.examination.recording import AUTO, RECORDERS
 from postcrash.harness.examination.repair import RECOVERIES
 from postcrash.harness.expectations.expectation import LEVELS, Expectation
-from postcrash.harness.guests.kernels import ENGINES
+from postcrash.harness.guests.kernels.stock import ENGINES
 from postcrash.harness.session import Session
 
 _Command = Callable[..., Any]

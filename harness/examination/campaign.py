@@ -14,13 +14,13 @@ from typing import Protocol
 
 import postcrash
 from postcrash import _core
+from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination.examiner import examine, not_run, unsupported
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
-from postcrash.harness.guests.guest_identity import content_digest
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.store import Store, StoreError

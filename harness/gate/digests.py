@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postcrash.harness.auditing.choice import name_and_parameters
+from postcrash.harness.digest import content_digest
 from postcrash.harness.examination.campaign import sources_digest
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL, TARGET
 from postcrash.harness.gate.configuration import ApplicationPart, CorpusPart, GateFile, PartSection
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.guests.guest_identity import content_digest
 from postcrash.harness.session import Session
 
 

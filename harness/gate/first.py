@@ -6,8 +6,8 @@ from pathlib import Path
 
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.gate.baseline import series_of
-from postcrash.harness.guests.kernel import Kernel, image_version
-from postcrash.harness.guests.suitability import why_unsuitable
+from postcrash.harness.guests.kernels.kernel import Kernel, image_version
+from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
 from postcrash.targets import Target
 

@@ -23,7 +23,7 @@ from postcrash.harness.gate.configuration import (
     RandomPart,
     kind_of,
 )
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.hunting.corpus import suits
 from postcrash.harness.hunting.listed import ListSelection
 from postcrash.harness.hunting.random_hunt import RandomSelection

@@ -6,10 +6,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import BootError, InfrastructureError
 from postcrash.harness.guests.engine import BOOT_ID, uml_library
-from postcrash.harness.guests.guest_identity import content_digest
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.reports.consoles import Casualty, keep_console
 

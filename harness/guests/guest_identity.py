@@ -4,10 +4,10 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.digest import content_digest
 from postcrash.harness.guests.engine import Engine, Qemu
 from postcrash.harness.guests.guest_root import AGENT
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 
 
 def guest_digest(kernel: Kernel, root: Path) -> str:
@@ -18,21 +18,6 @@ def guest_digest(kernel: Kernel, root: Path) -> str:
     """
     parts = (content_digest(kernel.path), _engine(kernel.engine), _root_digest(root))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def content_digest(path: Path) -> str:
-    """SHA-256 of a file. The file is read again only when it has changed. Raises InfrastructureError."""
-    try:
-        now = path.stat()
-        return _content_digest(path, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-    except OSError as error:
-        raise InfrastructureError(f"{path}: {error.strerror}") from error
-
-
-@lru_cache(maxsize=1024)
-def _content_digest(path: Path, *_: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _engine(engine: Engine) -> str:

@@ -15,8 +15,8 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
-from postcrash.harness.guests.kernel import Kernel
-from postcrash.harness.guests.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
+from postcrash.harness.guests.kernels.kernel import Kernel
+from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
 from postcrash.targets import TARGETS, Target
 
 AGENT = Path("init")

@@ -40,7 +40,7 @@ from postcrash.harness.guests.events import (
     Transcript,
     read_event,
 )
-from postcrash.harness.guests.kernel import is_static
+from postcrash.harness.guests.kernels.kernel import is_static
 from postcrash.harness.guests.seat import Seat
 from postcrash.harness.guests.supervisor import run_to_wire
 from postcrash.harness.output import say

@@ -18,7 +18,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import cached_root, module_files, packed, with_libraries
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.scratch import scratch
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB

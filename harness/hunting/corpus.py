@@ -10,7 +10,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import KnownObjections, page_of
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.hunting.causes import without_numbers
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.judges import tree_recoveries
-from postcrash.harness.guests.kernel import Kernel
-from postcrash.harness.guests.suitability import why_unsuitable
+from postcrash.harness.guests.kernels.kernel import Kernel
+from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans
 from postcrash.reports.store.records import Finding

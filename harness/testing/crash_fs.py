@@ -10,7 +10,7 @@ from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.choice import application_of_commands, variants_of
 from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
-from postcrash.harness.commands.audit import require_programs_run
+from postcrash.harness.commands.programs.audit import require_programs_run
 from postcrash.harness.errors import UsageError
 from postcrash.harness.testing.judging import judge_folders, judge_operations
 from postcrash.harness.testing.rig import Case, Rig, failures

@@ -9,7 +9,7 @@ from postcrash._core import Recording, count_states, import_dm_log_writes, scan_
 from postcrash.apps.application import ApplicationFileError, load_application
 from postcrash.apps.protocol import TraceError, read_trace
 from postcrash.harness.bundles.archive import BundleError
-from postcrash.harness.commands.export_log import marks_of
+from postcrash.harness.commands.recordings.export_log import marks_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.expectations.known import FILE, load_known

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.campaign import tool_digest
-from postcrash.harness.guests.kernel import uml_version
+from postcrash.harness.guests.kernels.kernel import uml_version
 from postcrash.reports.store.records import Finding
 
 from .mutant import Mutant, numbered

@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.guests.kernel import find_kernel
-from postcrash.harness.guests.kernel_config import config_of
+from postcrash.harness.guests.kernels.config import config_of
+from postcrash.harness.guests.kernels.kernel import find_kernel
 
 from .mutant import Mutant, changed
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from postcrash.harness.budget import Budget
-from postcrash.harness.guests.debian import IMAGE, Suite
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, Progress
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import Kernel, find_kernel, kernel_at
-from postcrash.harness.guests.kernels import Stock
+from postcrash.harness.guests.kernels.debian import IMAGE, Suite
+from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
+from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for

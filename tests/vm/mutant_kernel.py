@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from postcrash.harness.guests.kernel import Kernel, find_kernel
+from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel
 from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.places import cache_folder
 from postcrash.targets import target_named

@@ -4,7 +4,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 
 from .command import COMMAND
 from .mutant_kernel import RETURN_SUCCESS, mutant

@@ -11,8 +11,8 @@ import pytest
 
 from postcrash._core import Recording, intervals
 from postcrash.checkers import CHECKERS, checker_named
-from postcrash.harness.guests.kernel import find_kernel
-from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.guests.kernels.file_systems import has_file_system
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine
 from postcrash.model import History, Observation, WorkloadBuilder
 from postcrash.targets import TARGETS

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from postcrash._core import Recording
-from postcrash.harness.guests.kernel import find_kernel
-from postcrash.harness.guests.kernel_file_systems import has_file_system
+from postcrash.harness.guests.kernels.file_systems import has_file_system
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.model import parse_workload
 from postcrash.targets import TARGETS, Target
 

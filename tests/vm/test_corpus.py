@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.model import ExitCode
 
 from .command import one_line, postcrash

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.model import ExitCode
 
 from .command import EXAMPLE, postcrash

@@ -16,7 +16,7 @@ from postcrash.harness.errors import GuestLostError, InfrastructureError
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, LostGuest, Progress
 from postcrash.harness.guests.initramfs import initramfs
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder

@@ -14,7 +14,7 @@ import pytest
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.script_guest import run_script, script_root
 from postcrash.harness.places import cache_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 
 from .command import postcrash
 

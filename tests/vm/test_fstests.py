@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.findings.fstests import WrittenTest, fstests_test
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
 from postcrash.harness.places import cache_folder

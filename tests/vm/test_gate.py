@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.model import ExitCode
 
 from .command import one_line, postcrash

@@ -17,9 +17,9 @@ from postcrash.harness.errors import InfrastructureError, OperationFailedError
 from postcrash.harness.examination.recording import DM_LOG_WRITES, record, settings_for_recorders
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import Kernel, find_kernel
-from postcrash.harness.guests.kernel_file_systems import has_file_system
-from postcrash.harness.guests.kernels import Stock, choose_kernel
+from postcrash.harness.guests.kernels.file_systems import has_file_system
+from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel
+from postcrash.harness.guests.kernels.stock import Stock, choose_kernel
 from postcrash.harness.guests.machine import Machine, Source
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for

@@ -14,9 +14,9 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ONLY_REPAIRED, Recovery
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.guest_root import cached_root, guest_root, with_libraries
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
+from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.guests.programs import fetch_e2fsck
 from postcrash.harness.places import cache_folder
 from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named

@@ -18,7 +18,7 @@ from postcrash.harness.examination.tally import violating
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import Reproducer, reproducers
 from postcrash.harness.findings.symptom import shell_tests
-from postcrash.harness.guests.kernel import find_kernel
+from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
 from postcrash.harness.places import cache_folder

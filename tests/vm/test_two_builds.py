@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.guests.kernel import find_kernel, uml_version
+from postcrash.harness.guests.kernels.kernel import find_kernel, uml_version
 from postcrash.model import ExitCode
 
 from .command import postcrash

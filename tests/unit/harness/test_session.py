@@ -8,7 +8,7 @@ import pytest
 
 from postcrash.harness import session as sessions
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.targets import TARGETS, Target
 

@@ -16,7 +16,7 @@ from postcrash.harness.auditing.judge import ABOUT
 from postcrash.harness.bundles.admission import Parts, id_of
 from postcrash.harness.bundles.bundle import write_bundle
 from postcrash.harness.examination.recorded import about_target
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.session import Session
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding, recording_id, state_id

@@ -10,7 +10,7 @@ from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.guests.engine import Uml
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.targets import target_named
 
 GATE = """

@@ -10,9 +10,9 @@ import pytest
 from postcrash.harness.errors import UsageError
 from postcrash.harness.gate.configuration import CorpusPart, load
 from postcrash.harness.gate.first import TARGETS_TRIED, first_file
-from postcrash.harness.guests import suitability
 from postcrash.harness.guests.engine import Qemu, Uml
-from postcrash.harness.guests.kernel import Kernel
+from postcrash.harness.guests.kernels import suitability
+from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.targets import Target, target_named
 
 INSTALLED = Kernel(Path("/linux.uml"), "6.1.176", None, Uml())

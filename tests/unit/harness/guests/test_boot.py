@@ -13,8 +13,8 @@ from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.guest_root import guest_root
-from postcrash.harness.guests.kernel import find_kernel, is_static
-from postcrash.harness.guests.kernels import Parts, Stock
+from postcrash.harness.guests.kernels.kernel import find_kernel, is_static
+from postcrash.harness.guests.kernels.stock import Parts, Stock
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.session import Session
 

@@ -1,0 +1,1 @@
+"""Commands of a gate, and what it is part of."""

@@ -1,0 +1,132 @@
+"""`postcrash audit`: an application on a file system, crashed everywhere, and asked whether it kept its promises."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+
+from postcrash.harness.auditing.audit import Audit, audit
+from postcrash.harness.auditing.choice import no_longer_syncing
+from postcrash.harness.commands.completion import complete_targets
+from postcrash.harness.commands.judging.characterize import targets_named
+from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
+from postcrash.harness.commands.programs.applications import application_options, chosen_applications
+from postcrash.harness.commands.programs.audited import audit_to_json, print_audit
+from postcrash.harness.errors import UsageError
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.guests.engine import Uml
+from postcrash.harness.output import command_line, write_json, write_text
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.model import worst
+from postcrash.reports.tables.applications import applications_markdown
+
+RECORDINGS = 3
+
+
+@click.command("audit")
+@application_options
+@click.option(
+    "--target",
+    "targets",
+    shell_complete=complete_targets,
+    multiple=True,
+    required=True,
+    metavar="NAME,…",
+    help="Names with commas between them, or all of the catalogue; can be repeated.",
+)
+@click.option("--without-fsync", is_flag=True, help="Its fsync, fdatasync, msync, sync and O_SYNC do nothing.")
+@click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
+@click.option(
+    "--recordings",
+    type=click.IntRange(1, 1000),
+    default=RECORDINGS,
+    metavar="N",
+    show_default=True,
+    help="Record up to N times on each disk, until a recording is like another one. Programs with threads differ.",
+)
+@click.option("--recover", metavar="COMMAND", help="Has it recover, and does nothing else, for --twice.")
+@click.option(
+    "--twice",
+    is_flag=True,
+    help="Crash its own recovery, too, of each folder that its check accepts (docs/audit.md).",
+)
+@one_disk_option
+@exploration_options
+@kernel_options
+@json_option
+@click.pass_obj
+def audit_command(
+    session: Session,
+    name: str | None,
+    run: str | None,
+    check: str | None,
+    set_up: str,
+    targets: Sequence[str],
+    chosen: Sequence[str],
+    every: bool,
+    without_fsync: bool,
+    markdown: str | None,
+    recordings: int,
+    recover: str | None,
+    twice: bool,
+    one_disk: bool,
+    how: Exploration,
+    guests: int | None,
+    fresh: bool,
+    json_file: str | None,
+) -> int:
+    """Run an application on a file system, crash it everywhere, and ask its check what is left.
+
+    NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md); several have commas
+    between them. Or give --run and --check. Both commands start in the folder that is crashed. Each line that the first
+    one prints acknowledges something. The second one finds the lines that had been printed before the crash in
+    $POSTCRASH_ACKNOWLEDGED. A program with threads has other schedules each time it runs: --recordings.
+    An audit is always run anew, with --fresh or without: nobody knows all the files that your commands read.
+
+    \b
+    Examples:
+      postcrash audit sqlite-3.40 --target ext4-current
+      postcrash audit sqlite-3.40 --set synchronous=off --target ext4-current,btrfs
+      postcrash audit --run 'sh -c "echo new >f; echo done"' --check 'grep -q new f' --target ext4-current
+    """
+    variants = chosen_applications(name, run, check, set_up, chosen, every=every)
+    if recover is not None:
+        variants = [replace(each, recover=recover) for each in variants]
+    if without_fsync:
+        variants = [no_longer_syncing(each) for each in variants]
+    for each in variants if twice else ():
+        if not each.recover:
+            raise UsageError(f"--twice: nobody knows how {each.name} recovers: say so with --recover, or in its file")
+    require_programs_run(session)
+    audits = []
+    for application in variants:
+        for target in targets_named(session, targets):
+            disks = how.disks(one=one_disk)
+            with TerminalProgress(len(disks) * recordings) as progress:
+                asked = session, application, target, how, guests, progress
+                audits.append(audit(*asked, one_disk=one_disk, recordings=recordings, twice=twice))
+            if json_file != "-":
+                print_audit(session, audits[-1])
+            if markdown is not None:
+                _write_table(markdown, audits, how)
+    write_json(json_file, {"audits": [audit_to_json(each) for each in audits]})
+    return worst(each.verdict for each in audits).exit_code
+
+
+def require_programs_run(session: Session) -> None:
+    """Raises UsageError if programs of this machine do not run in guests of the session's kernel."""
+    if not isinstance(session.kernel.engine, Uml):
+        raise UsageError(
+            f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
+        )
+
+
+def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:
+    command = command_line()
+    cells = [each.cell for each in audits]
+    date = datetime.datetime.now(datetime.UTC).date()
+    write_text(
+        place, applications_markdown(cells, command=command, kernel=audits[0].kernel, model=how.model, date=date)
+    )

@@ -1,0 +1,74 @@
+"""The advice of `postcrash needs --advise` as SARIF: each result is at the line of the source that it is about."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+import postcrash
+from postcrash.apps.protocol import Advice, BadFolder, Protocol, Step
+from postcrash.apps.protocol.trace import Frame
+from postcrash.harness.commands.programs.needs_text import fine, missing_text, step_text, told
+from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log
+from postcrash.reports.text import one_line
+
+_MISSING, _NEEDLESS, _HOPELESS = "missing-flush", "needless-flush", "no-flush-mends"
+_DESCRIPTIONS = {
+    _MISSING: "A flush is missing: without it, a power cut breaks a promise",
+    _NEEDLESS: "A flush can go: without it, no power cut breaks a promise",
+    _HOPELESS: "A power cut breaks a promise, and no flush mends this",
+}
+
+Advised = tuple[str, Protocol, Advice]
+"""An application by its name, what it did, and the advice on it."""
+
+
+def advice_sarif(advised: Sequence[Advised]) -> str:
+    """The log, with a line end. Files below the current folder are seen from there."""
+    return sarif_log(
+        id=f"postcrash needs {','.join(name for name, _, _ in advised)}",
+        version=postcrash.__version__,
+        results=[result for each in advised for result in _results(*each)],
+        descriptions=_DESCRIPTIONS,
+        told="postcrash needs NAME --advise says it again, with the folders that were judged.",
+    )
+
+
+def _results(name: str, protocol: Protocol, advice: Advice) -> Iterator[Json]:
+    for missing in advice.missing:
+        text = f"missing: {missing_text(missing)}. Without it: {missing.failure.message}"
+        yield _result(_MISSING, "error", text, name, missing.after)
+    for flush in advice.flushes:
+        if not isinstance(flush.without, BadFolder):
+            text = f"can go: {step_text(flush.step)}. Without it, {fine(flush.without)}"
+            yield _result(_NEEDLESS, "note", text, name, flush.step)
+    if isinstance(advice.result, BadFolder):
+        failure = advice.result
+        text = "; ".join([failure.message, *(line.strip() for line in told(protocol, failure))])
+        lost = failure.state.lost
+        yield _result(
+            _HOPELESS, "error", text, name, protocol.steps[lost[0].step if lost else failure.moment.number - 1]
+        )
+
+
+def _result(rule: str, level: str, message: str, name: str, step: Step) -> Json:
+    """A result at the innermost line that is known of the step, with its whole stack."""
+    lines = [frame for frame in step.stack if frame.line]
+    place = logical(step.call, f"{name}/call {step.number}: {step.call} of {step.about}")
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": one_line(message)},
+        "locations": [
+            {**({"physicalLocation": _line_of(lines[0])} if lines else {}), "logicalLocations": [place]},
+        ],
+        **({"stacks": [{"frames": [_frame(frame) for frame in lines]}]} if lines else {}),
+        "partialFingerprints": fingerprints(name, rule, f"{step.call} of {step.about}"),
+    }
+
+
+def _frame(frame: Frame) -> Json:
+    return {"location": {"physicalLocation": _line_of(frame), "message": {"text": one_line(frame.function)}}}
+
+
+def _line_of(frame: Frame) -> Json:
+    below = os.path.relpath(frame.file)
+    return physical(frame.file if below.startswith("..") else below, frame.line)
