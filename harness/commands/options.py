@@ -158,9 +158,10 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> S
     return int(match[1]), int(match[2])
 
 
-def time_option(command: _Command) -> _Command:
-    """`--time`, as the argument `seconds_max`."""
-    help_text = "End within this time, minimizing included: 90s, 10m, 1h. The same command then goes on."
+def time_option(command: _Command, *, minimizes: bool = True) -> _Command:
+    """`--time`, as the argument `seconds_max`. `minimizes` says whether the command also minimizes findings."""
+    included = ", minimizing included" if minimizes else ""
+    help_text = f"End within this time{included}: 90s, 10m, 1h. The same command then goes on."
     return click.option("--time", "seconds_max", callback=_seconds, metavar="TIME", help=help_text)(command)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -90,11 +90,13 @@ def run_campaign(
     *,
     fresh: bool = False,
     failures: bool = False,
+    until: float | None = None,
 ) -> list[Examination]:
     """Examine every plan and return the results in the order of `plans`. Reuses results of the store unless `fresh`.
 
     Raises the first HarnessError of any machine; plans that were finished by then are in the store. With `failures`, a
-    workload with an operation that fails is undecided and does not end the campaign.
+    workload with an operation that fails is undecided and does not end the campaign. What is not finished when the
+    monotonic clock reaches `until` is undecided, too.
     """
     results: dict[int, Examination] = {}
     todo: list[tuple[int, Plan]] = []
@@ -105,7 +107,7 @@ def run_campaign(
         else:
             results[i] = known
             progress.finished(plan, known)
-    for done in examine_all(([each] for each in todo), crew, store.scratch, progress):
+    for done in examine_all(_batches(todo, until), crew, store.scratch, progress, until):
         if not isinstance(done.result, OperationFailedError):
             keep(done, store)
             results[done.number] = done.result
@@ -116,7 +118,12 @@ def run_campaign(
         else:
             raise done.result
         progress.finished(done.plan, results[done.number])
-    return [results[i] for i in range(len(plans))]
+    return [results[i] if i in results else not_run(plan, "it was not run: --time") for i, plan in enumerate(plans)]
+
+
+def _batches(todo: Iterable[tuple[int, Plan]], until: float | None) -> Iterator["Batch"]:
+    """Each plan as a batch of its own, while there is time."""
+    return ([each] for each in takewhile(lambda _: until is None or time.monotonic() < until, todo))
 
 
 def run_plan(

@@ -76,14 +76,18 @@ def answer(
     progress: Progress,
     *,
     fresh: bool,
+    until: float | None = None,
 ) -> CorpusColumn:
-    """The results for one kernel name. If no kernel of this name has a file system, the results say so."""
+    """The results for one kernel name. If no kernel of this name has a file system, the results say so.
+
+    What is not finished when the monotonic clock reaches `until` is undecided.
+    """
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
         pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
         plans = _plans(session, kernel, pairs, question)
         crew = session.crew(guests, kernel)
-        results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True)
+        results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True, until=until)
         for plan, examined in zip(plans, results, strict=True):
             place = plan.workload.name, plan.target.name
             result = _result(plan, examined, question)

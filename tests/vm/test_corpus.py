@@ -62,6 +62,16 @@ def test_documents_alone_have_nothing_against_that_kernel(folder: Path) -> None:
     assert not any(each["objections"] for kernel in told["kernels"] for each in kernel["results"])
 
 
+def test_what_time_did_not_suffice_for_is_undecided_and_run_by_the_next_command(folder: Path) -> None:
+    asked = ("corpus", "bugs", "--target", "btrfs", "--json", "-")
+    first = postcrash(folder, *asked, "--time", "1s")
+    results = json.loads(first.stdout)["kernels"][0]["results"]
+    late = [each for each in results if each["verdict"] != "holds"]
+    assert {(each["verdict"], each["reason"]) for each in late} <= {("undecided", "it was not run: --time")}
+    assert (first.returncode == ExitCode.UNDECIDED) == bool(late)
+    assert postcrash(folder, *asked).returncode == ExitCode.HOLDS
+
+
 def test_what_cannot_be_asked_is_told_in_one_line(folder: Path) -> None:
     (folder / "none").mkdir()
     nothing = postcrash(folder, "corpus", "none")

@@ -1,7 +1,9 @@
 """`postcrash corpus`: judge every workload of a folder on several targets and kernels."""
 
 import datetime
+import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,6 +18,7 @@ from postcrash.harness.commands.options import (
     kernel_options,
     kinds_options,
     one_disk_option,
+    time_option,
 )
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
@@ -45,6 +48,7 @@ from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_
 @one_disk_option
 @expect_option(PRACTISED)
 @exploration_options
+@partial(time_option, minimizes=False)
 @click.option("--markdown", metavar="FILE", help="Write the table as Markdown; - is standard output.")
 @kernel_options
 @json_option
@@ -59,6 +63,7 @@ def corpus(
     how: Exploration,
     guests: int | None,
     fresh: bool,
+    seconds_max: float | None,
     markdown: str | None,
     json_file: str | None,
 ) -> int:
@@ -75,8 +80,8 @@ def corpus(
     ? undecided, – not on this file system: the reason is below the table
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A file
-    known.toml in FOLDER says which findings are known (corpus/fstests/README.md). After an interruption, the same
-    command goes on where it was.
+    known.toml in FOLDER says which findings are known (corpus/fstests/README.md). After an interruption, or when its
+    --time is over, the same command goes on where it was. Workloads that were not run by then are undecided.
 
     \b
     Examples:
@@ -87,6 +92,7 @@ def corpus(
         raise UsageError(
             f"--expect {expected.name} compares kernels or targets, as the table does: choose another level"
         )
+    until = None if seconds_max is None else time.monotonic() + seconds_max
     workloads = loaded_from(folder)
     known = load_known(folder, Path(markdown).parent if markdown not in (None, "-") else Path())
     disks = how.disks(one=one_disk)
@@ -95,7 +101,7 @@ def corpus(
     )
     asked = [ask(session, name, question) for name in kernel_names(session.kernel_name)]
     with TerminalProgress(len(asked) * len(disks) * sum(1 for _ in question.pairs)) as progress:
-        columns = tuple(answer(session, each, question, guests, progress, fresh=fresh) for each in asked)
+        columns = tuple(answer(session, each, question, guests, progress, fresh=fresh, until=until) for each in asked)
     asked_of = {workload.name for workload, _ in question.pairs}
     table = CorpusTable(
         columns,
