@@ -38,14 +38,22 @@ class Transcript(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class FailedOperation(Message):
+    """An operation of the workload, by its number, that returned an error."""
+
+    operation: int
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingEvent(Message):
-    """A recording is made. `failed` is the first operation that returned an error, with the errno.
+    """A recording is made. `failed` is the first operation that returned an error.
 
     `transcripts` are those of the programs that it ran, in order; None if there are none.
     """
 
     requests: int
-    failed: tuple[int, int] | None
+    failed: FailedOperation | None
     transcripts: tuple[Transcript, ...] | None
 
 

@@ -32,6 +32,7 @@ from postcrash.harness.guests.events import (
     ExecutionReport,
     ExplorationEnd,
     ExplorationEvent,
+    FailedOperation,
     Failure,
     LostGuest,
     RecordingEvent,
@@ -217,7 +218,7 @@ class Machine:
         )
         ran = _as_run(workload, recorded.transcripts)
         if recorded.failed is not None:
-            raise _failure(ran, *recorded.failed, mount["fstype"])
+            raise _failure(ran, recorded.failed, mount["fstype"])
         if log is not None:
             shutil.copyfile(self._log, log)
         return ran
@@ -342,12 +343,14 @@ def _as_run(workload: Workload, transcripts: tuple[Transcript, ...] | None) -> W
     return workload.as_run([transcript.lines for transcript in transcripts])
 
 
-def _failure(ran: Workload, number: int, code: int, fstype: str) -> OperationFailedError:
-    """The error that says which operation failed with the errno `code`."""
-    failed = ran.operations[number]
-    name = errno.errorcode.get(code, f"errno {code}")
+def _failure(ran: Workload, failure: FailedOperation, fstype: str) -> OperationFailedError:
+    """The error that says which operation failed, and how."""
+    failed = ran.operations[failure.operation]
+    name = errno.errorcode.get(failure.errno, f"errno {failure.errno}")
     message = f"{ran.name}: line {failed.line}: '{failed}' failed in the guest with {name} on {fstype}"
-    return OperationFailedError(message, " ".join(filter(None, (failed.word, failed.mode))), code, number)
+    return OperationFailedError(
+        message, " ".join(filter(None, (failed.word, failed.mode))), failure.errno, failure.operation
+    )
 
 
 def _expected(kind: type[M], event: Message) -> M:

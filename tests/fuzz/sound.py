@@ -214,7 +214,7 @@ def disk_events(_folder: Path) -> list[bytes]:
     )
     told = {
         "booted": events.BootEvent(0.5, None),
-        "recorded": events.RecordingEvent(3, (1, 5), (events.Transcript(("done",), 0, ""),)),
+        "recorded": events.RecordingEvent(3, events.FailedOperation(1, 5), (events.Transcript(("done",), 0, ""),)),
         "interval": interval,
         "lost-guest": events.LostGuest(0, ((0, 1),), "it hangs", "", ""),
         "lost-at-work": LostAtWork("run", "it hangs", "", "", 1, 0),

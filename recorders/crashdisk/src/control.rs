@@ -10,7 +10,7 @@ use postcrash_wire::{Recover, Run, Spin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::disk::Marks;
+use crate::disk::{FailedOperation, Marks};
 use crate::error::Casualty;
 use crate::guest::config::GuestConfig;
 
@@ -160,10 +160,10 @@ pub enum HarnessEvent {
         seconds: f64,
         unconfined: Option<String>,
     },
-    /// `failed` is the first operation that returned an error: (operation, errno).
+    /// `failed` is the first operation that returned an error.
     Recorded {
         requests: u32,
-        failed: Option<(u32, u32)>,
+        failed: Option<FailedOperation>,
         /// What programs of the run said, one after the other; null where there was none.
         transcripts: Value,
     },

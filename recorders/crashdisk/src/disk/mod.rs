@@ -14,7 +14,7 @@ use postcrash_core::recording::{RecordingError, RecordingWriter};
 use postcrash_core::space::Space;
 use postcrash_wire::units::SECTOR_BYTES;
 use postcrash_wire::Message;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::disk::contents::resolved;
 use crate::disk::memo::Footprint;
@@ -117,15 +117,23 @@ pub struct OpenRecording {
     recording: bool,
     /// How far the operations have got.
     pub marks: Marks,
-    /// The operation that failed, and its errno.
-    failed: Option<(u32, u32)>,
+    /// The first operation that failed.
+    failed: Option<FailedOperation>,
+}
+
+/// An operation of the workload that returned an error.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct FailedOperation {
+    /// Its number.
+    pub operation: u32,
+    pub errno: u32,
 }
 
 /// What became of a recording.
 pub struct RecordingSummary {
     pub requests: u32,
-    /// The operation that failed, and its errno.
-    pub failed: Option<(u32, u32)>,
+    /// The first operation that failed.
+    pub failed: Option<FailedOperation>,
 }
 
 impl OpenRecording {
@@ -200,7 +208,7 @@ impl OpenRecording {
             Message::Returned { op, errno } => {
                 self.marks.returned = op + 1;
                 if errno != 0 {
-                    self.failed.get_or_insert((op, errno));
+                    self.failed.get_or_insert(FailedOperation { operation: op, errno });
                 }
                 self.writer.returned(op, errno)
             }
