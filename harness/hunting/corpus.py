@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
@@ -80,18 +81,20 @@ def answer(
 ) -> CorpusColumn:
     """The results for one kernel name. If no kernel of this name has a file system, the results say so.
 
-    What is not finished when the monotonic clock reaches `until` is undecided.
+    What is undecided is run again without `checkpoint` at its end: where metadata leaves the log, there can be too many
+    crash states. What is not finished when the monotonic clock reaches `until` is undecided.
     """
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
+        campaign = partial(run_campaign, fresh=fresh, failures=True, until=until)
+        run = partial(campaign, crew=session.crew(guests, kernel), store=session.store, progress=progress)
         pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
-        plans = _plans(session, kernel, pairs, question)
-        crew = session.crew(guests, kernel)
-        results = run_campaign(plans, crew, session.store, progress, fresh=fresh, failures=True, until=until)
-        for plan, examined in zip(plans, results, strict=True):
-            place = plan.workload.name, plan.target.name
-            result = _result(plan, examined, question)
-            found[place] = joined(found[place], result) if place in found else result
+        plans = _plans(session, kernel, pairs, question, checkpoint=True)
+        found |= _by_place(plans, run(plans), question)
+        still_open = [pair for pair in pairs if found[_place(*pair)].is_open and not pair[0].ends_in_checkpoint]
+        plans = _plans(session, kernel, still_open, question, checkpoint=False)
+        for place, result in _by_place(plans, run(plans), question).items():
+            found[place] = with_shorter(found[place], result)
     for workload, target in question.pairs:
         absent = Result(workload.name, target.name, Verdict.UNDECIDED, f"{asked.name} cannot run {target.name}")
         found.setdefault((workload.name, target.name), absent)
@@ -104,10 +107,29 @@ def _recoveries(target: Target, question: CorpusQuestion) -> tuple[RecoveryKind,
     return recoveries_for(judges, target, how.recovery, question.kinds)
 
 
+def _place(workload: Workload, target: Target) -> tuple[str, str]:
+    return workload.name, target.name
+
+
+def _by_place(
+    plans: Sequence[Plan], examined: Sequence[Examination], question: CorpusQuestion
+) -> dict[tuple[str, str], Result]:
+    found: dict[tuple[str, str], Result] = {}
+    for plan, examination in zip(plans, examined, strict=True):
+        place, result = _place(plan.workload, plan.target), _result(plan, examination, question)
+        found[place] = joined(found[place], result) if place in found else result
+    return found
+
+
 def _plans(
-    session: Session, kernel: Kernel, pairs: list[tuple[Workload, Target]], question: CorpusQuestion
+    session: Session,
+    kernel: Kernel,
+    pairs: list[tuple[Workload, Target]],
+    question: CorpusQuestion,
+    *,
+    checkpoint: bool,
 ) -> list[Plan]:
-    workloads = {workload.name: workload.with_tail() for workload, _ in pairs}
+    workloads = {workload.name: workload.with_tail(checkpoint=checkpoint) for workload, _ in pairs}
     outlines = {
         target.name: outline(
             *(session, target, question.expected.judges(target, question.how.model)),
@@ -153,6 +175,13 @@ def joined(first: Result, second: Result) -> Result:
         states=first.states + second.states,
         recoveries=first.recoveries + second.recoveries,
     )
+
+
+def with_shorter(result: Result, shorter: Result) -> Result:
+    """An undecided result, with what came of the same workload without `checkpoint` at its end."""
+    if shorter.verdict is Verdict.VIOLATED:
+        return joined(result, shorter)
+    return replace(result, in_log=shorter.verdict is Verdict.HOLDS)
 
 
 def _objection(plan: Plan, finding: Finding, question: CorpusQuestion) -> CorpusObjection:

@@ -19,8 +19,10 @@ from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK
 from postcrash.reports.tables.matrix import CHANGED_MARK
 from postcrash.reports.tables.table import NOT_ASKED
 
+IN_LOG_MARK = "ˡ"
 LEGEND = (
-    f"✓ holds, ✗ violated, ? undecided, {NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
+    f"✓ holds, ✗ violated, ? undecided, ?{IN_LOG_MARK} holds while metadata stays in the log, "
+    f"{NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
     f"{UNPROMISED_MARK} nobody promised otherwise, {CHANGED_MARK} differs between kernels"
 )
 
@@ -48,6 +50,7 @@ class Result:
     absent      why it could not be run there, if the file system or the kernel lacks something; else empty
     reason      why it is undecided; else empty
     objections  of the judges that say VIOLATED
+    in_log      it is undecided with `checkpoint` at its end, and holds without it
     """
 
     workload: str
@@ -58,11 +61,17 @@ class Result:
     objections: tuple[CorpusObjection, ...] = ()
     states: int = 0
     recoveries: int = 0
+    in_log: bool = False
 
     @property
     def symbol(self) -> str:
-        """One character."""
-        return NOT_THERE if self.absent else self.verdict.symbol
+        """One character, and a mark."""
+        return NOT_THERE if self.absent else self.verdict.symbol + IN_LOG_MARK * self.in_log
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it could be run, and nothing was found, but it does not hold."""
+        return self.verdict is Verdict.UNDECIDED and not self.absent and not self.objections
 
 
 @dataclass(frozen=True)

@@ -71,13 +71,14 @@ def corpus(
 
     Workloads are the files whose names end in .ops (docs/workloads.md). A workload that is named after a file system,
     such as xfs-121.ops, is run only on targets with this file system. `commit`, `sync` and `checkpoint` are added at
-    the end of each. Each is run on a disk that completes writes at once and on one that holds them back; a cell has the
-    worse verdict.
+    the end of each. What is undecided then is run once more without `checkpoint`. Each is run on a disk that completes
+    writes at once and on one that holds them back; a cell has the worse verdict.
 
     \b
     ✓ holds: every crash state was covered, and no judge objects
     ✗ violated: `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided, – not on this file system: the reason is below the table
+    ?ˡ undecided, but it holds while metadata stays in the log
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A file
     known.toml in FOLDER says which findings are known (corpus/fstests/README.md). After an interruption, or when its

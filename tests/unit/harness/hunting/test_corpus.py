@@ -12,7 +12,7 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import load_known, page_of
-from postcrash.harness.hunting.corpus import CorpusQuestion, joined
+from postcrash.harness.hunting.corpus import CorpusQuestion, joined, with_shorter
 from postcrash.harness.workload_files import loaded_from
 from postcrash.model import Verdict, parse_workload
 from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
@@ -152,6 +152,16 @@ def test_of_two_disks_a_cell_has_the_worse_verdict() -> None:
     assert [each.finding for each in both.objections] == ["f-1"]
 
 
+def test_a_workload_without_its_checkpoint_says_more_of_an_undecided_one() -> None:
+    spent = Result("a", "xfs", UNDECIDED, reason="the budget is spent", states=5)
+    assert spent.is_open
+    assert with_shorter(spent, Result("a", "xfs", HOLDS, states=9)).symbol == "?ˡ"
+    assert with_shorter(spent, Result("a", "xfs", HOLDS)).verdict is UNDECIDED
+    assert with_shorter(spent, Result("a", "xfs", UNDECIDED, reason="spent again")) == spent
+    found = with_shorter(spent, Result("a", "xfs", VIOLATED, objections=(objection("f-1"),)))
+    assert (found.symbol, [each.finding for each in found.objections]) == ("✗", ["f-1"])
+
+
 def test_nothing_that_could_be_run_is_no_pass() -> None:
     absent = (Result("a", "xfs", UNDECIDED, absent="6.1 has no xfs"),)
     nothing = CorpusTable(
@@ -176,5 +186,6 @@ def test_json_has_numbers_of_crash_states_as_text() -> None:
         "reason": "",
         "objections": [],
         "states": str(10**20),
+        "in_log": False,
         "recoveries": 7,
     }
