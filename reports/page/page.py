@@ -36,7 +36,7 @@ LINK_MAX = 160
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = ("page.css", "matrix.css", "story.css", "media.css")
-_SCRIPTS = ("dom.js", "address.js", "chart.js", "story.js", "matrix.js", "page.js")
+_SCRIPTS = ("dom.js", "address.js", "chart.js", "perfetto.js", "story.js", "matrix.js", "page.js")
 _STORIES = '<script type="application/json" id="stories">%s</script>'
 """Nothing else on the page can look like this, because all other text is escaped."""
 

@@ -11,6 +11,7 @@ function storyOf({ finding: stored, timeline, script, no_script: noScript, names
       stored,
       script.map((number) => lines[number]),
       noScript,
+      explanation && timeline && traceOf(finding, timeline),
     ),
   ];
 }
@@ -227,7 +228,7 @@ function requests({ epochs, epochs_omitted: earlier }) {
 }
 
 /** Files to be saved. Their contents are in the links, so that nothing is fetched. */
-function downloads(finding, stored, script, noScript) {
+function downloads(finding, stored, script, noScript, trace) {
   const files = [
     [`${finding.id}.ops`, "the workload", "text/plain", finding.workload_text],
     [`${finding.id}.json`, "all that the store has of the finding", "application/json", stored + "\n"],
@@ -240,6 +241,9 @@ function downloads(finding, stored, script, noScript) {
             script.join("\n") + "\n",
           ],
         ]
+      : []),
+    ...(trace
+      ? [[`${finding.id}.trace.json`, "when everything happened, for Perfetto", "application/json", JSON.stringify(trace)]]
       : []),
   ];
   const links = files.map(([name, words, type, text]) => {

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from postcrash.model import Verdict
 from postcrash.reports.explanation.explanation import explain
+from postcrash.reports.explanation.perfetto import trace_events
 from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
@@ -218,15 +219,30 @@ def test_downloads_are_in_the_links(reader: Reader, table: str, story: Story) ->
         "ops": story.finding.workload_text,
         "json": json.dumps(story.finding.to_json(), separators=(",", ":")) + "\n",
         "sh": SCRIPT,
+        "trace.json": None,
     }
-    assert links.count() == 3
+    assert links.count() == len(expected)
     for link, (ending, text) in zip(links.all(), expected.items(), strict=True):
         assert link.get_attribute("download") == f"{story.finding.id}.{ending}"
         href = link.get_attribute("href") or ""
-        assert href.startswith("data:") and urllib.parse.unquote(href.partition(",")[2]) == text
+        assert href.startswith("data:")
+        assert text is None or urllib.parse.unquote(href.partition(",")[2]) == text
     with page.expect_download() as download:
         links.first.click()
     assert download.value.path().read_text() == story.finding.workload_text
+
+
+def test_the_trace_on_the_page_is_the_one_that_explain_writes(
+    reader: Reader, crash: Any, calling: Any, make_matrix: Callable[..., Matrix]
+) -> None:
+    torn = replace(crash.finding, choices=((1, 1),))
+    for finding, recording in ((crash.finding, crash.recording), (torn, crash.recording), (crash.finding, calling)):
+        explanation = explain(finding, recording, crash.base)
+        told, moments = replace(finding, explanation=explanation), timeline(finding, recording, crash.base)
+        page = reader.open(render_matrix(make_matrix([]), [Story(told, moments)]), f"#{told.id}")
+        href = page.locator(f"a[download='{told.id}.trace.json']").get_attribute("href") or ""
+        title = f"{told.id}: {told.checker} on {told.target}"
+        assert json.loads(urllib.parse.unquote(href.partition(",")[2])) == trace_events(title, explanation, moments)
 
 
 def test_filters_choose_cells_and_findings(reader: Reader, gate: str) -> None:
