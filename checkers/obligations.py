@@ -44,6 +44,7 @@ class Contents:
         history = bindings.history
         self._terms = _terms(history.workload, history.started)
         self._barriers: dict[int, tuple[Barrier, ...]] = {}
+        self._found: dict[int, list[Obligation]] = {}
 
     @property
     def is_any(self) -> bool:
@@ -88,7 +89,12 @@ class Contents:
         return self._barriers[inode]
 
     def _obligations(self, inode: int) -> list[Obligation]:
-        """Obligations from which all others about the inode follow."""
+        """Obligations from which all others about the inode follow. Many trees are compared with them."""
+        if inode not in self._found:
+            self._found[inode] = self._made(inode)
+        return self._found[inode]
+
+    def _made(self, inode: int) -> list[Obligation]:
         found: list[Obligation] = []
         reach, is_whole = -1, False
         for barrier in reversed(self._barriers_of(inode)):

@@ -254,7 +254,7 @@ impl Guest {
         let (stream, _) = port.listener.accept()?;
         self.poll.add(stream.as_raw_fd(), PollToken::Socket(device))?;
         let (features, config) = (block::features(port.volatile), block::config(port.sectors, port.volatile));
-        port.connection = Some(Connection::new(stream, features, config));
+        port.connection = Some(Connection::new(stream, features, config, self.process.id()));
         Ok(())
     }
 

@@ -148,7 +148,7 @@ mod tests {
     impl Agent {
         fn new() -> Agent {
             let (ours, guest) = UnixStream::pair().expect("sockets");
-            let mut connection = Connection::new(ours, 0, Vec::new());
+            let mut connection = Connection::new(ours, 0, Vec::new(), 0);
             connection.memory = memory();
             Agent { mailbox: Mailbox::default(), connection, _guest: guest }
         }

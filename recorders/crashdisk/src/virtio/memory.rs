@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::virtio::shrunk::{self, Guard, PAGE_BYTES};
 
@@ -14,6 +15,8 @@ pub struct Region {
     /// Start of the mapping. It begins `skip` bytes before the region.
     map: *mut u8,
     skip: usize,
+    /// The file that holds it, as /proc/PID/maps names it: its device, and its number there.
+    file: String,
     guard: Option<Guard>,
 }
 
@@ -24,7 +27,9 @@ impl Region {
         let end = size.checked_add(offset);
         let end = end.ok_or_else(|| invalid(format!("a memory region of {size} bytes at {offset} wraps around")))?;
         // An access to a mapping past the end of its file raises a signal, not an error. See `shrunk` for later changes.
-        let file_bytes = File::from(fd.try_clone()?).metadata()?.len();
+        let metadata = File::from(fd.try_clone()?).metadata()?;
+        let (file_bytes, device) = (metadata.len(), metadata.dev());
+        let file = format!("{:02x}:{:02x} {}", libc::major(device), libc::minor(device), metadata.ino());
         if size == 0 || end > file_bytes.next_multiple_of(PAGE_BYTES) {
             let place = format!("{size} bytes at {offset} of a file of {file_bytes}");
             return Err(invalid(format!("a memory region of {place}")));
@@ -42,7 +47,17 @@ impl Region {
             // SAFETY: the mapping was just made, and nobody has a pointer to it.
             unsafe { libc::munmap(map, length) };
         })?;
-        Ok(Region { guest, user, size: size as usize, map: map.cast(), skip: offset as usize, guard: Some(guard) })
+        let (map, skip) = (map.cast(), offset as usize);
+        Ok(Region { guest, user, size: size as usize, map, skip, file, guard: Some(guard) })
+    }
+
+    /// Where physical address 0 is among the addresses of the guest's process, which has mapped this region too. It has
+    /// the same distance from all physical memory.
+    fn place_in(&self, process: u32) -> io::Result<u64> {
+        let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
+        let start = maps.lines().find_map(|line| place_of(line, &self.file, self.skip as u64));
+        let start = start.ok_or_else(|| io::Error::other("its process has not mapped its memory"))?;
+        Ok(start.wrapping_sub(self.guest))
     }
 
     fn host(&self, base: u64, address: u64, length: usize) -> Option<*mut u8> {
@@ -62,12 +77,30 @@ impl Drop for Region {
     }
 }
 
+/// Where the byte `at` of a file is, if `line` of /proc/PID/maps maps it. A line is
+/// `start-end access offset device inode name`, with numbers in hexadecimal, except for the inode.
+fn place_of(line: &str, file: &str, at: u64) -> Option<u64> {
+    let mut fields = line.splitn(4, ' ');
+    let (range, _, offset, mapped) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let (start, end) = range.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let (start, end, within) = (number(start)?, number(end)?, at.checked_sub(number(offset)?)?);
+    let is_of_file = mapped.strip_prefix(file)?.chars().next().is_none_or(char::is_whitespace);
+    (is_of_file && within < end.checked_sub(start)?).then(|| start + within)
+}
+
+/// All stretches of the memory of one guest, whose process is `process`.
 #[derive(Default)]
 pub struct GuestMemory {
     regions: Vec<Region>,
+    process: Option<u32>,
 }
 
 impl GuestMemory {
+    pub fn of(process: u32) -> GuestMemory {
+        GuestMemory { regions: Vec::new(), process: Some(process) }
+    }
+
     pub fn add(&mut self, region: Region) {
         self.regions.push(region);
     }
@@ -94,10 +127,33 @@ impl GuestMemory {
 
     /// Copy guest memory into `out`.
     pub fn read(&self, address: u64, out: &mut [u8]) -> io::Result<()> {
-        let host = self.host(address, out.len())?;
+        let host = match self.host(address, out.len()) {
+            Ok(host) => host,
+            Err(outside) => return self.read_image(address, out).unwrap_or(Err(outside)),
+        };
         // SAFETY: the range is mapped. The guest may write at the same time, but this only garbles the bytes.
         unsafe { std::ptr::copy_nonoverlapping(host, out.as_mut_ptr(), out.len()) };
         shrunk::check()
+    }
+
+    /// Copy a part of the image of user-mode Linux into `out`. None if the address is not below all regions.
+    ///
+    /// Physical memory begins with the kernel's image, which no region has: it is private to the process. Nothing that
+    /// is written to a disk used to be there. But since Linux 7 a page of zeros is, and `blkdev_issue_zeroout` writes
+    /// it.
+    fn read_image(&self, address: u64, out: &mut [u8]) -> Option<io::Result<()>> {
+        let (first, process) = (self.regions.iter().min_by_key(|region| region.guest)?, self.process?);
+        let length = out.len();
+        if address.checked_add(length as u64)? > first.guest {
+            return None;
+        }
+        let mut read = || {
+            let place = first.place_in(process)?.wrapping_add(address);
+            File::open(format!("/proc/{process}/mem"))?.read_exact_at(out, place)
+        };
+        Some(read().map_err(|error| {
+            invalid(format!("{length} bytes at {address:#x} of the kernel's image cannot be read: {error}"))
+        }))
     }
 
     /// Copy `bytes` into guest memory.
@@ -162,6 +218,50 @@ mod tests {
             memory.write(address, &[0; 2]).expect_err("outside");
         }
         assert!(GuestMemory::default().read(0, &mut [0]).is_err());
+    }
+
+    #[test]
+    fn what_is_below_all_regions_is_read_from_the_process() {
+        let image = [7u8, 8, 9];
+        let fd = file(2 * BYTES);
+        let mut region = Region::map(&fd, GUEST, BYTES, USER, BYTES).expect("mapped");
+        // This process has mapped the region, as a guest's process does. Let the image be as far below it as it is here.
+        let base = image.as_ptr() as u64;
+        let start = region.place_in(std::process::id()).expect("mapped").wrapping_add(GUEST);
+        let distance = start.wrapping_sub(base);
+        let mut memory = GuestMemory::of(std::process::id());
+        region.guest = distance + 5;
+        memory.add(region);
+        let mut out = [0; 3];
+        memory.read(5, &mut out).expect("in this process");
+        assert_eq!(out, image);
+        let across = memory.read(distance + 4, &mut [0; 2]).expect_err("half in a region");
+        assert!(across.to_string().contains("outside the guest's memory"), "{across}");
+        memory.write(5, &[1]).expect_err("the image is only read");
+    }
+
+    #[test]
+    fn a_line_of_maps_says_where_a_byte_of_a_file_is() {
+        let line = "74d26000-75400000 rw-s 14d26000 00:32 3                  /dev/shm/#3 (deleted)";
+        assert_eq!(place_of(line, "00:32 3", 0x14d2_6000), Some(0x74d2_6000));
+        assert_eq!(place_of(line, "00:32 3", 0x14d2_7005), Some(0x74d2_7005));
+        assert_eq!(place_of(line, "00:32 3", 0x1540_0000), None, "behind its end");
+        assert_eq!(place_of(line, "00:32 3", 0x14d2_5fff), None, "before its start");
+        for other in ["00:32 33", "00:31 3", "00:32 4"] {
+            assert_eq!(place_of(line, other, 0x14d2_6000), None, "{other}");
+        }
+        assert_eq!(place_of("60a3b000-60a87000 rw-p 00000000 00:00 0 ", "00:00 0", 5), Some(0x60a3_b005));
+        for broken in ["", "x", "5-1 r 0 00:00 0", "0-1 r 0", "g-h r 0 00:00 0"] {
+            assert_eq!(place_of(broken, "00:00 0", 0), None, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_is_not_there_is_an_error() {
+        let mut memory = GuestMemory::of(std::process::id());
+        memory.add(Region::map(&file(BYTES), 1 << 62, BYTES, USER, 0).expect("mapped"));
+        let error = memory.read(0, &mut [0; 2]).expect_err("nothing is mapped there");
+        assert!(error.to_string().contains("2 bytes at 0x0 of the kernel's image cannot be read"), "{error}");
     }
 
     #[test]

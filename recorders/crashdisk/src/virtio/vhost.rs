@@ -71,17 +71,20 @@ pub struct Connection {
     /// virtio features that the device offers.
     features: u64,
     config: Vec<u8>,
+    /// The guest's process.
+    process: u32,
     pub memory: GuestMemory,
     pub queue: Virtqueue,
     backend_request: Option<OwnedFd>,
 }
 
 impl Connection {
-    pub fn new(stream: UnixStream, features: u64, config: Vec<u8>) -> Self {
+    pub fn new(stream: UnixStream, features: u64, config: Vec<u8>, process: u32) -> Self {
         Connection {
             stream,
             features: features | F_PROTOCOL_FEATURES,
             config,
+            process,
             memory: GuestMemory::default(),
             queue: Virtqueue::default(),
             backend_request: None,
@@ -147,7 +150,7 @@ impl Connection {
     fn configure(&mut self, request: u32, payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<()> {
         match request {
             request::SET_MEM_TABLE => {
-                let memory = memory_table(payload, fds)?;
+                let memory = memory_table(payload, fds, self.process)?;
                 self.queue.remap(&memory)?;
                 self.memory = memory;
             }
@@ -215,7 +218,7 @@ fn nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemory> {
+fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>, process: u32) -> io::Result<GuestMemory> {
     let regions = u32_at(payload, 0)? as usize;
     if regions > MEMORY_REGIONS_MAX {
         return Err(invalid(format!("{regions} memory regions")));
@@ -223,7 +226,7 @@ fn memory_table(payload: &[u8], fds: &mut Vec<OwnedFd>) -> io::Result<GuestMemor
     if regions > fds.len() {
         return Err(invalid(format!("{regions} memory regions with {} descriptors", fds.len())));
     }
-    let mut memory = GuestMemory::default();
+    let mut memory = GuestMemory::of(process);
     for (i, fd) in fds.drain(..).take(regions).enumerate() {
         let field = |n: usize| u64_at(payload, MEMORY_HEAD_BYTES + MEMORY_REGION_BYTES * i + size_of::<u64>() * n);
         let region = Region::map(&fd, field(0)?, field(1)?, field(2)?, field(3)?);
@@ -281,7 +284,7 @@ mod tests {
 
     fn pair() -> (UnixStream, Connection) {
         let (guest, ours) = UnixStream::pair().expect("sockets");
-        (guest, Connection::new(ours, 1 << 9, vec![7; 8]))
+        (guest, Connection::new(ours, 1 << 9, vec![7; 8], 0))
     }
 
     fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
@@ -372,9 +375,9 @@ mod tests {
         for payload in
             [table(2, BYTES, 0), table(1, BYTES + 4096, 0), table(1, BYTES, u64::MAX), table(1, 0, 0), words(&[1, 0])]
         {
-            assert!(memory_table(&payload, &mut vec![file(BYTES), file(BYTES)]).is_err(), "{payload:?}");
+            assert!(memory_table(&payload, &mut vec![file(BYTES), file(BYTES)], 0).is_err(), "{payload:?}");
         }
-        let memory = memory_table(&table(1, BYTES, 0), &mut vec![file(BYTES)]).expect("mapped");
+        let memory = memory_table(&table(1, BYTES, 0), &mut vec![file(BYTES)], 0).expect("mapped");
         memory.write(GUEST, &[1]).expect("inside");
     }
 
