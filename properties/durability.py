@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from postcrash.properties.family import Row
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
-from postcrash.properties.selection import ATTRIBUTES, WRITING, Selection, operations
+from postcrash.properties.selection import ATTRIBUTES, UNMAPPED, WRITING, Selection, operations
 
 SOURCE = "ours; the ways to persist are those of open(2), fsync(2), msync(2), sync(2) and mount(8)"
 
@@ -97,8 +97,9 @@ class _Way(NamedTuple):
     things: tuple[_Thing, ...] = _THINGS
 
 
+_WRITTEN = _DATA._replace(selected=operations(*UNMAPPED))
 _WAYS = (
-    _Way("return", "the operation", ""),
+    _Way("return", "the operation", "", (_WRITTEN, *_THINGS[1:])),
     _Way("fsync", "fsync of the file", "fsync {file}"),
     _Way("fdatasync", "fdatasync of the file", "fdatasync {file}"),
     _Way("dir", "fsync of the directory", "fsync {dir}", _NAMES),

@@ -424,4 +424,5 @@ FORMULAS.update(
         if way != "dir" or thing in ("name", "rename", "link")
     }
 )
+FORMULAS["D-return-data"] = durable(words(*UNMAPPED))
 """The formula of each property, by its name."""

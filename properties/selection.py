@@ -17,6 +17,8 @@ _UNNAMED = ("dwrite-osync",)
 DIRECTORY = words_where(lambda form: form.naming and form.naming is not Naming.SWAP)
 BUFFERED = words_where(lambda form: form.data is Route.CACHE)
 WRITING = words_where(lambda form: form.data and form.word not in _UNNAMED)
+UNMAPPED = words_where(lambda form: form.data and form.data is not Route.MAPPING and form.word not in _UNNAMED)
+"""What writes by a system call. A store through a mapping is none: nothing returns that could promise something."""
 ATTRIBUTES = words_where(lambda form: form.attributes)
 ALL = words_where(lambda form: form.changes_tree and form.word not in _UNNAMED)
 """Whatever changes the tree, but for `_UNNAMED`."""

@@ -25,6 +25,7 @@ NORMAL = [
     "<4>REISERFS warning:  read_super_block: reiserfs filesystem is deprecated and scheduled to be removed from the "
     "kernel in 2025",
     "<4>reiserfs: using flush barriers",
+    "<4>done",
 ]
 
 

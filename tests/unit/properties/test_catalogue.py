@@ -127,6 +127,8 @@ ROWS = [
     # Durability
     ("S-sync-dir", "", "creat a", "", False, True),
     ("D-return-data", BLOCK, "write a 0 10", "a=w0:4096", False, True),
+    ("D-return-data", BLOCK, "mmapwrite a 0 10", "a=w0:4096", True, False),
+    ("D-fsync-data", BLOCK, "mmapwrite a 0 10; fsync a", "a=w0:4096", False, True),
     ("D-fsync-data", BLOCK, "write a 0 10; fsync a", "a=w0:4096", False, True),
     ("D-fsync-data", BLOCK, "write a 0 10", "a=w0:4096", True, False),
     ("D-fsync-data", "", "creat a; append a 10; fsync a", "", True, False),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from postcrash.model import Verdict
 from postcrash.properties.promises import Statements
@@ -170,6 +170,8 @@ def evil_story(story: Story) -> Story:
     return replace(story, finding=finding, script=EVIL, no_script=EVIL)
 
 
+TIMEOUT_MS = 60_000
+"""On a busy machine the browser may wait for a CPU."""
 BROWSER = "chromium-headless-shell"
 
 
@@ -184,7 +186,7 @@ class Reader:
     def open(self, html: str, address: str = "", **context: Any) -> Page:
         """The page of the report `html`, in a window of its own, at the address `address` (`#…`)."""
         page = self.browser.new_context(**context).new_page()
-        page.set_default_timeout(5_000)
+        page.set_default_timeout(TIMEOUT_MS)
         file = self.folder / "report.html"
         file.write_text(html, encoding="utf-8")
         page.on("console", lambda message: self.complaints.append(f"console: {message.text}"))
@@ -204,6 +206,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which(BROWSER)
     if path is None:
         pytest.fail(f"{BROWSER} is not installed: run  make setup")
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path)
         yield browser

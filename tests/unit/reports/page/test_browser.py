@@ -7,16 +7,12 @@ import json
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from postcrash.model import Verdict
-from postcrash.reports.explanation.explanation import explain
-from postcrash.reports.explanation.perfetto import trace_events
-from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.gate.run import GateRun
 from postcrash.reports.page.page import PAGE_BYTES_MAX, render_gate, render_matrix, render_needs
 from postcrash.reports.page.report import Report
@@ -148,27 +144,6 @@ def test_a_story_is_told(reader: Reader, table: str, story: Story) -> None:
     expect(told.get_by_text("EXT4-fs warning (device ubdb): odd")).to_be_visible()
 
 
-def test_system_calls_of_a_program_are_told_and_drawn(
-    reader: Reader, story: Story, crash: Any, calling: Any, make_matrix: Callable[..., Matrix]
-) -> None:
-    told = replace(story.finding, explanation=explain(crash.finding, calling, crash.base))
-    with_calls = Story(told, timeline(crash.finding, calling, crash.base))
-    page = reader.open(render_matrix(make_matrix([]), [with_calls]), f"#{told.id}")
-    expect(page.get_by_text("The last system calls on the target")).to_be_visible()
-    expect(page.locator(".calls li")).to_have_text(
-        [
-            'openat("B", O_WRONLY|O_CREAT) = 3 thread 1, sh',
-            'rename("B", "A") = 0 thread 1, sh',
-            "sync() in progress thread 1, sh",
-            'unlink("no") = ENOENT (No such file or directory) thread 2, mv',
-        ]
-    )
-    lanes = page.locator(".chart svg").first
-    assert lanes.locator("rect.call").count() == 3 and lanes.locator("rect.call.open").count() == 1
-    assert "[1] sync() (thread 1, sh: in progress at the crash)" in "".join(lanes.locator("text").all_text_contents())
-    expect(page.locator(".legend")).to_contain_text("system call of a thread [1]")
-
-
 def test_it_says_which_of_the_lost_writes_matter(
     reader: Reader, story: Story, make_matrix: Callable[..., Matrix]
 ) -> None:
@@ -202,16 +177,6 @@ def test_pictures_have_everything_on_one_axis(reader: Reader, table: str, story:
     assert all(bar is not None and bar["x"] + bar["width"] <= crash["x"] + 2 for bar in bars)
 
 
-def test_a_write_kept_in_part_is_torn(reader: Reader, crash: Any, make_matrix: Callable[..., Matrix]) -> None:
-    finding = replace(crash.finding, choices=((1, 1),))
-    finding = replace(finding, explanation=explain(finding, crash.recording, crash.base))
-    story = Story(finding, timeline(finding, crash.recording, crash.base))
-    page = reader.open(render_matrix(make_matrix([]), [story]), f"#{finding.id}")
-    lanes = page.locator(".chart svg").first
-    assert lanes.locator("rect.torn.kept").count() == lanes.locator("rect.torn.lost").count() == 1
-    assert sum(text.startswith("◐ `write B") for text in lanes.locator("text.label").all_text_contents()) == 2
-
-
 def test_downloads_are_in_the_links(reader: Reader, table: str, story: Story) -> None:
     page = reader.open(table, f"#{story.finding.id}")
     links = page.locator(".downloads a")
@@ -230,19 +195,6 @@ def test_downloads_are_in_the_links(reader: Reader, table: str, story: Story) ->
     with page.expect_download() as download:
         links.first.click()
     assert download.value.path().read_text() == story.finding.workload_text
-
-
-def test_the_trace_on_the_page_is_the_one_that_explain_writes(
-    reader: Reader, crash: Any, calling: Any, make_matrix: Callable[..., Matrix]
-) -> None:
-    torn = replace(crash.finding, choices=((1, 1),))
-    for finding, recording in ((crash.finding, crash.recording), (torn, crash.recording), (crash.finding, calling)):
-        explanation = explain(finding, recording, crash.base)
-        told, moments = replace(finding, explanation=explanation), timeline(finding, recording, crash.base)
-        page = reader.open(render_matrix(make_matrix([]), [Story(told, moments)]), f"#{told.id}")
-        href = page.locator(f"a[download='{told.id}.trace.json']").get_attribute("href") or ""
-        title = f"{told.id}: {told.checker} on {told.target}"
-        assert json.loads(urllib.parse.unquote(href.partition(",")[2])) == trace_events(title, explanation, moments)
 
 
 def test_filters_choose_cells_and_findings(reader: Reader, gate: str) -> None:
