@@ -133,16 +133,26 @@ def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: P
     assert {each["operations"] for each in failures(told)} == {"creat a\n"}
 
 
+RUNS_ON_A_BUSY_MACHINE = 6
+"""On an idle machine the first run has time for the small part."""
+
+
 def test_what_there_was_no_time_for_is_undecided_and_goes_on(tmp_path: Path) -> None:
     text = 'targets = ["ext4-current"]\ndisks = "one"\n[parts.big]\nhunt = 1\ngrammar = "full"\n'
     text += '[parts.table]\nproperties = ["P4"]\n'
-    code, told = gate(tmp_path, text, "--time", "22s")
-    big, table = told["parts"]
-    assert (code, table["verdict"], table["not_run"]) == (ExitCode.UNDECIDED, "holds", 0)
-    assert (big["verdict"], big["not_run"] > 0) == ("undecided", True)
-    assert big["workloads"] > 0
-    more = gate(tmp_path, text, "--time", "22s")[1]["parts"][0]
-    assert more["workloads"] > big["workloads"]
+    done = []
+    for _ in range(RUNS_ON_A_BUSY_MACHINE):
+        code, told = gate(tmp_path, text, "--time", "22s")
+        big, table = told["parts"]
+        assert (code, big["verdict"], big["not_run"] > 0) == (ExitCode.UNDECIDED, "undecided", True)
+        assert (table["verdict"], table["not_run"] > 0) in (("holds", False), ("undecided", True))
+        done.append((big["workloads"], table["workloads"]))
+        if len(done) > 1 and table["verdict"] == "holds":
+            break
+    else:
+        pytest.fail(f"the small part does not come to its end beside the big one: {done}")
+    assert done[-1][0] > done[0][0] > 0
+    assert done == sorted(done)
 
 
 def test_what_cannot_be_decided_does_not_hide_behind_what_is_known(folder: Path) -> None:
