@@ -1,6 +1,7 @@
 """Budgets: what an exploration may cost, and which part it explores of a space that is too large."""
 
 import re
+import time
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,6 +12,11 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 class BudgetError(ValueError):
     """A text is no budget."""
+
+
+def is_over(until: float | None) -> bool:
+    """Whether the monotonic clock has reached `until`. A time that is None has no end."""
+    return until is not None and time.monotonic() >= until
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +43,9 @@ class Budget:
         recoveries: int | None = None
         seconds: float | None = None
         for part in text.split(","):
-            time = _TIME.fullmatch(part)
-            if time and seconds is None:
-                seconds = float(time[1]) * _SECONDS[time[2]]
+            span = _TIME.fullmatch(part)
+            if span and seconds is None:
+                seconds = float(span[1]) * _SECONDS[span[2]]
             elif _RECOVERIES.fullmatch(part) and recoveries is None:
                 recoveries = int(part)
             else:

@@ -43,8 +43,8 @@ _SECTIONS = {
     },
 }
 """The commands as `--help` arranges them: the module of harness/commands/, and the name in it."""
-_SENTENCE_MAX = 1_000
-"""The first sentence of each command's help is shown whole: it is wrapped, not cut."""
+SENTENCE_MAX = 10_000
+"""The most characters of a command's first sentence, and of a line of a manual page: none is cut."""
 _COMMANDS = {name: place for commands in _SECTIONS.values() for name, place in commands.items()}
 
 
@@ -70,7 +70,7 @@ class _Commands(click.Group):
             commands = [(name, self.get_command(context, name)) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name, command.get_short_help_str(_SENTENCE_MAX)) for name, command in commands if command]
+                    [(name, command.get_short_help_str(SENTENCE_MAX)) for name, command in commands if command]
                 )
 
     def invoke(self, context: click.Context) -> object:

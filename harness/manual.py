@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 import postcrash
-from postcrash.harness.cli import cli
+from postcrash.harness.cli import SENTENCE_MAX, cli
 
 _NAME = "postcrash"
-_SENTENCE_MAX = 10_000
-"""No text is shortened to fit a terminal."""
 _NEVER_WRAPPED = "\b\n"
 """What click has before a paragraph whose lines stay as they are."""
 _ESCAPES = {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
@@ -71,8 +69,8 @@ def _commands_below(context: click.Context) -> Iterator[tuple[str, click.Command
 
 def _page(context: click.Context) -> str:
     name = _page_name(context)
-    told = context.command.get_short_help_str(_SENTENCE_MAX).removesuffix(".")
-    text = _Roff(width=_SENTENCE_MAX)
+    told = context.command.get_short_help_str(SENTENCE_MAX).removesuffix(".")
+    text = _Roff(width=SENTENCE_MAX)
     context.command.format_help(context, text)
     others = [*_above(context), *(f"{name}-{below}" for below, _ in _commands_below(context))]
     related = ",\n".join(f".BR {_escaped(other)} (1)" for other in others)

@@ -3,7 +3,6 @@
 import hashlib
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Protocol
 
 import postcrash
 from postcrash import _core
+from postcrash.harness.budget import is_over
 from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination.examiner import examine, not_run, unsupported
@@ -123,7 +123,7 @@ def run_campaign(
 
 def _batches(todo: Iterable[tuple[int, Plan]], until: float | None) -> Iterator["Batch"]:
     """Each plan as a batch of its own, while there is time."""
-    return ([each] for each in takewhile(lambda _: until is None or time.monotonic() < until, todo))
+    return ([each] for each in takewhile(lambda _: not is_over(until), todo))
 
 
 def run_plan(
@@ -281,7 +281,7 @@ def _next(desk: _Desk, until: float | None) -> FinishedPlan | BaseException | No
         try:
             return desk.done.get(timeout=0.2)
         except queue.Empty:
-            if until is not None and time.monotonic() >= until:
+            if is_over(until):
                 raise TimeoutError from None
 
 

@@ -1,9 +1,9 @@
 """What is done about a failure: the smallest workload of a new one, and whether it is the same each time."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from postcrash.harness.budget import is_over
 from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress, run_plan
 from postcrash.harness.examination.recorded import recorded_how
@@ -72,7 +72,7 @@ class FollowUp:
 
     @property
     def _has_time(self) -> bool:
-        return self.until is None or time.monotonic() < self.until
+        return not is_over(self.until)
 
     def _smallest(self, planned: PlannedPart, session: Session, finding: Finding, cause: str) -> Finding:
         """The finding of the same cause in the smallest workload. A finding of another cause is another failure."""

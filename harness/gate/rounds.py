@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
+from postcrash.harness.budget import is_over
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.gate.baseline import BaselineLine
@@ -61,7 +62,7 @@ class Runner:
 
     @property
     def _has_time(self) -> bool:
-        return not self.interrupted and (self.until is None or time.monotonic() < self.until)
+        return not self.interrupted and not is_over(self.until)
 
     def _left(self, planned: PlannedPart) -> int | None:
         """How many workloads of the part were not run; None if it was not begun."""

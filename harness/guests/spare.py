@@ -5,6 +5,7 @@ import time
 from types import TracebackType
 from typing import Self
 
+from postcrash.harness.budget import is_over
 from postcrash.harness.errors import CrashDiskEndedError
 from postcrash.harness.guests.machine import Machine, MachineSettings
 
@@ -32,7 +33,7 @@ class Spare:
     @property
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return self._until is not None and time.monotonic() >= self._until
+        return is_over(self._until)
 
     def __call__(self) -> Machine:
         """The machine. It is started now if it has not been started yet."""

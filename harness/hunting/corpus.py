@@ -86,8 +86,15 @@ def answer(
     """
     found: dict[tuple[str, str], Result] = {}
     for kernel in dict.fromkeys(filter(None, asked.kernels.values())):
-        campaign = partial(run_campaign, fresh=fresh, failures=True, until=until)
-        run = partial(campaign, crew=session.crew(guests, kernel), store=session.store, progress=progress)
+        run = partial(
+            run_campaign,
+            crew=session.crew(guests, kernel),
+            store=session.store,
+            progress=progress,
+            fresh=fresh,
+            failures=True,
+            until=until,
+        )
         pairs = [pair for pair in question.pairs if asked.kernels[pair[1]] == kernel]
         plans = _plans(session, kernel, pairs, question, checkpoint=True)
         found |= _by_place(plans, run(plans), question)

@@ -15,6 +15,7 @@ from errno import EOPNOTSUPP, errorcode
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from postcrash.harness.budget import is_over
 from postcrash.harness.errors import OperationFailedError
 from postcrash.harness.examination.campaign import (
     Batch,
@@ -107,7 +108,7 @@ class Hunt(ABC, Generic[Selected]):
 
     @property
     def _is_over(self) -> bool:
-        return self._until is not None and time.monotonic() >= self._until
+        return is_over(self._until)
 
     def run(self, crew: Crew) -> HuntResult:
         """Hunt, and return the result."""

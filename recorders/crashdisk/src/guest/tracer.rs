@@ -13,13 +13,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// The addresses, innermost first. There are none if the process waits for something whenever it is looked at.
 pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
-    let mut looks = LOOKS;
-    while !std::fs::read_to_string(format!("/proc/{pid}/syscall"))?.starts_with("running") {
-        looks -= 1;
-        if looks == 0 {
-            return Ok(Vec::new());
-        }
-        std::thread::sleep(BETWEEN_LOOKS);
+    if !is_seen_running(pid)? {
+        return Ok(Vec::new());
     }
     let tracee = Stopped::new(pid as i32)?;
     let registers = tracee.registers()?;
@@ -42,6 +37,17 @@ pub fn addresses(pid: u32) -> io::Result<Vec<u64>> {
         frame = caller;
     }
     Ok(found)
+}
+
+/// Whether the process runs when it is looked at, at most `LOOKS` times.
+fn is_seen_running(pid: u32) -> io::Result<bool> {
+    for _ in 0..LOOKS {
+        if std::fs::read_to_string(format!("/proc/{pid}/syscall"))?.starts_with("running") {
+            return Ok(true);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    Ok(false)
 }
 
 /// A process that is being traced. It goes on when this value is dropped.

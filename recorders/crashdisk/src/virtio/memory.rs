@@ -54,7 +54,8 @@ impl Region {
     /// Where physical address 0 is among the addresses of the guest's process, which has mapped this region too. It has
     /// the same distance from all physical memory.
     fn place_in(&self, process: u32) -> io::Result<u64> {
-        let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
+        let maps = std::fs::read(format!("/proc/{process}/maps"))?;
+        let maps = String::from_utf8_lossy(&maps);
         let start = maps.lines().find_map(|line| place_of(line, &self.file, self.skip as u64));
         let start = start.ok_or_else(|| io::Error::other("its process has not mapped its memory"))?;
         Ok(start.wrapping_sub(self.guest))
