@@ -25,6 +25,8 @@ _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
 """Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
+_C_LIBRARY, _UNWINDER = "libc.so.6", "libgcc_s.so.1"
+"""glibc loads the second when a thread is cancelled, and ends the program if it is not there. ldd does not name it."""
 
 
 def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS) -> Path:
@@ -93,10 +95,13 @@ def _program_modules(kernel: Kernel, modules: Modules) -> Iterator[str]:
 
 def with_libraries(program: str) -> dict[Path, bytes]:
     """A program of this machine (an absolute path) and its libraries, by their places in a root folder."""
-    return {Path(file).relative_to("/"): Path(file).read_bytes() for file in [program, *_libraries(program)]}
+    libraries = _libraries(program)
+    unwinders = [Path(file).with_name(_UNWINDER) for file in libraries if Path(file).name == _C_LIBRARY]
+    files = [Path(program), *map(Path, libraries), *filter(Path.exists, unwinders)]
+    return {file.relative_to("/"): file.read_bytes() for file in files}
 
 
-def _libraries(program: str) -> Iterable[str]:
+def _libraries(program: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
+use crate::mount::ServerKilled;
 use crate::resident;
 use crate::sys::{check, open};
 
@@ -13,10 +14,17 @@ const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Serialize)]
 pub struct FsckResult {
-    /// Exit status; 128 + signal if it was killed.
+    /// Exit status; 128 + signal if it was killed, or if the program was that serves the mount.
     status: i32,
     /// What the program printed. Empty if the status is 0.
     output: String,
+}
+
+impl FsckResult {
+    /// The result if the disk is not as the file system would have left it.
+    pub fn not_run(killed: &ServerKilled) -> FsckResult {
+        FsckResult { status: 128 + killed.signal, output: killed.to_string() }
+    }
 }
 
 /// Requests for the number of sectors that the kernel reads ahead: linux/fs.h.

@@ -1,6 +1,7 @@
 //! Mounting the target.
 
 use std::ffi::CStr;
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -99,12 +100,33 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     call_mount(fstype, target, fstype, 0, c"")
 }
 
-/// Unmount the target. If a process served the mount, wait for its end.
+/// Unmount the target. It is an error if a signal ended the process that served the mount.
 pub fn unmount() -> io::Result<()> {
+    unmount_served()?.map_or(Ok(()), |killed| Err(io::Error::other(killed.to_string())))
+}
+
+/// Unmount the target. If a process served the mount, wait for its end.
+pub fn unmount_served() -> io::Result<Option<ServerKilled>> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
     check(unsafe { libc::umount2(target.as_ptr(), 0) })?;
-    // SAFETY: waits for any child, without a place for its status.
-    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
-    Ok(())
+    let (mut status, mut killed) = (0, None);
+    // SAFETY: waits for any child; the kernel writes its status.
+    while unsafe { libc::waitpid(-1, &raw mut status, 0) } > 0 {
+        if libc::WIFSIGNALED(status) {
+            killed = Some(ServerKilled { signal: libc::WTERMSIG(status) });
+        }
+    }
+    Ok(killed)
+}
+
+/// The process that served a mount did not end by itself when the target was unmounted.
+pub struct ServerKilled {
+    pub signal: i32,
+}
+
+impl fmt::Display for ServerKilled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "signal {} ended the program that served the mount, when it was unmounted", self.signal)
+    }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fsck::{fsck, FsckResult};
 use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount};
+use crate::mount::{mount, unmount_served};
 use crate::sys::errno;
 use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
@@ -58,14 +58,16 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     }
     let check_after = is_mounted && !recover.fsck.is_empty();
     if check_after {
-        unmount()?;
-        observation.fsck = fsck(&recover.fsck)?;
+        observation.fsck = match unmount_served()? {
+            None => fsck(&recover.fsck)?,
+            Some(killed) => Some(FsckResult::not_run(&killed)),
+        };
     }
     let said = log.take()?;
     (observation.klog, observation.klog_whole) = (said.lines, said.whole);
     mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
     if is_mounted && !check_after {
-        unmount()?;
+        unmount_served()?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount};
+use crate::mount::{mount, unmount_served};
 use crate::operations::perform;
 use crate::program::{self, ProgramEvent, Stopped, Transcript};
 use crate::steady::Steady;
@@ -93,7 +93,8 @@ fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()>
     let mut held = HeldFiles::default();
     let done = operations(marks, &mut held, run).and_then(|()| marks.done());
     drop(held);
-    unmount()?;
+    // Everything is recorded by now.
+    unmount_served()?;
     done
 }
 
