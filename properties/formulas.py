@@ -306,12 +306,18 @@ def p5(w: World) -> Formula:
         length = max(entry.size for tree in w.trees for entry in tree.values())
         is_old = exists(w.places(0, length), lambda x: exists(old_sources, lambda s: w.byte(name, x) == w.code(s)))
         has_new = forall(
-            [run for run in new.segments if run.source.startswith("write:")],
+            [run for run in new.segments if run.source.startswith("write:") and run.source not in stored(w)],
             lambda run: forall(w.places(run.start, run.end), lambda x: w.byte(name, x) == w.code(run.source)),
         )
         return z3.Or(z3.And(w.there(name), is_old), z3.And(w.there(name), has_new))
 
     return forall([i for (i,) in words("rename")(w) if _replaces_data(w, i)], says)
+
+
+def stored(w: World) -> set[str]:
+    """The sources of bytes that were stored through a mapping, in the set-up too."""
+    every = w.history.workload.operations
+    return {f"write:{each.tag}" for each in every if each.word == "mmapwrite"}
 
 
 def _replaces_data(w: World, i: int) -> bool:
@@ -322,7 +328,8 @@ def _replaces_data(w: World, i: int) -> bool:
     old, new = w.before(i)[name], w.before(i)[w.operation(i).path]
     before = [tree.get(name) for tree in w.history.trees[w.first : i + 1]]
     after = [tree.get(name) for tree in w.history.trees[i + 1 : w.history.started + 1]]
-    has_data = all(any(run.source.startswith("write:") for run in entry.segments) for entry in (old, new))
+    old_data, new_data = ({r.source for r in entry.segments if r.source.startswith("write:")} for entry in (old, new))
+    has_data = bool(old_data) and bool(new_data - stored(w))
     is_new = all(entry.inode != new.inode for entry in w.trees[0].values())
     return (
         has_data
@@ -383,7 +390,7 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "A-mmap": atomic(those(words("mmapwrite"), overwrites, in_one(BLOCK))),
     "A-direct": atomic(those(words("dwrite"), in_one(BLOCK))),
     "A-xattr": atomic(_ATTRIBUTES),
-    "R-rename-new": ordered(words(*WRITING), _NEW_NAME, same_path),
+    "R-rename-new": ordered(words(*UNMAPPED), _NEW_NAME, same_path),
     "R-same-file": ordered(_WRITES, _WRITES, same_path),
     "R-two-files": ordered(_WRITES, _WRITES, other_path),
     "R-two-dirs": ordered(_DIRECTORY, _DIRECTORY, other_directory),

@@ -8,7 +8,8 @@ missing A breaks P5, with a message of its own: the name is durable, and only th
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from postcrash.model import Entry, History, Tree, Workload, all_from, any_from
+from postcrash.model import Entry, History, Route, Tree, Workload, all_from, any_from
+from postcrash.model.segments import written
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
 from postcrash.properties.wording import operation_at, shown_bytes
@@ -28,7 +29,7 @@ class SafeRename:
         "A rename to a name that did not exist (the paper names that as another property), "
         "or onto a file without data, which would not show whether the rename is there.",
         "An A that a recorded operation changes otherwise, and a B that the set-up had made.",
-        "Bytes behind those written to B.",
+        "Bytes behind those written to B, and bytes that were stored through a mapping: no call wrote them.",
     )
 
     def workloads(self) -> tuple[Workload, ...]:
@@ -62,23 +63,23 @@ class _Replacement(NamedTuple):
 def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None) -> str:
     if entry is None:
         return f"{rename.path} is missing: neither the old file nor the new one has the name"
+    called = _called(workload)
     for segment in rename.new.segments:
-        is_data = segment.source.startswith("write:")
-        if is_data and not all_from(entry, segment.start, segment.end, {segment.source}):
+        if segment.source in called and not all_from(entry, segment.start, segment.end, {segment.source}):
             return shown_bytes(workload, rename.path, entry, segment.start, segment.end)
     return ""
 
 
 def _replacements(history: History) -> Iterator[_Replacement]:
     """The started renames that replace a file with data by a file that recorded operations made and wrote to."""
-    first = len(history.workload.setup)
+    first, called = len(history.workload.setup), _called(history.workload)
     for index in range(first, history.started):
         operation = history.workload.operations[index]
         if operation.word != "rename":
             continue
         before = history.trees[index]
         new, old = before[operation.path], before.get(operation.to)
-        if old is None or not _written(old) or not _written(new):
+        if old is None or not _written(old) or not called & _written(new):
             continue
         is_old_file = _is_unchanged(history, operation.to, old, first, index)
         is_left_alone = _is_unchanged(history, operation.to, new, index + 1, history.started)
@@ -91,6 +92,12 @@ def _is_unchanged(history: History, path: str, entry: Entry, first: int, last: i
     same = (entry.inode, entry.segments)
     trees = history.trees[first : last + 1]
     return all(path in tree and (tree[path].inode, tree[path].segments) == same for tree in trees)
+
+
+def _called(workload: Workload) -> frozenset[str]:
+    """The sources of bytes that were written by calls."""
+    writing = (each for each in workload.operations if each.form.data not in (None, Route.MAPPING))
+    return frozenset(written(each.tag) for each in writing if each.tag is not None)
 
 
 def _written(entry: Entry) -> frozenset[str]:

@@ -48,11 +48,12 @@ def _unneeded(folder: str, files: list[str]) -> set[str]:
     return ours | {file for file in files if is_flat and not file.endswith(LIBRARIES)}
 
 
-def cargo(*arguments: str) -> list[str]:
+def cargo(*arguments: str, quiet: bool = True) -> list[str]:
     """A command that runs cargo with `arguments`, the release profile and nothing from the network."""
     command, *rest = arguments
     script = f'source "{ROOT}/tools/lib.sh" && use_cargo && exec "$@"'
-    return ["bash", "-c", script, "bash", "cargo", command, "--offline", "--quiet", "--release", *rest]
+    options = ["--offline", "--release", *(["--quiet"] if quiet else [])]
+    return ["bash", "-c", script, "bash", "cargo", command, *options, *rest]
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -176,7 +176,7 @@ def joined(first: Result, second: Result) -> Result:
     return replace(
         first,
         verdict=verdict,
-        absent=first.absent or second.absent,
+        absent="" if verdict is Verdict.VIOLATED else first.absent or second.absent,
         reason=(first.reason or second.reason) if verdict is Verdict.UNDECIDED else "",
         objections=(*first.objections, *others),
         states=first.states + second.states,
@@ -188,7 +188,7 @@ def with_shorter(result: Result, shorter: Result) -> Result:
     """An undecided result, with what came of the same workload without `checkpoint` at its end."""
     if shorter.verdict is Verdict.VIOLATED:
         return joined(result, shorter)
-    return replace(result, in_log=shorter.verdict is Verdict.HOLDS)
+    return replace(result, shorter_holds=shorter.verdict is Verdict.HOLDS)
 
 
 def _objection(plan: Plan, finding: Finding, question: CorpusQuestion) -> CorpusObjection:

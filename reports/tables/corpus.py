@@ -19,9 +19,9 @@ from postcrash.reports.tables.grid import NOT_THERE, UNPROMISED_MARK
 from postcrash.reports.tables.matrix import CHANGED_MARK
 from postcrash.reports.tables.table import NOT_ASKED
 
-IN_LOG_MARK = "ˡ"
+SHORTER_MARK = "ˡ"
 LEGEND = (
-    f"✓ holds, ✗ violated, ? undecided, ?{IN_LOG_MARK} holds while metadata stays in the log, "
+    f"✓ holds, ✗ violated, ? undecided, ?{SHORTER_MARK} holds without checkpoint at the end, "
     f"{NOT_THERE} not on this file system, {NOT_ASKED} of another file system, "
     f"{UNPROMISED_MARK} nobody promised otherwise, {CHANGED_MARK} differs between kernels"
 )
@@ -47,10 +47,10 @@ class CorpusObjection:
 class Result:
     """One workload on one target and kernel, on all the disks on which it was run.
 
-    absent      why it could not be run there, if the file system or the kernel lacks something; else empty
-    reason      why it is undecided; else empty
-    objections  of the judges that say VIOLATED
-    in_log      it is undecided with `checkpoint` at its end, and holds without it
+    absent         why it could not be run there, if the file system or the kernel lacks something; else empty
+    reason         why it is undecided; else empty
+    objections     of the judges that say VIOLATED
+    shorter_holds  it is undecided with `checkpoint` at its end, and holds without it
     """
 
     workload: str
@@ -61,12 +61,12 @@ class Result:
     objections: tuple[CorpusObjection, ...] = ()
     states: int = 0
     recoveries: int = 0
-    in_log: bool = False
+    shorter_holds: bool = False
 
     @property
     def symbol(self) -> str:
         """One character, and a mark."""
-        return NOT_THERE if self.absent else self.verdict.symbol + IN_LOG_MARK * self.in_log
+        return NOT_THERE if self.absent else self.verdict.symbol + SHORTER_MARK * self.shorter_holds
 
     @property
     def is_open(self) -> bool:

@@ -5,9 +5,11 @@ that is to notice a fault is built and run, without optimization, so that each t
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ FIRST_TIMEOUT_S = 600
 # Random logs for each test of brute_force.rs; every fault that it is to notice shows within far fewer.
 RANDOM_LOGS = 300
 RUNS_FOR_EVER = "the test program does not end"
+FAILED = re.compile(r"test \S+( - should panic)? \.\.\. FAILED\n")
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,17 @@ class Copy:
         return self.folder / CRATE / "src" / file
 
     def test(self, program: str, timeout_s: float = TIMEOUT_S) -> tuple[bool, str]:
-        """Whether the tests of `program` pass; what cargo said. A crate that does not build passes nothing."""
+        """Whether the tests of `program` pass, and what cargo said up to the first test that does not.
+
+        A crate that does not build passes nothing.
+        """
         more = {
             "PROPTEST_CASES": str(RANDOM_LOGS),
             "PROPTEST_MAX_SHRINK_ITERS": "0",
             "RUST_BACKTRACE": "0",
         }
         with subprocess.Popen(
-            cargo("test", "--test", program),
+            cargo("test", "--test", program, quiet=False),
             cwd=self.folder,
             env={**environment(self.folder), **more},
             stdout=subprocess.PIPE,
@@ -56,12 +62,19 @@ class Copy:
             errors="replace",
             start_new_session=True,
         ) as process:
-            try:
-                output, _ = process.communicate(timeout=timeout_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return False, f"{process.communicate()[0]}\n{RUNS_FOR_EVER}"
-        return process.returncode == 0, output
+            end = threading.Timer(timeout_s, os.killpg, (process.pid, signal.SIGKILL))
+            end.start()
+            assert process.stdout is not None
+            said = []
+            for line in process.stdout:
+                said.append(line)
+                if FAILED.fullmatch(line):
+                    os.killpg(process.pid, signal.SIGKILL)
+                    break
+            end.cancel()
+        if process.returncode == -signal.SIGKILL and not FAILED.fullmatch(said[-1]):
+            said.append(RUNS_FOR_EVER)
+        return process.returncode == 0, "".join(said)
 
 
 @pytest.fixture(scope="module")
@@ -89,4 +102,5 @@ def test_the_fault_is_noticed(copy: Copy, fault: Fault) -> None:
     finally:
         source.write_text(original)
     assert not passed, f"{fault.noticed_by}.rs does not notice that {fault.why}"
-    assert "test result: FAILED" in output or output.endswith(RUNS_FOR_EVER), output
+    *_, last = output.splitlines(keepends=True)
+    assert FAILED.fullmatch(last) or last == RUNS_FOR_EVER, output

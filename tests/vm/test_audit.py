@@ -67,6 +67,14 @@ def test_a_program_that_runs_alike_is_recorded_once_on_each_disk(audit: Audit) -
     assert ran.stdout.splitlines()[-1] == "recorded 2 times, always in the same way"
 
 
+def test_a_program_runs_beside_the_one_that_serves_its_mount(audit: Audit) -> None:
+    """The first is killed at its end with all that it has started. The second goes on."""
+    done = told(audit, "--run", "echo new >f; sleep 100 & echo done", "--check", "true", target="fuse2fs")
+    (disk,) = done["disks"]
+    assert done["folders"] > 1
+    assert disk["states"] == disk["states_total"] != "0"
+
+
 UNDO = {
     "set_up": "echo old >f",
     "run": "cp f undo; sync; echo new >f; sync; rm undo; sync; echo done",

@@ -71,7 +71,7 @@ def test_what_the_checkpoint_leaves_undecided_holds_without_it(folder: Path) -> 
         postcrash(folder, "corpus", "one", "--target", "xfs", "--budget", "200,600s", "--json", "-").stdout
     )
     (result,) = told["kernels"][0]["results"]
-    assert (result["verdict"], result["in_log"]) == ("undecided", True)
+    assert (result["verdict"], result["shorter_holds"]) == ("undecided", True)
 
 
 def test_what_time_did_not_suffice_for_is_undecided_and_run_by_the_next_command(folder: Path) -> None:

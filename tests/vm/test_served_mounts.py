@@ -32,6 +32,15 @@ def without_unwinder() -> MachineSettings:
     return MachineSettings(kernel.path, cached_root(kept, cache_folder()))
 
 
+def test_what_is_there_after_another_mount_says_whether_a_tree_can_be_used(
+    without_unwinder: MachineSettings, record: Record
+) -> None:
+    recorded = record(SERVED, WorkloadBuilder().begin().mkdir("D").build("w").with_tail())
+    recover = recorded.target.recovery(walk=False, fsck=False, use=True)
+    with Machine(without_unwinder) as broken:
+        assert broken.execute(recorded.source, 0, [], recover).observation["used"] == {"failed": "", "errno": 0}
+
+
 def test_a_program_that_is_killed_at_the_unmount_is_not_passed_over(
     without_unwinder: MachineSettings, record: Record
 ) -> None:

@@ -78,7 +78,7 @@ def corpus(
     ✓ holds: every crash state was covered, and no judge objects
     ✗ violated: `postcrash explain ID` tells the story, `postcrash repro ID` runs it again
     ? undecided, – not on this file system: the reason is below the table
-    ?ˡ undecided, but it holds while metadata stays in the log
+    ?ˡ undecided, but it holds without checkpoint at the end
 
     --kernel takes several kernels with commas between them; then each cell has a verdict for each of them. A file
     known.toml in FOLDER says which findings are known (corpus/fstests/README.md). After an interruption, or when its

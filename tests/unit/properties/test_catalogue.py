@@ -119,6 +119,8 @@ ROWS = [
     ("R-rename-new", "", "creat b; append b 10; rename b a", "a", False, True),
     ("R-rename-new", "", "creat b; append b 10; rename b a", "a=w0:10", True, True),
     ("R-rename-new", "", "creat b; append b 10; rename b a", "b", True, False),
+    ("R-rename-new", "", "creat b; append b 10; mmapwrite b 0 10; rename b a", "a=w0:10", True, True),
+    ("R-rename-new", "creat b; append b 10", "mmapwrite b 0 10; rename b a", "a=w0:10", True, False),
     ("R-fallocate-any", LONG, "fallocate a punch-hole 0 4096; creat b", "a=w0:8192 b", False, True),
     ("R-truncate-any", LONG, "truncate a 10; creat b", "a=w0:8192 b", False, True),
     ("R-mmap-any", LONG, "mmapwrite a 0 10; creat b", "a=w0:8192 b", False, True),

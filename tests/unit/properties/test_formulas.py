@@ -76,6 +76,11 @@ MIXED = family(
         "creat a; append a 4096; creat b; append b 4096",
         "append a 512; fallocate a punch-hole 0 4096; commit; exchange a b; append a 10; rename b a",
     ),
+    (
+        "mixed-23",
+        "creat a; append a 4096",
+        "creat b; append b 4096; mmapwrite b 0 2048; rename b a; creat c; append c 10; mmapwrite c 0 5; rename c d",
+    ),
     ("mixed-22", "creat b", "open b; link @b c; unlink b; link @b d; creat b; rename c b; fsync b"),
     ("mixed-16", "", "creat a; msync a; creat b; append b 4096; msync b; creat c; mmapwrite b 0 10; msync c"),
     (

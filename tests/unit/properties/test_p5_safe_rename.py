@@ -37,6 +37,11 @@ ROWS = [
     ((OLD, "creat b; write b 4096 10; rename b a"), "a=stale:4096+w1:10", True, True),
     # Data in several writes
     ((OLD, "creat b; append b 10; append b 10; rename b a"), "a=w1:10", False, True),
+    # Bytes that were stored through a mapping: no call wrote them
+    ((OLD, "creat b; append b 4096; mmapwrite b 0 10; rename b a"), "a=w1:4096", True, True),
+    ((OLD, "creat b; append b 4096; mmapwrite b 0 10; rename b a"), "a=w2:10+zero:4086", False, True),
+    ((OLD, "creat b; append b 4096; mmapwrite b 0 4096; rename b a"), "a", True, False),
+    ((f"{OLD}; mmapwrite a 0 100", "creat b; append b 10; rename b a"), "a=w1:100", True, False),
     # Cases that P5 does not judge
     (("", "creat b; append b 10; rename b a"), "a", True, False),
     (("creat a", "creat b; append b 10; rename b a"), "a", True, False),

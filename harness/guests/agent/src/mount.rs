@@ -100,13 +100,8 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     call_mount(fstype, target, fstype, 0, c"")
 }
 
-/// Unmount the target. It is an error if a signal ended the process that served the mount.
-pub fn unmount() -> io::Result<()> {
-    unmount_served()?.map_or(Ok(()), |killed| Err(io::Error::other(killed.to_string())))
-}
-
-/// Unmount the target. If a process served the mount, wait for its end.
-pub fn unmount_served() -> io::Result<Option<ServerKilled>> {
+/// Unmount the target. If a process served the mount, wait for its end, and tell if a signal brought it.
+pub fn unmount() -> io::Result<Option<ServerKilled>> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
     check(unsafe { libc::umount2(target.as_ptr(), 0) })?;

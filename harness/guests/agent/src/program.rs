@@ -42,6 +42,8 @@ const UNLISTED: i32 = 126;
 const GRACE: Duration = Duration::from_secs(10);
 /// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
 const FOLDERS_MAX: usize = 256;
+/// The process that all threads of the kernel are children of: kthreadd.
+const KERNEL_PARENT: &str = "2";
 /// Between two looks at whether its time is over.
 const POLL: Duration = Duration::from_millis(200);
 const TRACE: libc::c_int =
@@ -257,6 +259,8 @@ fn traced(
         }
         let (thread, status) = match told {
             Next::Event(thread, status) => (thread, status),
+            // What serves the mount is a child, too, and stays.
+            Next::Tick if (ended.is_some() || is_over) && is_all_gone(before)? => return Ok(ended.filter(|_| !is_over)),
             Next::Tick => continue,
             Next::Late if Instant::now() < end => continue,
             Next::Late => return Err(io::Error::other("a program that was killed does not end")),
@@ -299,6 +303,19 @@ fn kill_all_but(before: &HashSet<libc::pid_t>) -> io::Result<()> {
         unsafe { libc::kill(*process, libc::SIGKILL) };
     }
     Ok(())
+}
+
+/// Whether only processes of `before` and threads of the kernel are left.
+fn is_all_gone(before: &HashSet<libc::pid_t>) -> io::Result<bool> {
+    Ok(processes()?.difference(before).all(|&process| is_of_kernel(process)))
+}
+
+/// Whether this is a thread of the kernel, or gone.
+fn is_of_kernel(process: libc::pid_t) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
+    // The name stands in parentheses, and may have some of its own. The state and the parent follow.
+    let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+    parent == Some(KERNEL_PARENT)
 }
 
 fn processes() -> io::Result<HashSet<libc::pid_t>> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fsck::{fsck, FsckResult};
 use crate::kernel_log::KernelLog;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount_served};
+use crate::mount::{mount, unmount};
 use crate::sys::errno;
 use crate::usage::{use_after_recovery, Usage};
 use crate::walk::{walk, Entry};
@@ -58,7 +58,7 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     }
     let check_after = is_mounted && !recover.fsck.is_empty();
     if check_after {
-        observation.fsck = match unmount_served()? {
+        observation.fsck = match unmount()? {
             None => fsck(&recover.fsck)?,
             Some(killed) => Some(FsckResult::not_run(&killed)),
         };
@@ -67,7 +67,7 @@ pub fn recover(mailbox: &mut Mailbox, log: &mut KernelLog, recover: &Recover, de
     (observation.klog, observation.klog_whole) = (said.lines, said.whole);
     mailbox.send(&Message::Done(serde_json::to_vec(&observation).map_err(io::Error::other)?))?;
     if is_mounted && !check_after {
-        unmount_served()?;
+        unmount()?;
     }
     Ok(())
 }

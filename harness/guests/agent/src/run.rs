@@ -10,7 +10,7 @@ use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount_served};
+use crate::mount::{mount, unmount};
 use crate::operations::perform;
 use crate::program::{self, ProgramEvent, Stopped, Transcript};
 use crate::steady::Steady;
@@ -94,7 +94,7 @@ fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()>
     let done = operations(marks, &mut held, run).and_then(|()| marks.done());
     drop(held);
     // Everything is recorded by now.
-    unmount_served()?;
+    unmount()?;
     done
 }
 

@@ -1,5 +1,6 @@
 //! The guest's memory, mapped here. Every access is checked, because the addresses come from the guest.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,6 +18,8 @@ pub struct Region {
     skip: usize,
     /// The file that holds it, as /proc/PID/maps names it: its device, and its number there.
     file: String,
+    /// What `place_in` found.
+    place: OnceCell<u64>,
     guard: Option<Guard>,
 }
 
@@ -48,17 +51,20 @@ impl Region {
             unsafe { libc::munmap(map, length) };
         })?;
         let (map, skip) = (map.cast(), offset as usize);
-        Ok(Region { guest, user, size: size as usize, map, skip, file, guard: Some(guard) })
+        Ok(Region { guest, user, size: size as usize, map, skip, file, place: OnceCell::new(), guard: Some(guard) })
     }
 
     /// Where physical address 0 is among the addresses of the guest's process, which has mapped this region too. It has
     /// the same distance from all physical memory.
     fn place_in(&self, process: u32) -> io::Result<u64> {
+        if let Some(&known) = self.place.get() {
+            return Ok(known);
+        }
         let maps = std::fs::read(format!("/proc/{process}/maps"))?;
         let maps = String::from_utf8_lossy(&maps);
         let start = maps.lines().find_map(|line| place_of(line, &self.file, self.skip as u64));
         let start = start.ok_or_else(|| io::Error::other("its process has not mapped its memory"))?;
-        Ok(start.wrapping_sub(self.guest))
+        Ok(*self.place.get_or_init(|| start.wrapping_sub(self.guest)))
     }
 
     fn host(&self, base: u64, address: u64, length: usize) -> Option<*mut u8> {

@@ -148,6 +148,9 @@ def test_of_two_disks_a_cell_has_the_worse_verdict() -> None:
     )
     assert joined(at_once, spent) == Result("a", "xfs", UNDECIDED, reason="the budget is spent", states=5, recoveries=3)
     assert joined(spent, held_back).reason == ""
+    absent = Result("a", "xfs", UNDECIDED, absent="reflink fails")
+    assert joined(held_back, absent) == joined(absent, held_back) == held_back
+    assert joined(at_once, absent).symbol == "–"
     both = joined(held_back, Result("a", "xfs", VIOLATED, objections=(objection("f-2"),)))
     assert [each.finding for each in both.objections] == ["f-1"]
 
@@ -186,6 +189,6 @@ def test_json_has_numbers_of_crash_states_as_text() -> None:
         "reason": "",
         "objections": [],
         "states": str(10**20),
-        "in_log": False,
+        "shorter_holds": False,
         "recoveries": 7,
     }
