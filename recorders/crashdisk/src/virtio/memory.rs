@@ -237,7 +237,7 @@ mod tests {
         let start = region.place_in(std::process::id()).expect("mapped").wrapping_add(GUEST);
         let distance = start.wrapping_sub(base);
         let mut memory = GuestMemory::of(std::process::id());
-        region.guest = distance + 5;
+        (region.guest, region.place) = (distance + 5, OnceCell::new());
         memory.add(region);
         let mut out = [0; 3];
         memory.read(5, &mut out).expect("in this process");
