@@ -9,20 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from postcrash.apps import Application, SandboxError, UnreadFolderError
-from postcrash.apps.protocol import (
-    Advice,
-    BadFolder,
-    EnoughSet,
-    Extent,
-    Needs,
-    Protocol,
-    TraceError,
-    advise,
-    find_needs,
-    is_enough,
-    read_trace,
-)
-from postcrash.apps.protocol.space import Moment
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, Needs, advise, find_needs, is_enough
+from postcrash.apps.needs.space import Moment
+from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import State
 from postcrash.harness.auditing.folder_judge import message_of
 from postcrash.harness.auditing.judge import sandbox_of

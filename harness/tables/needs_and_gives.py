@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from postcrash.apps.protocol import ASSUMPTIONS, EnoughSet, Extent, Protocol, in_order
-from postcrash.apps.protocol.assumptions import implications_of
+from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, Extent, in_order
+from postcrash.apps.needs.assumptions import implications_of
+from postcrash.apps.protocol import Protocol
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.examination.campaign import Progress

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from postcrash.apps import Application, CheckResult, Folder, Sandbox
+from postcrash.apps.needs.assumptions import implications_with
+from postcrash.apps.needs.space import Space, moments
 from postcrash.apps.protocol import Protocol
-from postcrash.apps.protocol.assumptions import implications_with
-from postcrash.apps.protocol.space import Space, moments
 from postcrash.apps.protocol.states import Slots
 from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import protocol_of

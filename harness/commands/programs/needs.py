@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from postcrash.apps import Application
-from postcrash.apps.protocol import ASSUMPTIONS, Advice, Extent, Needs, in_order
+from postcrash.apps.needs import ASSUMPTIONS, Advice, Extent, Needs, in_order
 from postcrash.harness.auditing.audit import audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.completion import complete_targets

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from postcrash.apps.protocol import BadFolder, Needs, in_order
+from postcrash.apps.needs import BadFolder, Needs, in_order
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.programs.needs_text import change_text, worth_showing
 from postcrash.harness.findings.told import told

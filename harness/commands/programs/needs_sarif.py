@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 import postcrash
-from postcrash.apps.protocol import Advice, BadFolder, Protocol, Step
+from postcrash.apps.needs import Advice, BadFolder
+from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import Frame
 from postcrash.harness.commands.programs.needs_text import fine, missing_text, step_text, told
 from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log

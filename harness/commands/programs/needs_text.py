@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Needs, Protocol, Step, in_order
-from postcrash.apps.protocol.advice import MissingFlush
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Needs, in_order
+from postcrash.apps.needs.advice import MissingFlush
+from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import BlockSlot, Change, CutSlot, NameSlot
 from postcrash.harness.auditing.needs import ApplicationNeeds
 

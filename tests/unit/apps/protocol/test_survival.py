@@ -11,7 +11,7 @@ from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import NameSlot
 from postcrash.model import Entry, Tree
 
-from .conftest import Traced
+from ..conftest import Traced
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import BlockSlot, NameSlot, SizeSlot
 from postcrash.harness.guests.binaries import find_binary
 
-from .conftest import Traced
+from ..conftest import Traced
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft4Validator
 
-from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Protocol, Step
-from postcrash.apps.protocol.advice import FlushAdvice, MissingFlush
-from postcrash.apps.protocol.space import Moment
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet
+from postcrash.apps.needs.advice import FlushAdvice, MissingFlush
+from postcrash.apps.needs.space import Moment
+from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Change, FlushedRange, Frame, SizeSlot
 from postcrash.harness.cli import cli

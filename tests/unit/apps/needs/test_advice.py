@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.apps.protocol import Advice, BadFolder, EnoughSet, Extent, advise
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, advise
 
-from .conftest import Traced
+from ..conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
 
 pytestmark = pytest.mark.slow

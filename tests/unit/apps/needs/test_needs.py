@@ -6,14 +6,14 @@ from itertools import combinations
 
 import pytest
 
-from postcrash.apps.protocol import ASSUMPTIONS, BadFolder, Extent, find_needs, is_enough
-from postcrash.apps.protocol.assumptions import implications_of
-from postcrash.apps.protocol.needs import EnoughSet
-from postcrash.apps.protocol.space import Judge, Moment
+from postcrash.apps.needs import ASSUMPTIONS, BadFolder, Extent, find_needs, is_enough
+from postcrash.apps.needs.assumptions import implications_of
+from postcrash.apps.needs.needs import EnoughSet
+from postcrash.apps.needs.space import Judge, Moment
 from postcrash.apps.protocol.states import State
 from postcrash.properties import PROPERTIES
 
-from .conftest import Traced
+from ..conftest import Traced
 
 pytestmark = pytest.mark.slow
 

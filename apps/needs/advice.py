@@ -7,9 +7,9 @@ properties that were assumed; or the check does not see what it is for.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from postcrash.apps.protocol.assumptions import Implication, implications_with, owner_of
-from postcrash.apps.protocol.needs import BadFolder, EnoughSet, Extent, is_enough
-from postcrash.apps.protocol.space import Judge
+from postcrash.apps.needs.assumptions import Implication, implications_with, owner_of
+from postcrash.apps.needs.needs import BadFolder, EnoughSet, Extent, is_enough
+from postcrash.apps.needs.space import Judge
 from postcrash.apps.protocol.trace import NameSlot, Protocol, Step
 
 _ADDED_MAX = 12

@@ -2,9 +2,9 @@
 
 import pytest
 
-from postcrash.apps.protocol import ASSUMPTIONS, BadFolder, EnoughSet, Extent, is_enough
+from postcrash.apps.needs import ASSUMPTIONS, BadFolder, EnoughSet, Extent, is_enough
 
-from .conftest import Traced
+from ..conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import z3
 
-from postcrash.apps.protocol.assumptions import Implication, implications_of
+from postcrash.apps.needs.assumptions import Implication, implications_of
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
 

@@ -12,8 +12,8 @@ from itertools import islice
 
 import z3
 
-from postcrash.apps.protocol.assumptions import ASSUMPTIONS, Implication, implications_of, implications_with
-from postcrash.apps.protocol.space import Judge, Moment, Properties, Space, moments
+from postcrash.apps.needs.assumptions import ASSUMPTIONS, Implication, implications_of, implications_with
+from postcrash.apps.needs.space import Judge, Moment, Properties, Space, moments
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
 

@@ -4,12 +4,13 @@ from itertools import chain, combinations
 
 import pytest
 
-from postcrash.apps.protocol import ASSUMPTIONS, Protocol
-from postcrash.apps.protocol.assumptions import Implication, implications_of, implications_with
-from postcrash.apps.protocol.space import Moment, Properties, Space, moments
+from postcrash.apps.needs import ASSUMPTIONS
+from postcrash.apps.needs.assumptions import Implication, implications_of, implications_with
+from postcrash.apps.needs.space import Moment, Properties, Space, moments
+from postcrash.apps.protocol import Protocol
 from postcrash.apps.protocol.states import Slots, State
 
-from .conftest import Traced
+from ..conftest import Traced
 
 pytestmark = pytest.mark.slow
 
