@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from postcrash.model.choices import UndecidedBytes, settle
-from postcrash.model.segments import Segment, Segments, clipped
+from postcrash.model.pattern import TAG_MAX, WORD_BYTES, pattern
+from postcrash.model.segments import Segment, Segments, clipped, write_of
 from postcrash.model.tree import Entry
 
 
@@ -29,19 +30,38 @@ def sources(entry: Entry, start: int, end: int) -> frozenset[str | None]:
 
 
 def all_from(entry: Entry, start: int, end: int, allowed: Collection[str | None]) -> bool:
-    """Whether every byte from `start` up to `end` exists and comes from one of `allowed`.
+    """Whether every byte from `start` up to `end` exists and comes from one of `allowed`, or is the same as its byte.
 
     None among `allowed` stands for bytes past the end or not known.
     """
 
     def fine(version: Segments) -> bool:
-        return all(run.source in allowed for run in version)
+        return all(run.source in allowed or _is_alike(run, allowed) for run in version)
 
     parts = stretches(entry, start, end)
     if None not in allowed and sum(part.end - part.start for part in parts) < end - start:
         return False
     settled = tuple(part for part in parts if isinstance(part, Segment))
     return fine(settled) and all(settle(part, fine) for part in parts if isinstance(part, UndecidedBytes))
+
+
+def _is_alike(run: Segment, allowed: Collection[str | None]) -> bool:
+    """Whether a short run has the bytes that one of `allowed` has at this place.
+
+    Beside bytes of a write that were moved, a run can be too long by chance: one byte in 255 is the same as what the
+    other write has there. Then it does not matter whose it is.
+    """
+    if run.end - run.start >= WORD_BYTES or (own := _bytes_of(run.source, run)) is None:
+        return False
+    return any(_bytes_of(source, run) == own for source in allowed if source is not None)
+
+
+def _bytes_of(source: str, place: Segment) -> bytes | None:
+    """What `source` has at the bytes of `place`. None if it is no write of a workload, or cannot have any there."""
+    write = write_of(source)
+    if write is None or write[0] > TAG_MAX or place.start < write[1]:
+        return None
+    return pattern(write[0], place.start - write[1], place.end - place.start)
 
 
 def any_from(entry: Entry, wanted: Collection[str], start: int = 0, end: int | None = None) -> bool:
