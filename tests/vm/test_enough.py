@@ -104,4 +104,6 @@ def test_a_hunt_with_first_looks_finds_the_same(
     for name in ("verdict", "run", "alike", "same", "tested", "cut_short", "not_run"):
         assert getattr(twice, name) == getattr(once, name), name
     assert twice.groups.keys() == once.groups.keys()
-    assert (twice.counts["states"], twice.counts["instants"]) == (once.counts["states"], once.counts["instants"])
+    assert twice.counts["states"] == once.counts["states"]
+    # On a busy machine a request may come a moment later. A workload that were counted twice would add more.
+    assert twice.counts["instants"] == pytest.approx(once.counts["instants"], rel=0.02)
