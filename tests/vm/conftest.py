@@ -46,6 +46,12 @@ class RecordedWorkload:
         return self.target.reading()
 
 
+def root_files(kernel: Kernel) -> dict[Path, bytes]:
+    """The files of the guests' root for `kernel` by their places, to make another root of them."""
+    root = guest_root(kernel, cache_folder())
+    return {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+
+
 @pytest.fixture(scope="session")
 def settings() -> MachineSettings:
     """How guests are started."""

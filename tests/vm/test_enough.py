@@ -14,6 +14,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting import space_hunt
+from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt
 from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
@@ -91,19 +92,25 @@ def test_a_hunt_with_first_looks_finds_the_same(
         how=Exploration(budget=Budget(400, None)),
         enough=FIRST_LOOK,
     )
-    results, rows = [], {}
-    for looks, first_look in (("twice", FIRST_LOOK), ("once", 400)):
+
+    def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:
         monkeypatch.setattr(space_hunt, "FIRST_LOOK", first_look)
-        store, selection = Store(tmp_path / looks), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=16)
+        store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=16)
         with TerminalProgress(None) as progress:
-            results.append(hunt(selection, plan, Crew(settings, 2), store, progress))
-        rows[looks] = len(list(store.runs()))
+            result = hunt(selection, plan, Crew(settings, 2), store, progress)
+        rows = len(list(store.runs()))
         store.close()
-    twice, once = results
-    assert target != "xfs" or rows["twice"] > rows["once"]
+        return result, rows
+
+    # Both record every workload. On a busy machine a request can come later in one of the two recordings, and then
+    # they have not the same instants.
+    for attempt in range(3):
+        twice, rows_of_twice = hunted(tmp_path / f"twice{attempt}", FIRST_LOOK)
+        once, rows_of_once = hunted(tmp_path / f"once{attempt}", 400)
+        if twice.counts["instants"] == once.counts["instants"]:
+            break
+    assert target != "xfs" or rows_of_twice > rows_of_once
     for name in ("verdict", "run", "alike", "same", "tested", "cut_short", "not_run"):
         assert getattr(twice, name) == getattr(once, name), name
     assert twice.groups.keys() == once.groups.keys()
-    assert twice.counts["states"] == once.counts["states"]
-    # On a busy machine a request may come a moment later. A workload that were counted twice would add more.
-    assert twice.counts["instants"] == pytest.approx(once.counts["instants"], rel=0.02)
+    assert (twice.counts["states"], twice.counts["instants"]) == (once.counts["states"], once.counts["instants"])

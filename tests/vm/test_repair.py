@@ -22,7 +22,7 @@ from postcrash.model import Verdict, Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 
 from .command import postcrash
-from .conftest import Record, executions, explored, intervals_of
+from .conftest import Record, executions, explored, intervals_of, root_files
 from .test_exploration import outcomes
 
 EXT4 = target_named("ext4-current")
@@ -47,8 +47,7 @@ PLANTED = {
 def planted() -> MachineSettings:
     """Guests that also have a shell, debugfs and the planted programs."""
     kernel = find_kernel()
-    root = guest_root(kernel, cache_folder())
-    files = {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    files = root_files(kernel)
     for program in (shutil.which("sh"), shutil.which("debugfs", path="/usr/sbin:/sbin")):
         assert program is not None
         files |= with_libraries(program)

@@ -3,13 +3,13 @@
 import pytest
 
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.guests.guest_root import cached_root, guest_root
+from postcrash.harness.guests.guest_root import cached_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.places import cache_folder
 from postcrash.model import WorkloadBuilder
 
-from .conftest import Record
+from .conftest import Record, root_files
 
 SERVED = "fuse2fs"
 UNWINDER = "libgcc_s.so.1"
@@ -25,8 +25,7 @@ def test_what_the_program_writes_when_it_ends_is_there_for_fsck(machine: Machine
 def without_unwinder() -> MachineSettings:
     """Guests in which fuse2fs is aborted when it ends its threads."""
     kernel = find_kernel()
-    root = guest_root(kernel, cache_folder())
-    files = {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    files = root_files(kernel)
     kept = {place: content for place, content in files.items() if place.name != UNWINDER}
     assert len(kept) < len(files)
     return MachineSettings(kernel.path, cached_root(kept, cache_folder()))

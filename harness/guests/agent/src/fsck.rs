@@ -14,14 +14,14 @@ const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Serialize)]
 pub struct FsckResult {
-    /// Exit status; 128 + signal if it was killed, or if the program was that serves the mount.
+    /// Exit status; 128 + signal if a signal ended it, or ended the program that served the mount.
     status: i32,
     /// What the program printed. Empty if the status is 0.
     output: String,
 }
 
 impl FsckResult {
-    /// The result if the disk is not as the file system would have left it.
+    /// What stands in place of a result: the disk is not as the file system would have left it.
     pub fn not_run(killed: &ServerKilled) -> FsckResult {
         FsckResult { status: 128 + killed.signal, output: killed.to_string() }
     }

@@ -100,7 +100,7 @@ fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     call_mount(fstype, target, fstype, 0, c"")
 }
 
-/// Unmount the target. If a process served the mount, wait for its end, and tell if a signal brought it.
+/// Unmount the target. If a process served the mount, wait for its end. Returns a value if a signal ended it.
 pub fn unmount() -> io::Result<Option<ServerKilled>> {
     let target = cstr(MOUNT_POINT)?;
     // SAFETY: a C string.
@@ -115,7 +115,7 @@ pub fn unmount() -> io::Result<Option<ServerKilled>> {
     Ok(killed)
 }
 
-/// The process that served a mount did not end by itself when the target was unmounted.
+/// A signal ended the process that served the mount, when the target was unmounted.
 pub struct ServerKilled {
     pub signal: i32,
 }

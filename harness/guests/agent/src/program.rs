@@ -259,7 +259,7 @@ fn traced(
         }
         let (thread, status) = match told {
             Next::Event(thread, status) => (thread, status),
-            // What serves the mount is a child, too, and stays.
+            // The process that serves the mount is a child, too. It goes on, so that wait(2) never runs out of children.
             Next::Tick if (ended.is_some() || is_over) && is_all_gone(before)? => return Ok(ended.filter(|_| !is_over)),
             Next::Tick => continue,
             Next::Late if Instant::now() < end => continue,
