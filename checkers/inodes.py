@@ -3,15 +3,13 @@
 Directories are followed through renames: a file made in a renamed directory may show under the directory's old name.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from postcrash.checkers.links import Link, links
+from postcrash.checkers.links import Link
+from postcrash.checkers.lives import Lives, lives
 from postcrash.checkers.shifts import displaced
-from postcrash.model import EntryType, History, Segment, Tree, Workload
-from postcrash.model.segments import Segments
+from postcrash.model import EntryType, History, Segment, Workload
 from postcrash.model.simulate import ROOT_INODE
 from postcrash.model.tree import ROOT_PATH
 
@@ -42,33 +40,39 @@ class Past:
 
 
 class Pasts:
-    """The past of every name that operations made, those in progress included."""
+    """The past of every name that the first `started` operations of a workload made."""
 
-    def __init__(self, workload: Workload, trees: Iterable[Tree]) -> None:
-        self._made: dict[Link, set[int]] = defaultdict(set)
-        self._pasts: dict[int, Past] = defaultdict(Past)
-        contents: dict[int, list[Segments]] = defaultdict(list)
-        for tree in trees:
-            for link, inode in links(tree).items():
-                self._made[link].add(inode)
-            for entry in (*tree.values(), *tree.held.values()):
-                seen = Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments))
-                self._pasts[entry.inode].add(seen)
-                contents[entry.inode].append(entry.segments)
-        for inode, states in contents.items():
-            self._pasts[inode].written |= displaced(workload, states)
+    def __init__(self, known: Lives, started: int) -> None:
+        self._lives = known
+        self._started = started
+        self._known: dict[int, Past] = {}
+        self._of: dict[str, Past | None] = {}
 
     def of(self, path: str) -> Past | None:
         """What the inodes that `path` can stand for were. None if no operation made the name."""
+        if path not in self._of:
+            inodes = self._inodes(path)
+            whole = Past() if inodes else None
+            for inode in inodes if whole else ():
+                whole.add(self._past(inode))
+            self._of[path] = whole
+        return self._of[path]
+
+    def _inodes(self, path: str) -> set[int]:
         inodes = {ROOT_INODE}
         for name in path.split("/") if path != ROOT_PATH else ():
-            inodes = set[int]().union(*(self._made.get(Link(directory, name), set()) for directory in inodes))
-        if not inodes:
-            return None
-        whole = Past()
-        for inode in inodes:
-            whole.add(self._pasts[inode])
-        return whole
+            made = (self._lives.bound(Link(directory, name), 0, self._started) for directory in inodes)
+            inodes = {inode for each in made for inode in each if inode is not None}
+        return inodes
+
+    def _past(self, inode: int) -> Past:
+        if inode not in self._known:
+            past, states = Past(), self._lives.states(inode, 0, self._started)
+            for entry in states:
+                past.add(Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments)))
+            past.written |= displaced(self._lives.workload, (entry.segments for entry in states))
+            self._known[inode] = past
+        return self._known[inode]
 
 
 def pasts(history: History) -> Pasts:
@@ -78,4 +82,4 @@ def pasts(history: History) -> Pasts:
 
 @lru_cache(maxsize=256)
 def _pasts(workload: Workload, started: int) -> Pasts:
-    return Pasts(workload, History(workload, started, started).possible_trees(0))
+    return Pasts(lives(workload), started)

@@ -110,6 +110,12 @@ class Tree(Mapping[str, Entry]):
         yield from (path for path in self._base if path not in self._delta)
         yield from (path for path, entry in self._delta.items() if entry is not None)
 
+    def places(self, other: "Tree") -> set[str]:
+        """The paths at which the trees can differ. At all others, both have the same entry or none."""
+        if self._base is other._base:
+            return {*self._delta, *other._delta}
+        return {*self.paths(), *other.paths()}
+
     @property
     def unread(self) -> Unread | None:
         """The first part that could not be read. None if everything was read. The search is done once."""

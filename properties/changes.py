@@ -318,7 +318,7 @@ def _touch(before: Tree, after: Tree) -> _Touch:
 
 def _differing(before: Tree, after: Tree) -> Iterator[Entry]:
     """The entries that only one of the trees has, or that are not the same in both."""
-    for path in {*before.paths(), *after.paths()}:
+    for path in before.places(after):
         old, new = before.get(path), after.get(path)
         if old is not new and old != new:
             yield from (entry for entry in (old, new) if entry is not None)

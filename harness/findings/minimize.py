@@ -24,9 +24,6 @@ from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.targets import BaseImage, RecoveryKind, Target
 
-MINIMIZING_SECONDS = 60.0
-"""The time to minimize what one hunt or one test found, unless the user gives another."""
-
 
 @dataclass(frozen=True, slots=True)
 class MinimalFinding:
