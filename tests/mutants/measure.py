@@ -12,7 +12,8 @@ from postcrash.harness.examination.campaign import tool_digest
 from postcrash.harness.guests.kernels.kernel import uml_version
 from postcrash.reports.store.records import Finding
 
-from .mutant import Mutant, numbered
+from .change import ChosenChange, numbered
+from .mutant import Mutant
 from .results import Measurements, Results, Row, compared_markdown, markdown, summary
 from .source import SourceTree, say
 from .stages import COMPARISON, REBUILT, STAGES, Stage, StockKernel, Trial, run_stage
@@ -149,12 +150,12 @@ class Measurer:
 
         self._run(todo, self._pages.hunts, self._built, counts, self._pages.write)
 
-    def compare(self, wanted: Sequence[Mutant], source: SourceTree) -> None:
+    def compare(self, wanted: Sequence[Mutant], source: SourceTree, changes: Sequence[ChosenChange]) -> None:
         """Compare each, and then another build of the same source, with the stock kernel."""
         todo = [self._pages.mutant(mutant, COMPARED_NAME) for mutant in wanted]
         write = self._pages.write_compared
         self._run(todo, self._pages.comparisons, self._built, always, write)
-        rebuilt = source.kernel(self._pages.every, version="2")
+        rebuilt = source.kernel(changes, version="2")
         if rebuilt == self._built:
             raise InfrastructureError("the other build of the same source is the same file")
         unchanged = [_unchanged(OTHER_BUILD, target) for target in REBUILT_ON]

@@ -17,8 +17,10 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import StoreError
 
+from .change import MutantError, numbered
 from .measure import COMPARED, STOCK, Measurer, MutantPages, put
-from .mutant import MutantError, chosen, load_mutants, numbered
+from .mutant import chosen, load_mutants, mutant_changes
+from .repair import load_repairs, repair_changes
 from .source import SourceTree, require_packages, say
 
 
@@ -51,7 +53,8 @@ def main(
         require_packages()
         folder = cache_folder() / "mutants"
         source = SourceTree(folder, jobs)
-        built = source.kernel(every)
+        changes = mutant_changes(every) + repair_changes(load_repairs())
+        built = source.kernel(changes)
         if kernels is not None:
             kernels.mkdir(parents=True, exist_ok=True)
             for number, name in [(0, STOCK), *((every.index(mutant) + 1, mutant.name) for mutant in wanted)]:
@@ -61,7 +64,7 @@ def main(
         with tempfile.TemporaryDirectory(prefix="kernels-", dir=folder) as place:
             measurer = Measurer(pages, Path(place), built, fresh=fresh)
             if compare:
-                measurer.compare([mutant for mutant in wanted if only or mutant.subsystem in COMPARED], source)
+                measurer.compare([mutant for mutant in wanted if only or mutant.subsystem in COMPARED], source, changes)
             else:
                 measurer.hunt(wanted, stock=stock)
         if measurer.failed:

@@ -1,4 +1,4 @@
-"""Linux's source, as Debian's package has it, and the kernel that is built from it with all mutants in it.
+"""Linux's source, as Debian's package has it, and the kernel that is built from it with all mutants and repairs in it.
 
 The source with its object files is kept in the cache. A changed source file has its stock text beside it.
 """
@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.kernels.config import config_of
 from postcrash.harness.guests.kernels.kernel import find_kernel
 
-from .mutant import Mutant, changed
+from .change import ChosenChange, changed
 
 NAME = "linux-source-6.1"
 ARCHIVE = Path("/usr/src", f"{NAME}.tar.xz")
@@ -74,8 +74,8 @@ class SourceTree:
         self._folder, self._jobs = folder, jobs
         self._tree = folder / NAME
 
-    def kernel(self, mutants: Sequence[Mutant], version: str = "1") -> bytes:
-        """The file of the kernel with all mutants in it, its number 0. Raises InfrastructureError and MutantError.
+    def kernel(self, changes: Iterable[ChosenChange], version: str = "1") -> bytes:
+        """The file of the kernel with all changes in it, none of them made. Raises InfrastructureError and MutantError.
 
         `version` is that of the build, which a kernel tells: two versions of the same source are two files.
         """
@@ -83,7 +83,7 @@ class SourceTree:
         with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._unpack()
-            self._write(changed(mutants, self._text))
+            self._write(changed(changes, self._text))
             self._configure()
             say("building")
             self._make("linux", version)

@@ -1,0 +1,115 @@
+"""Builds the kernel with the repairs, runs the findings' pages and random hunts on it, and writes docs/repairs.md."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from postcrash.harness.errors import HarnessError, InfrastructureError
+from postcrash.harness.guests.kernels.kernel import uml_version
+from postcrash.harness.places import cache_folder
+from postcrash.model import ExitCode
+
+from ..finding_page import FindingPage, finding_pages
+from .change import MutantError, numbered
+from .measure import DOCS, put
+from .mended import MendedPage, RepairedHunt, repairs_markdown
+from .mutant import load_mutants, mutant_changes
+from .repair import Repair, bits, load_repairs, repair_changes
+from .source import SourceTree, require_packages, say
+from .stages import POSTCRASH
+
+TARGETS = ("ext4-current", "ext4-journal", "ext4-fast-commit", "btrfs", "xfs", "f2fs")
+HUNTED = Path("mutants", "hunts-on-repaired")
+"""The folder of the cache where results of hunts are kept."""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", multiple=True, metavar="NAME", help="Only pages that this repair mends; can be repeated.")
+@click.option("--hunt", "hunted", multiple=True, metavar="TARGET", help="Hunt only on this target; can be repeated.")
+@click.option("--time", default="10m", show_default=True, help="For each hunt.")
+@click.option("--hunts/--no-hunts", default=True, show_default=True)
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Compilers at a time.")
+def main(only: tuple[str, ...], hunted: tuple[str, ...], time: str, *, hunts: bool, jobs: int) -> None:
+    """Build the kernel with the repairs, and write docs/repairs.md."""
+    try:
+        require_packages()
+        source = SourceTree(cache_folder() / "mutants", jobs)
+        repairs = load_repairs()
+        built = source.kernel(mutant_changes(load_mutants()) + repair_changes(repairs))
+        with tempfile.TemporaryDirectory(prefix="repaired-", dir=cache_folder() / "mutants") as place:
+            mender = _Mender(Path(place), built, repairs)
+            mended = [mender.page(repair, page) for repair, page in _pages(repairs, only)]
+            if hunts:
+                for target in hunted or TARGETS:
+                    mender.hunt(target, time)
+            if not only:
+                (DOCS / "repairs.md").write_text(repairs_markdown(mended, _kept(), mender.version))
+    except (MutantError, HarnessError) as error:
+        say(f"error: {error}")
+        sys.exit(ExitCode.INFRASTRUCTURE)
+
+
+def _pages(repairs: Sequence[Repair], only: Sequence[str]) -> list[tuple[Repair, FindingPage]]:
+    known = {page.name: page for page in finding_pages()}
+    return [(repair, known[name]) for repair in repairs if not only or repair.name in only for name in repair.pages]
+
+
+class _Mender:
+    """Runs commands on kernels with some of the repairs, whose files are in the folder `place`."""
+
+    def __init__(self, place: Path, built: bytes, repairs: Sequence[Repair]) -> None:
+        self._place, self._built, self._repairs = place, built, repairs
+        self._kernel = place / "kernel"
+        self._make(())
+        self.version = f"UML {uml_version(self._kernel)}"
+
+    def page(self, repair: Repair, page: FindingPage) -> MendedPage:
+        """Run the page's command without and with the repair."""
+        page.put_workload(self._place)
+        before, after = (self._told(made, page.arguments) for made in ((), (repair,)))
+        mended = MendedPage(
+            repair, page, before["verdict"], after["verdict"], int(after["states"]), after["recoveries"]
+        )
+        say(f"{repair.name}, {page.name}: {mended.before}, repaired: {mended.after}")
+        return mended
+
+    def hunt(self, target: str, time: str) -> None:
+        """Hunt on the kernel with all repairs, and keep the result."""
+        arguments = ("hunt", "--random", "--target", target, "--time", time, "--fresh")
+        told = self._told(self._repairs, arguments)
+        folder = cache_folder() / HUNTED
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{target}.json").write_text(json.dumps({**told, "asked_time": time}))
+        say(f"{target}: {told['workloads']['run']} workloads, {len(told['groups'])} groups")
+
+    def _told(self, made: Sequence[Repair], arguments: Sequence[str]) -> dict[str, Any]:
+        """The JSON of a command on the kernel with these repairs."""
+        self._make(made)
+        command: list[str | Path] = [POSTCRASH, "--store", self._place / "store", *arguments]
+        command += ["--kernel", self._kernel, "--json", "-"]
+        ran = subprocess.run(command, cwd=self._place, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if ran.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
+            said = ran.stderr.strip().splitlines()[-1:]
+            raise InfrastructureError(f"{' '.join(map(str, command))} fails with {ran.returncode}: {' '.join(said)}")
+        told: dict[str, Any] = json.loads(ran.stdout)
+        return told
+
+    def _make(self, made: Sequence[Repair]) -> None:
+        put(self._kernel, numbered(self._built, 0, bits(self._repairs, made)))
+
+
+def _kept() -> list[RepairedHunt]:
+    """What hunts came to, also in earlier runs."""
+    folder = cache_folder() / HUNTED
+    places = [(target, folder / f"{target}.json") for target in TARGETS]
+    return [RepairedHunt.of(target, json.loads(place.read_text())) for target, place in places if place.exists()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Repairs: their tables, their bits, and the page made of what they come to."""
+
+from pathlib import Path
+
+import pytest
+
+from ...finding_page import finding_pages
+from ...mutants.change import MutantError
+from ...mutants.mended import MendedPage, RepairedHunt, repairs_markdown
+from ...mutants.repair import Repair, bits, load_repairs, repair_changes
+
+ROW = """
+[[a]]
+mends = "It is right."
+file = "fs/x/x.c"
+function = "flush"
+old = "return 0;"
+new = "return 1;"
+"""
+SECOND = """
+[[a]]
+file = "fs/x/y.c"
+function = "commit"
+old = "1"
+new = "2"
+"""
+
+
+def loaded(folder: Path, text: str) -> tuple[Repair, ...]:
+    (folder / "x.toml").write_text(text)
+    return load_repairs(folder)
+
+
+def test_each_repair_mends_pages_that_are_there_and_no_page_is_mended_twice() -> None:
+    repairs, pages = load_repairs(), {page.name for page in finding_pages()}
+    mended = [name for repair in repairs for name in repair.pages]
+    assert len(mended) >= 20
+    assert set(mended) <= pages
+    assert len(mended) == len(set(mended))
+    assert len({change.digest() for repair in repairs for change in repair.changes}) >= len(repairs)
+    assert all(repair.mends.endswith(".") and "|" not in repair.mends for repair in repairs)
+
+
+def test_rows_of_one_name_are_made_together_by_one_bit(tmp_path: Path) -> None:
+    repairs = loaded(tmp_path, ROW + SECOND + ROW.replace("[[a]]", "[[b]]"))
+    assert [(repair.name, len(repair.changes), repair.pages) for repair in repairs] == [
+        ("a", 2, ("a",)),
+        ("b", 1, ("b",)),
+    ]
+    chosen = [chosen for _, chosen in repair_changes(repairs)]
+    assert chosen == ["postcrash_mutant[5] >> 0 & 1", "postcrash_mutant[5] >> 0 & 1", "postcrash_mutant[5] >> 1 & 1"]
+    assert [bits(repairs, made) for made in ((), repairs[1:], repairs)] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ROW.replace("[[a]]", "[a]"), "repair a: it is no array of tables"),
+        (ROW.replace("mends", "breaks"), "repair a: its rows have file, function, new, old, and the first has mends"),
+        (ROW + SECOND.replace("old", "before"), "repair a: its rows have"),
+        ("".join(ROW.replace("[[a]]", f"[[a{number}]]") for number in range(33)), "33 repairs: a kernel has 32 bits"),
+    ],
+)
+def test_a_table_that_is_wrong_is_an_error_with_the_name(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(MutantError, match=message):
+        loaded(tmp_path, text)
+
+
+def test_the_page_shows_both_verdicts_and_what_is_left(tmp_path: Path) -> None:
+    page = finding_pages()[0]
+    (repair,) = loaded(tmp_path, ROW)
+    told = {
+        "asked_time": "10m",
+        "workloads": {"run": 7},
+        "states": "1000",
+        "recoveries": 12,
+        "groups": [{"checker": "mounts", "message": "mount fails", "workload": "creat a\n"}],
+    }
+    text = repairs_markdown(
+        [MendedPage(repair, page, "violated", "holds", 5, 4)], [RepairedHunt.of("xfs", told)], "UML 6"
+    )
+    assert f"| [{page.name}](findings/{page.name}.md) | It is right. | violated | holds | 5, 4 |" in text
+    assert "| xfs | 10m | 7 | 1e+03 | 12 | 1 |" in text
+    assert "xfs, mounts: mount fails\n\n```ops\ncreat a\n```\n" in text
