@@ -51,12 +51,17 @@ class Pasts:
     def of(self, path: str) -> Past | None:
         """What the inodes that `path` can stand for were. None if no operation made the name."""
         if path not in self._of:
-            inodes = self._inodes(path)
-            whole = Past() if inodes else None
-            for inode in inodes if whole else ():
-                whole.add(self._past(inode))
-            self._of[path] = whole
+            self._of[path] = self._whole(self._inodes(path))
         return self._of[path]
+
+    def _whole(self, inodes: set[int]) -> Past | None:
+        """Everything that these inodes were. None for no inode."""
+        if not inodes:
+            return None
+        whole = Past()
+        for inode in inodes:
+            whole.add(self._past(inode))
+        return whole
 
     def _inodes(self, path: str) -> set[int]:
         inodes = {ROOT_INODE}
