@@ -13,8 +13,6 @@ EntryType = Literal["file", "dir", "symlink", "fifo", "socket", "char", "block",
 ROOT_PATH = "."
 
 _DELTA_MAX = 64
-_SMALL = 16
-"""Trees of so many entries at most have no index of inodes."""
 UNREAD = "error:"
 """Begins the source of bytes that could not be read. The errno follows."""
 
@@ -125,9 +123,7 @@ class Tree(Mapping[str, Entry]):
         return self._unread[0]
 
     def names(self, inode: int) -> list[str]:
-        """All paths of one inode, sorted. Large trees are gone through once for all inodes."""
-        if len(self) <= _SMALL:
-            return sorted(path for path in self.paths() if self[path].inode == inode)
+        """All paths of one inode, sorted. The tree is gone through once for all inodes."""
         if self._names is None:
             names: dict[int, list[str]] = defaultdict(list)
             for path in sorted(self.paths()):

@@ -269,12 +269,18 @@ def changes(history: History, *operations: int) -> tuple[Change, ...]:
 
 @lru_cache(maxsize=4096)
 def _changes(workload: Workload, started: int, group: frozenset[int]) -> tuple[Change, ...]:
-    trees, near = History(workload, started, started).trees, _near(workload, started, group)
-    kept = sorted({len(workload.setup), started, *near, *(index + 1 for index in near)})
+    return _changes_among(workload, _near(workload, started, group), group)
+
+
+@lru_cache(maxsize=4096)
+def _changes_among(workload: Workload, near: frozenset[int], group: frozenset[int]) -> tuple[Change, ...]:
+    """The changes, found among `near` of `_near`. Later operations that are not near make no difference."""
+    trees = History(workload, 0, 0).trees
+    kept = sorted({len(workload.setup), *near, *(index + 1 for index in near)})
     return tuple(_Finder(tuple(trees[count] for count in kept), frozenset(map(kept.index, group))).find())
 
 
-def _near(workload: Workload, started: int, group: frozenset[int]) -> set[int]:
+def _near(workload: Workload, started: int, group: frozenset[int]) -> frozenset[int]:
     """The operations of `group`, and the started ones that have to do with what these change.
 
     They change the same paths or inodes, or those of an operation that does. No other operation makes a difference to
@@ -290,7 +296,7 @@ def _near(workload: Workload, started: int, group: frozenset[int]) -> set[int]:
             inodes |= touches[index].inodes
         others = (index for index in range(len(workload.setup), started) if index not in near)
         found = {index for index in others if touches[index].meets(paths, inodes)}
-    return near
+    return frozenset(near)
 
 
 class _Touch(NamedTuple):

@@ -20,27 +20,53 @@ class MendedPage:
     recoveries: int
 
 
-@dataclass(frozen=True)
-class RepairedHunt:
-    """What a random hunt on the kernel with all repairs came to. `groups` have judge, message and smallest workload."""
+Group = tuple[str, str, str]
+"""A judge, what it says, and the smallest workload."""
 
-    target: str
-    time: str
+
+@dataclass(frozen=True)
+class HuntCounts:
+    """What a random hunt came to."""
+
     workloads: int
     states: int
     recoveries: int
-    groups: tuple[tuple[str, str, str], ...]
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Self:
+        """That of the JSON of `hunt`."""
+        groups = tuple((group["checker"], group["message"], group["workload"]) for group in told["groups"])
+        return cls(told["workloads"]["run"], int(told["states"]), told["recoveries"], groups)
+
+    def row(self) -> str:
+        """The cells of the table that count."""
+        return f"{self.workloads} | {self.states:.0e} | {self.recoveries} | {len(self.groups)}"
+
+
+@dataclass(frozen=True)
+class MendedHunt:
+    """Hunts on the kernel as it is and with all repairs; of the first one's groups, those `left` with all repairs.
+
+    `open` counts groups of the first hunt that were not looked at to the end with all repairs.
+    """
+
+    target: str
+    time: str
+    before: HuntCounts
+    left: tuple[Group, ...]
+    open: int
+    after: HuntCounts
 
     @classmethod
     def of(cls, target: str, told: dict[str, Any]) -> Self:
-        """That of the JSON of `hunt`."""
-        groups = tuple((group["checker"], group["message"], group["workload"]) for group in told["groups"])
-        return cls(
-            target, told["asked_time"], told["workloads"]["run"], int(told["states"]), told["recoveries"], groups
-        )
+        """That of what `mend.py` keeps."""
+        left = tuple((judge, message, workload) for judge, message, workload in told["left"])
+        before, after = (HuntCounts.of(told[which]) for which in ("before", "after"))
+        return cls(target, told["time"], before, left, told["open"], after)
 
 
-def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[RepairedHunt], kernel: str) -> str:
+def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], kernel: str) -> str:
     """docs/repairs.md."""
     lines = [_HEAD.format(kernel=kernel)]
     lines += ["| finding | what is true instead | as it is | repaired | crash states, recoveries |"]
@@ -50,15 +76,14 @@ def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[RepairedHunt],
         counts = f"{mended.states}, {mended.recoveries}"
         lines.append(f"| {link} | {mended.repair.mends} | {mended.before} | {mended.after} | {counts} |")
     lines += ["", _HUNTS]
-    lines += [
-        "| target | time | workloads | crash states | recoveries | groups |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-    ]
+    lines += ["| target | kernel | workloads | crash states | recoveries | groups | still there with all repairs |"]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: | --- |"]
     for hunt in hunts:
-        counts = f"{hunt.workloads} | {hunt.states:.0e} | {hunt.recoveries} | {len(hunt.groups)}"
-        lines.append(f"| {hunt.target} | {hunt.time} | {counts} |")
+        undecided = f", {hunt.open} undecided" if hunt.open else ""
+        lines.append(f"| {hunt.target}, {hunt.time} | as it is | {hunt.before.row()} | {len(hunt.left)}{undecided} |")
+        lines.append(f"| {hunt.target}, {hunt.time} | repaired | {hunt.after.row()} | |")
     for hunt in hunts:
-        for judge, message, workload in hunt.groups:
+        for judge, message, workload in dict.fromkeys((*hunt.left, *hunt.after.groups)):
             lines += ["", f"{hunt.target}, {judge}: {message}", "", "```ops", workload.rstrip(), "```"]
     return "\n".join([*lines, ""])
 
@@ -72,7 +97,12 @@ on the kernel with this one change. The changes are evidence for causes. They ar
 slower, or take a case out of a log instead of logging it well.
 """
 
-_HUNTS = """What stands behind the known findings? A kernel with all repairs at once is hunted on:
+_HUNTS = """What stands behind the known findings? Each target is hunted on twice, with the kernel as it is and with
+one that has all repairs at once:
 
-    postcrash hunt --random --target NAME --time TIME --kernel REPAIRED
+    postcrash hunt --random --target NAME --time TIME --kernel KERNEL
+
+The smallest workload of each group that the first hunt found is run again on the kernel with all repairs, on both
+disks. If it HOLDS there, its cause is known. All that is still there, and all that the second hunt found, follows the
+table.
 """

@@ -6,7 +6,7 @@ import pytest
 
 from ...finding_page import finding_pages
 from ...mutants.change import MutantError
-from ...mutants.mended import MendedPage, RepairedHunt, repairs_markdown
+from ...mutants.mended import MendedHunt, MendedPage, repairs_markdown
 from ...mutants.repair import Repair, bits, load_repairs, repair_changes
 
 ROW = """
@@ -66,19 +66,22 @@ def test_a_table_that_is_wrong_is_an_error_with_the_name(tmp_path: Path, text: s
         loaded(tmp_path, text)
 
 
+def counted(*groups: str) -> dict[str, object]:
+    """What a hunt tells in JSON."""
+    found = [{"checker": "mounts", "message": message, "workload": "creat a\n"} for message in groups]
+    return {"workloads": {"run": 7}, "states": "1000", "recoveries": 12, "groups": found}
+
+
 def test_the_page_shows_both_verdicts_and_what_is_left(tmp_path: Path) -> None:
     page = finding_pages()[0]
     (repair,) = loaded(tmp_path, ROW)
-    told = {
-        "asked_time": "10m",
-        "workloads": {"run": 7},
-        "states": "1000",
-        "recoveries": 12,
-        "groups": [{"checker": "mounts", "message": "mount fails", "workload": "creat a\n"}],
-    }
-    text = repairs_markdown(
-        [MendedPage(repair, page, "violated", "holds", 5, 4)], [RepairedHunt.of("xfs", told)], "UML 6"
-    )
+    left = [["durability", "a is gone", "creat b\n"]]
+    told = {"time": "10m", "before": counted("known", "gone"), "left": left, "open": 1, "after": counted("behind")}
+    mended, hunt = MendedPage(repair, page, "violated", "holds", 5, 4), MendedHunt.of("xfs", told)
+    text = repairs_markdown([mended], [hunt], "UML 6")
     assert f"| [{page.name}](findings/{page.name}.md) | It is right. | violated | holds | 5, 4 |" in text
-    assert "| xfs | 10m | 7 | 1e+03 | 12 | 1 |" in text
-    assert "xfs, mounts: mount fails\n\n```ops\ncreat a\n```\n" in text
+    assert "| xfs, 10m | as it is | 7 | 1e+03 | 12 | 2 | 1, 1 undecided |" in text
+    assert "| xfs, 10m | repaired | 7 | 1e+03 | 12 | 1 | |" in text
+    assert "xfs, durability: a is gone\n\n```ops\ncreat b\n```\n" in text
+    assert "xfs, mounts: behind" in text
+    assert "known" not in text.partition("| target |")[2]
