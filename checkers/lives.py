@@ -7,11 +7,34 @@ belongs to its directory's inode, whatever the path of the directory is at the t
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from postcrash.checkers.links import Link, link_of, links
 from postcrash.model import Entry, EntryType, History, Naming, Tree, Workload
 from postcrash.model.simulate import ROOT_INODE
+
+T = TypeVar("T")
+_MISSING: frozenset[int | None] = frozenset({None})
+
+
+@dataclass(slots=True)
+class _Changes(Generic[T]):
+    """What something is: `values[k]` from the tree number `counts[k]` on."""
+
+    counts: list[int]
+    values: list[T]
+
+    def add(self, count: int, value: T) -> None:
+        """Add the last change."""
+        self.counts.append(count)
+        self.values.append(value)
+
+    def between(self, first: int, last: int) -> list[T]:
+        """What it is in the trees from `first` to `last`, in order. What begins later than `first` may come first."""
+        place = max(bisect_right(self.counts, first) - 1, 0)
+        return self.values[place : bisect_right(self.counts, last)]
 
 
 class Lives:
@@ -26,8 +49,8 @@ class Lives:
         self.trees = History(workload, 0, 0).trees
         self.links: dict[int, list[Link]] = defaultdict(list)
         self.entries: dict[int, list[Link]] = defaultdict(list)
-        self._bound: dict[Link, list[tuple[int, int | None]]] = defaultdict(list)
-        self._states: dict[int, list[tuple[int, Entry]]] = defaultdict(list)
+        self._bound: dict[Link, _Changes[int | None]] = defaultdict(lambda: _Changes([-1], [None]))
+        self._states: dict[int, _Changes[Entry]] = defaultdict(lambda: _Changes([], []))
         known: dict[Link, int] = {}
         for count, tree in enumerate(self.trees):
             if count == 0 or tree is not self.trees[count - 1]:
@@ -39,27 +62,25 @@ class Lives:
             inode = now.get(link)
             if link not in self._bound:
                 self.entries[link.directory].append(link)
-            self._bound[link].append((count, inode))
+            self._bound[link].add(count, inode)
             if inode is not None and link not in self.links[inode]:
                 self.links[inode].append(link)
         for entry in (*(tree[path] for path in tree.paths()), *tree.held.values()):
             states = self._states[entry.inode]
-            if not states or _what(states[-1][1]) != _what(entry):
-                states.append((count, entry))
+            if not states.values or _what(states.values[-1]) != _what(entry):
+                states.add(count, entry)
         return now
 
     def bound(self, link: Link, first: int, last: int) -> frozenset[int | None]:
         """What the entry stands for in the trees from `first` to `last`. None stands for a missing entry."""
-        changes = self._bound.get(link, [])
-        place = bisect_right(changes, first, key=_count)
-        before = {changes[place - 1][1] if place else None}
-        return frozenset(before | {inode for _, inode in changes[place : bisect_right(changes, last, key=_count)]})
+        return frozenset(self._bound[link].between(first, last)) if link in self._bound else _MISSING
 
     def first_other(self, link: Link, count: int) -> int | None:
         """After how many operations the entry first stands for something else than after `count` operations."""
         (inode,) = self.bound(link, count, count)
-        later = self._bound[link][bisect_right(self._bound[link], count, key=_count) :]
-        return next((number for number, other in later if other != inode), None)
+        bound = self._bound[link]
+        later = zip(bound.counts, bound.values, strict=True)
+        return next((number for number, other in later if number > count and other != inode), None)
 
     def paths(self, inode: int, count: int) -> Iterator[tuple[Link, str]]:
         """The entries that stand for the inode after `count` operations, with the path of each."""
@@ -72,22 +93,20 @@ class Lives:
 
     def has_name(self, inode: int, first: int, last: int) -> bool:
         """Whether the inode, if the tree `first` has it, has a name in a tree from there to `last`."""
-        if inode == ROOT_INODE or self._states[inode][0][0] > first:
+        if inode == ROOT_INODE or self._states[inode].counts[0] > first:
             return inode == ROOT_INODE
         return any(inode in self.bound(link, first, last) for link in self.links[inode])
 
     def type(self, inode: int) -> EntryType:
         """The type of the inode."""
-        return self._states[inode][0][1].type
+        return self._states[inode].values[0].type
 
     def states(self, inode: int, first: int, last: int) -> list[Entry]:
         """What the inode is in the trees from `first` to `last`, under any one name. Each state comes once, in order.
 
         An inode with neither name nor handle stays as it was last.
         """
-        changes = self._states[inode]
-        place = max(bisect_right(changes, first, key=_count) - 1, 0)
-        return [entry for _, entry in changes[place : bisect_right(changes, last, key=_count)]]
+        return self._states[inode].between(first, last)
 
     def moved_to(self, link: Link, count: int) -> Link | None:
         """The entry to which operation number `count` moves what `link` stood for. None if it does not move it."""
@@ -100,10 +119,6 @@ class Lives:
         if operation.form.naming is Naming.SWAP and link_of(before, operation.to) == link:
             return link_of(after, operation.path)
         return None
-
-
-def _count(change: tuple[int, object]) -> int:
-    return change[0]
 
 
 def _what(entry: Entry) -> tuple[object, ...]:
