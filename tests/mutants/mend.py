@@ -27,6 +27,8 @@ from .stages import DISK_OPTIONS, POSTCRASH
 TARGETS = ("ext4-current", "ext4-journal", "ext4-fast-commit", "btrfs", "xfs", "f2fs")
 HUNTED = Path("mutants", "hunts-on-repaired")
 """The folder of the cache where results of hunts are kept."""
+OF_EACH_RECOVERY = "kernel-log"
+"""A judge that also wants the recoveries of fsck and of use, which take several times as long."""
 AGAIN_BUDGET = "2000,60s"
 """What the workload of a group has on each disk: twice the recoveries that it had in the hunt."""
 
@@ -105,8 +107,18 @@ class _Mender:
         """What the group's workload still shows with all repairs, and whether a part of it was not looked at."""
         place, found, is_open = self._place / "group.ops", list[Group](), False
         place.write_text(group["workload"])
+        judges = {*judges} - {OF_EACH_RECOVERY} | {group["checker"]}
         for disk in DISK_OPTIONS:
-            arguments = ("check", place.name, "--target", target, "--judge", ",".join(judges), "--budget", AGAIN_BUDGET)
+            arguments = (
+                "check",
+                place.name,
+                "--target",
+                target,
+                "--judge",
+                ",".join(sorted(judges)),
+                "--budget",
+                AGAIN_BUDGET,
+            )
             told = self._told(self._repairs, (*arguments, *disk))
             found += [(each["checker"], each["message"], group["workload"]) for each in told["findings"]][:1]
             is_open |= told["verdict"] == "undecided"
