@@ -1,10 +1,13 @@
 """The bytes that writes leave behind and that fill free space; docs/formats.md, "Bytes"."""
 
 import string
+from functools import lru_cache
 
 TAG_MAX = 254
 WORD_BYTES = 8
 
+_CHUNK_BYTES = 512
+"""Hashes are kept for chunks of this size, because the same places of files are asked for again and again."""
 _MASK = (1 << 64) - 1
 _DIGITS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/").encode()
 
@@ -16,11 +19,23 @@ def pattern(tag: int, offset: int, length: int) -> bytes:
     """
     if not 0 <= tag <= TAG_MAX:
         raise ValueError(f"tag {tag} is not one of 0 to {TAG_MAX}")
-    first, last = offset // WORD_BYTES, -(-(offset + length) // WORD_BYTES)
-    hashes = b"".join(splitmix64(word).to_bytes(WORD_BYTES, "little") for word in range(first, last))
-    skipped = offset - first * WORD_BYTES
-    table = bytes(1 + (tag + h) % 255 for h in range(256))
-    return hashes[skipped : skipped + length].translate(table)
+    first, last = offset // _CHUNK_BYTES, -(-(offset + length) // _CHUNK_BYTES)
+    hashes = b"".join(map(_hashes, range(first, last)))
+    skipped = offset - first * _CHUNK_BYTES
+    return hashes[skipped : skipped + length].translate(_table(tag))
+
+
+@lru_cache(maxsize=1 << 14)
+def _hashes(chunk: int) -> bytes:
+    """The hashes of the words of the file's chunk of this number."""
+    first, words = chunk * _CHUNK_BYTES // WORD_BYTES, _CHUNK_BYTES // WORD_BYTES
+    return b"".join(splitmix64(word).to_bytes(WORD_BYTES, "little") for word in range(first, first + words))
+
+
+@lru_cache(maxsize=TAG_MAX + 1)
+def _table(tag: int) -> bytes:
+    """What the write with `tag` makes of each byte of a hash."""
+    return bytes(1 + (tag + h) % 255 for h in range(256))
 
 
 def stale(block: int, length: int) -> bytes:

@@ -6,6 +6,7 @@ missing A breaks P5, with a message of its own: the name is durable, and only th
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from postcrash.model import Entry, History, Route, Tree, Workload, all_from, any_from
@@ -94,6 +95,7 @@ def _is_unchanged(history: History, path: str, entry: Entry, first: int, last: i
     return all(path in tree and (tree[path].inode, tree[path].segments) == same for tree in trees)
 
 
+@lru_cache(maxsize=256)
 def _called(workload: Workload) -> frozenset[str]:
     """The sources of bytes that were written by calls."""
     writing = (each for each in workload.operations if each.form.data not in (None, Route.MAPPING))

@@ -123,7 +123,11 @@ def _decoded(block: bytes, offset: int, workload: Workload) -> list[_Run]:
     for write in _writes(workload):
         start, end = max(write.start, offset), min(write.end, offset + len(block))
         expected = pattern(write.tag, start, end - start) if start < end else b""
-        for i, byte in enumerate(expected, start - offset):
+        first = start - offset
+        if expected and block[first : first + len(expected)] == expected:
+            sources[first : first + len(expected)] = [write.operation] * len(expected)
+            continue
+        for i, byte in enumerate(expected, first):
             if block[i] == byte:
                 sources[i] = write.operation
     runs: list[_Run] = []
