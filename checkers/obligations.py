@@ -135,7 +135,7 @@ class _Terms:
         if key not in self._contents:
             states = self._states(inode, barrier)
             is_file = states[0].type == "file"
-            self._contents[key] = _content(self._workload, barrier, states) if is_file else None
+            self._contents[key] = _known_content(self._workload, barrier, inode, len(states)) if is_file else None
         return self._contents[key]
 
     def others(self, inode: int, barrier: Barrier) -> tuple[Obligation, ...]:
@@ -157,6 +157,13 @@ class _Terms:
 @lru_cache(maxsize=256)
 def _terms(workload: Workload, started: int) -> _Terms:
     return _Terms(workload, started)
+
+
+@lru_cache(maxsize=4096)
+def _known_content(workload: Workload, barrier: Barrier, inode: int, states: int) -> "FileContent":
+    """What the barrier makes durable if the file has so many states from then on. Most operations add none."""
+    known = lives(workload)
+    return _content(workload, barrier, known.states(inode, barrier.count, len(known.trees))[:states])
 
 
 # What they say
