@@ -1,8 +1,10 @@
 """The property table: every property's workload family on every target."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
+from postcrash._core import DeviceModel
 from postcrash.harness.examination.campaign import Crew, Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import PropertyJudge, tree_recoveries, why_never
@@ -47,7 +49,44 @@ class TableAnswer:
 def characterize(
     question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool = False
 ) -> TableAnswer:
-    """Answer every question on one kernel."""
+    """Answer every question on one kernel. What violated cells take is measured by running weaker ways as well."""
+    found = _answer(question, crew, store, progress, fresh=fresh)
+    weaker = [_answer(each, crew, store, progress, fresh=fresh) for each in weaker_questions(question)]
+    known = {(cell.target, cell.property): cell for each in reversed(weaker) for cell in each.cells if _is_broken(cell)}
+    cells = [_with_weakest(cell, known.get((cell.target, cell.property))) for cell in found.cells]
+    store.put_cells(cells)
+    return replace(
+        found,
+        cells=cells,
+        workloads=found.workloads + sum(each.workloads for each in weaker),
+        recoveries=found.recoveries + sum(each.recoveries for each in weaker),
+    )
+
+
+def weaker_questions(question: Question) -> list[Question]:
+    """The same question for all ways of running (disk, model, depth) that take less, the weakest first."""
+    how = question.how
+    whole = "cache" if DeviceModel(how.model).tears_blocks else how.model
+    ways = {
+        replace(how, held=held, model=model, depth=depth)
+        for held, model, depth in product((None, how.held), (whole, how.model), (1, how.depth))
+    }
+    ordered = sorted(ways - {how}, key=lambda way: adversary_of_run(way.model, way.held, way.depth))
+    return [replace(question, how=way) for way in ordered]
+
+
+def _is_broken(cell: Cell) -> bool:
+    return cell.verdict is Verdict.VIOLATED
+
+
+def _with_weakest(cell: Cell, weaker: Cell | None) -> Cell:
+    """The cell with the weaker adversary, if that one breaks the property too."""
+    if weaker is None or not _is_broken(cell):
+        return cell
+    return replace(cell, adversary=min(cell.adversary, weaker.adversary))
+
+
+def _answer(question: Question, crew: Crew, store: Store, progress: Progress, *, fresh: bool) -> TableAnswer:
     plans = make_plans(question)
     examined = list(zip(plans, run_campaign(plans, crew, store, progress, fresh=fresh), strict=True))
     cells, findings = [], []
@@ -59,7 +98,6 @@ def characterize(
             cell, witness = _cell(prop, mine, question, target)
             cells.append(cell)
             findings.extend([witness] if witness else [])
-    store.put_cells(cells)
     results = [result for _, result in examined]
     return TableAnswer(
         cells,

@@ -8,7 +8,7 @@ from postcrash.harness.examination.judges import tree_recoveries
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
-from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans
+from postcrash.harness.tables.characterize import Question, absent_cells, characterize, make_plans, weaker_questions
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.matrix import Column
 from postcrash.targets import Target
@@ -25,8 +25,9 @@ class KernelQuestions:
 
     @property
     def plans(self) -> int:
-        """The number of workloads that will be run."""
-        return sum(len(make_plans(question)) for question in self.questions.values())
+        """The number of workloads that will be run, in all ways together."""
+        each = [(question, 1 + len(weaker_questions(question))) for question in self.questions.values()]
+        return sum(ways * len(make_plans(question)) for question, ways in each)
 
 
 def ask(session: Session, name: str | None, targets: Sequence[Target], question: Question) -> KernelQuestions:

@@ -45,6 +45,14 @@ def test_every_published_counterexample_is_found_again(table: Table) -> None:
         assert cells[place]["verdict"] == "violated", place
 
 
+def test_a_disk_that_takes_its_time_is_blamed_only_where_it_is_needed(tmp_path: Path) -> None:
+    words = ("--target", "ext4-current", "--property", "P2,P5", "--held", "1", "--json", "-")
+    done = postcrash(tmp_path, "characterize", *words)
+    cells = {cell["property"]: cell for cell in json.loads(done.stdout)["cells"]}
+    shown = {name: (cell["verdict"], cell["adversary"]) for name, cell in cells.items()}
+    assert shown == {"P2": ("violated", "plain"), "P5": ("violated", "held")}
+
+
 def test_every_witness_fails_again(table: Table, pytestconfig: pytest.Config) -> None:
     """Without --full: one of each target."""
     folder, cells = table

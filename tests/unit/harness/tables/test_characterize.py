@@ -11,7 +11,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.tables import characterize as subject
-from postcrash.harness.tables.characterize import Question, characterize
+from postcrash.harness.tables.characterize import Question, characterize, weaker_questions
 from postcrash.model import Verdict
 from postcrash.properties import property_named
 from postcrash.properties.adversary import Adversary
@@ -63,3 +63,15 @@ def test_what_a_cell_stands_up_to_if_the_disk_takes_its_time(
     how = Exploration(budget=Budget(1, 1), held=1)
     found = cell(monkeypatch, lambda plan: True, how=how, adversary=Adversary[adversary])
     assert (found.verdict, found.adversary) == (Verdict.HOLDS, Adversary[stands_up_to])
+
+
+def test_all_ways_to_run_that_take_less_are_tried_the_weakest_first() -> None:
+    def ways(how: Exploration) -> list[tuple[int | None, str, int]]:
+        question = Question((), (), kernel="", guest="", how=how)
+        return [(way.how.held, way.how.model, way.how.depth) for way in weaker_questions(question)]
+
+    assert ways(Exploration()) == []
+    assert ways(Exploration(held=3)) == [(None, "cache", 1)]
+    assert ways(Exploration(model="lying", depth=2)) == [(None, "lying", 1)], "a lying disk breaks other promises"
+    assert ways(Exploration(model="torn", held=3)) == [(None, "cache", 1), (3, "cache", 1), (None, "torn", 1)]
+    assert len(ways(Exploration(model="torn", held=3, depth=2))) == 7
