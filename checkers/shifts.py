@@ -5,6 +5,7 @@ which is metadata, the block stands where it stood before, with the new bytes in
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from postcrash.model import Segment, Workload
 from postcrash.model.argument import SHIFTS
@@ -18,7 +19,7 @@ def displaced(workload: Workload, states: Iterable[Segments]) -> frozenset[Segme
     `states` are a file's contents after each operation that changed them. A shift comes behind those before it, so that
     none is lost without the later ones.
     """
-    possible = [operation for operation in workload.operations if operation.mode in SHIFTS]
+    possible = _shifts(workload)
     shifts: list[Operation] = []
     seen: set[int] = set()
     found: set[Segment] = set()
@@ -33,6 +34,11 @@ def displaced(workload: Workload, states: Iterable[Segments]) -> frozenset[Segme
             found.update(segment for segment in late if segment not in state)
         last = state
     return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def _shifts(workload: Workload) -> tuple[Operation, ...]:
+    return tuple(operation for operation in workload.operations if operation.mode in SHIFTS)
 
 
 def sources_at(found: frozenset[Segment], start: int, end: int) -> set[str]:
