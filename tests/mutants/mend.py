@@ -74,9 +74,10 @@ class _Mender:
         self.version = f"UML {uml_version(self._kernel)}"
 
     def page(self, repair: Repair, page: FindingPage) -> MendedPage:
-        """Run the page's command without and with the repair."""
+        """Run the page's command without and with the repair, both with those beside it."""
         page.put_workload(self._place)
-        before, after = (self._told(made, page.arguments) for made in ((), (repair,)))
+        beside = tuple(other for other in self._repairs if other.name in repair.beside)
+        before, after = (self._told(made, page.arguments) for made in (beside, (*beside, repair)))
         mended = MendedPage(
             repair, page, before["verdict"], after["verdict"], int(after["states"]), after["recoveries"]
         )

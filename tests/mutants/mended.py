@@ -73,6 +73,7 @@ def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], k
     lines += ["| --- | --- | --- | --- | ---: |"]
     for mended in pages:
         link = f"[{mended.page.name}](findings/{mended.page.name}.md)"
+        link += "".join(f", with {name} mended" for name in mended.repair.beside)
         counts = f"{mended.states}, {mended.recoveries}"
         lines.append(f"| {link} | {mended.repair.mends} | {mended.before} | {mended.after} | {counts} |")
     lines += ["", _HUNTS]

@@ -8,7 +8,8 @@ a TOML file in repairs/, or several rows of one name that are made together. The
 
     mends = "What is true instead, in one sentence."
 
-and may name the pages that it mends, if these are not one page with its own name: `pages`.
+and may name the pages that it mends, if these are not one page with its own name (`pages`). It may name repairs that
+are made as well, before and after, because their finding hides this one (`beside`).
 """
 
 import tomllib
@@ -25,12 +26,13 @@ _OF_CHANGE = {"file", "function", "old", "new"}
 
 @dataclass(frozen=True)
 class Repair:
-    """Changes that are made together, and the names of the pages that they mend."""
+    """Changes that are made together, the names of the pages that they mend, and those of repairs `beside` them."""
 
     name: str
     mends: str
     pages: tuple[str, ...]
     changes: tuple[Change, ...]
+    beside: tuple[str, ...] = ()
 
 
 def load_repairs(folder: Path = TABLES) -> tuple[Repair, ...]:
@@ -59,9 +61,10 @@ def _repair(name: str, rows: Any) -> Repair:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise MutantError(f"repair {name}: it is no array of tables")
     first, *others = rows
-    told = {key: first[key] for key in ("mends", "pages") if key in first}
+    told = {key: first[key] for key in ("mends", "pages", "beside") if key in first}
     changes = [{key: text for key, text in first.items() if key not in told}, *others]
     if "mends" not in told or any(change.keys() != _OF_CHANGE for change in changes):
         raise MutantError(f"repair {name}: its rows have {', '.join(sorted(_OF_CHANGE))}, and the first has mends")
     pages = tuple(told.get("pages", (name,)))
-    return Repair(name, told["mends"], pages, tuple(Change(name, **change) for change in changes))
+    made = tuple(Change(name, **change) for change in changes)
+    return Repair(name, told["mends"], pages, changes=made, beside=tuple(told.get("beside", ())))

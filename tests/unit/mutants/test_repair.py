@@ -38,6 +38,7 @@ def test_each_repair_mends_pages_that_are_there_and_no_page_is_mended_twice() ->
     assert set(mended) <= pages
     assert len(mended) == len(set(mended))
     assert len({change.digest() for repair in repairs for change in repair.changes}) >= len(repairs)
+    assert {name for repair in repairs for name in repair.beside} <= {repair.name for repair in repairs}
     assert all(repair.mends.endswith(".") and "|" not in repair.mends for repair in repairs)
 
 
