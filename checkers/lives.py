@@ -32,7 +32,10 @@ class _Changes(Generic[T]):
         self.values.append(value)
 
     def between(self, first: int, last: int) -> list[T]:
-        """What it is in the trees from `first` to `last`, in order. What begins later than `first` may come first."""
+        """What it is in the trees from `first` to `last` (no less), in order.
+
+        If it is nothing in `first`, this begins with what it is later.
+        """
         place = max(bisect_right(self.counts, first) - 1, 0)
         return self.values[place : bisect_right(self.counts, last)]
 
@@ -55,6 +58,8 @@ class Lives:
         for count, tree in enumerate(self.trees):
             if count == 0 or tree is not self.trees[count - 1]:
                 known = self._add(count, tree, known)
+        for inode in self._states:
+            self.links[inode]  # so that no look-up adds one while another thread goes through them
 
     def _add(self, count: int, tree: Tree, known: dict[Link, int]) -> dict[Link, int]:
         now = links(tree)
@@ -78,7 +83,7 @@ class Lives:
     def first_other(self, link: Link, count: int) -> int | None:
         """After how many operations the entry first stands for something else than after `count` operations."""
         (inode,) = self.bound(link, count, count)
-        bound = self._bound[link]
+        bound = self._bound.get(link, _Changes([], []))
         later = zip(bound.counts, bound.values, strict=True)
         return next((number for number, other in later if number > count and other != inode), None)
 

@@ -1,16 +1,18 @@
 """Builds the kernel with the repairs, runs the findings' pages on it, hunts, and writes docs/repairs.md."""
 
+import hashlib
 import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
+from postcrash.harness.examination.campaign import tool_digest
 from postcrash.harness.guests.kernels.kernel import uml_version
 from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
@@ -18,7 +20,7 @@ from postcrash.model import ExitCode
 from ..finding_page import FindingPage, finding_pages
 from .change import MutantError, numbered
 from .measure import DOCS, put
-from .mended import Group, MendedHunt, MendedPage, repairs_markdown
+from .mended import MendedHunt, MendedPage, repairs_markdown
 from .mutant import load_mutants, mutant_changes
 from .repair import Repair, bits, load_repairs, repair_changes
 from .source import SourceTree, require_packages, say
@@ -27,6 +29,8 @@ from .stages import DISK_OPTIONS, POSTCRASH
 TARGETS = ("ext4-current", "ext4-journal", "ext4-fast-commit", "btrfs", "xfs", "f2fs")
 HUNTED = Path("mutants", "hunts-on-repaired")
 """The folder of the cache where results of hunts are kept."""
+GroupFate = Literal["left", "gone", "open", "unseen"]
+"""Still violated, not violated any more, not looked at to the end, or not even violated again without repairs."""
 OF_EACH_RECOVERY = "kernel-log"
 """A judge that also wants the recoveries of fsck and of use, which take several times as long."""
 AGAIN_BUDGET = "2000,60s"
@@ -45,15 +49,18 @@ def main(only: tuple[str, ...], hunted: tuple[str, ...], time: str, *, hunts: bo
         require_packages()
         source = SourceTree(cache_folder() / "mutants", jobs)
         repairs = load_repairs()
+        key = _key(repairs)
         built = source.kernel(mutant_changes(load_mutants()) + repair_changes(repairs))
         with tempfile.TemporaryDirectory(prefix="repaired-", dir=cache_folder() / "mutants") as place:
             mender = _Mender(Path(place), built, repairs)
             mended = [mender.page(repair, page) for repair, page in _pages(repairs, only)]
             if hunts:
                 for target in hunted or TARGETS:
-                    mender.hunt(target, time)
+                    mender.hunt(target, time, key)
             if not only:
-                (DOCS / "repairs.md").write_text(repairs_markdown(mended, _kept(), mender.version))
+                (DOCS / "repairs.md").write_text(repairs_markdown(mended, _kept(key), mender.version))
+            if failed := [each.page.name for each in mended if not each.is_mended]:
+                raise InfrastructureError(f"not mended: {', '.join(failed)}")
     except (MutantError, HarnessError) as error:
         say(f"error: {error}")
         sys.exit(ExitCode.INFRASTRUCTURE)
@@ -61,7 +68,15 @@ def main(only: tuple[str, ...], hunted: tuple[str, ...], time: str, *, hunts: bo
 
 def _pages(repairs: Sequence[Repair], only: Sequence[str]) -> list[tuple[Repair, FindingPage]]:
     known = {page.name: page for page in finding_pages()}
+    if unknown := {*only} - {repair.name for repair in repairs}:
+        raise MutantError(f"there is no repair {min(unknown)}")
     return [(repair, known[name]) for repair in repairs if not only or repair.name in only for name in repair.pages]
+
+
+def _key(repairs: Sequence[Repair]) -> str:
+    """Digest of what hunts depend on: the repairs, and the tool."""
+    digests = (change.digest() for repair in repairs for change in repair.changes)
+    return hashlib.sha256("\0".join((tool_digest(), *digests)).encode()).hexdigest()
 
 
 class _Mender:
@@ -84,46 +99,34 @@ class _Mender:
         say(f"{repair.name}, {page.name}: {mended.before}, repaired: {mended.after}")
         return mended
 
-    def hunt(self, target: str, time: str) -> None:
+    def hunt(self, target: str, time: str, key: str) -> None:
         """Hunt on the kernel as it is and with all repairs, try the groups of the first hunt again, and keep it all."""
         arguments = ("hunt", "--random", "--target", target, "--time", time, "--fresh", "--no-minimize")
         before = self._told((), arguments)
         say(f"{target}: {before['workloads']['run']} workloads, {len(before['groups'])} groups")
-        left, undecided = [], 0
-        for group in before["groups"]:
-            found, is_open = self._again(target, group, before["tested"])
-            left += found
-            undecided += is_open and not found
+        fates = [(self._fate(target, group, before["tested"]), group) for group in before["groups"]]
+        left = [(group["checker"], group["message"], group["workload"]) for fate, group in fates if fate == "left"]
         after = self._told(self._repairs, arguments)
+        counts = {fate: sum(each == fate for each, _ in fates) for fate in ("open", "unseen")}
+        told = {"key": key, "time": time, "before": before, "left": left, **counts, "after": after}
         folder = cache_folder() / HUNTED
         folder.mkdir(parents=True, exist_ok=True)
-        told = {"time": time, "before": before, "left": left, "open": undecided, "after": after}
         (folder / f"{target}.json").write_text(json.dumps(told))
-        say(
-            f"{target}: {len(left)} groups left; repaired: {after['workloads']['run']} workloads, "
-            f"{len(after['groups'])} groups"
-        )
+        say(f"{target}: {len(left)} groups left, {counts}; repaired: {len(after['groups'])} groups")
 
-    def _again(self, target: str, group: dict[str, Any], judges: Iterable[str]) -> tuple[list[Group], bool]:
-        """What the group's workload still shows with all repairs, and whether a part of it was not looked at."""
-        place, found, is_open = self._place / "group.ops", list[Group](), False
+    def _fate(self, target: str, group: dict[str, Any], judges: Iterable[str]) -> GroupFate:
+        """What becomes of a group's workload with all repairs."""
+        place = self._place / "group.ops"
         place.write_text(group["workload"])
-        judges = {*judges} - {OF_EACH_RECOVERY} | {group["checker"]}
-        for disk in DISK_OPTIONS:
-            arguments = (
-                "check",
-                place.name,
-                "--target",
-                target,
-                "--judge",
-                ",".join(sorted(judges)),
-                "--budget",
-                AGAIN_BUDGET,
-            )
-            told = self._told(self._repairs, (*arguments, *disk))
-            found += [(each["checker"], each["message"], group["workload"]) for each in told["findings"]][:1]
-            is_open |= told["verdict"] == "undecided"
-        return found[:1], is_open
+        asked = ",".join(sorted({*judges} - {OF_EACH_RECOVERY} | {group["checker"]}))
+        check = ("check", place.name, "--target", target, "--judge", asked, "--budget", AGAIN_BUDGET)
+        verdicts = [self._told(self._repairs, (*check, *disk))["verdict"] for disk in DISK_OPTIONS]
+        if "violated" in verdicts:
+            return "left"
+        if "undecided" in verdicts:
+            return "open"
+        seen = any(self._told((), (*check, *disk))["verdict"] == "violated" for disk in DISK_OPTIONS)
+        return "gone" if seen else "unseen"
 
     def _told(self, made: Sequence[Repair], arguments: Sequence[str]) -> dict[str, Any]:
         """The JSON of a command on the kernel with these repairs."""
@@ -141,11 +144,11 @@ class _Mender:
         put(self._kernel, numbered(self._built, 0, bits(self._repairs, made)))
 
 
-def _kept() -> list[MendedHunt]:
-    """What hunts came to, also in earlier runs."""
+def _kept(key: str) -> list[MendedHunt]:
+    """What hunts came to, also in earlier runs with other repairs or earlier code."""
     folder = cache_folder() / HUNTED
-    places = [(target, folder / f"{target}.json") for target in TARGETS]
-    return [MendedHunt.of(target, json.loads(place.read_text())) for target, place in places if place.exists()]
+    told = {place.stem: json.loads(place.read_text()) for place in folder.glob("*.json")}
+    return [MendedHunt.of(target, told[target], key) for target in TARGETS if target in told]
 
 
 if __name__ == "__main__":

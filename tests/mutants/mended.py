@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ..finding_page import FindingPage
 from .repair import Repair
+from .results import EARLIER
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,11 @@ class MendedPage:
     after: str
     states: int
     recoveries: int
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether the repair makes the difference."""
+        return (self.before, self.after) == ("violated", "holds")
 
 
 Group = tuple[str, str, str]
@@ -48,7 +54,9 @@ class HuntCounts:
 class MendedHunt:
     """Hunts on the kernel as it is and with all repairs; of the first one's groups, those `left` with all repairs.
 
-    `open` counts groups of the first hunt that were not looked at to the end with all repairs.
+    open        how many groups of the first hunt were not looked at to the end with all repairs
+    unseen      how many did not show again without repairs, so that it tells nothing that they do not with them
+    is_earlier  it was measured with other repairs, or with earlier code
     """
 
     target: str
@@ -56,14 +64,18 @@ class MendedHunt:
     before: HuntCounts
     left: tuple[Group, ...]
     open: int
+    unseen: int
     after: HuntCounts
+    is_earlier: bool
 
     @classmethod
-    def of(cls, target: str, told: dict[str, Any]) -> Self:
-        """That of what `mend.py` keeps."""
+    def of(cls, target: str, told: dict[str, Any], key: str) -> Self:
+        """That of what `mend.py` keeps. `key` is that of today's repairs and code."""
         left = tuple((judge, message, workload) for judge, message, workload in told["left"])
         before, after = (HuntCounts.of(told[which]) for which in ("before", "after"))
-        return cls(target, told["time"], before, left, told["open"], after)
+        counts = {"open": told["open"], "unseen": told["unseen"]}
+        is_earlier = told["key"] != key
+        return cls(target, told["time"], before=before, left=left, **counts, after=after, is_earlier=is_earlier)
 
 
 def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], kernel: str) -> str:
@@ -80,9 +92,14 @@ def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], k
     lines += ["| target | kernel | workloads | crash states | recoveries | groups | still there with all repairs |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | --- |"]
     for hunt in hunts:
-        undecided = f", {hunt.open} undecided" if hunt.open else ""
-        lines.append(f"| {hunt.target}, {hunt.time} | as it is | {hunt.before.row()} | {len(hunt.left)}{undecided} |")
-        lines.append(f"| {hunt.target}, {hunt.time} | repaired | {hunt.after.row()} | |")
+        asked = f"{hunt.target}, {hunt.time}{EARLIER * hunt.is_earlier}"
+        unknown = (
+            f"{len(hunt.left)}, {hunt.open} not looked at to the end, {hunt.unseen} not seen again without repairs"
+        )
+        lines.append(f"| {asked} | as it is | {hunt.before.row()} | {unknown} |")
+        lines.append(f"| {asked} | repaired | {hunt.after.row()} | |")
+    if any(hunt.is_earlier for hunt in hunts):
+        lines += ["", "\\* Measured with earlier repairs, or with earlier code of postcrash."]
     for hunt in hunts:
         for judge, message, workload in dict.fromkeys((*hunt.left, *hunt.after.groups)):
             lines += ["", f"{hunt.target}, {judge}: {message}", "", "```ops", workload.rstrip(), "```"]
@@ -91,11 +108,14 @@ def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], k
 
 _HEAD = """# Repairs
 
-Is the cause that a page of [findings/](findings/README.md) names the right one? This page is made by `make repairs`. It
-builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could make it, of which
-bits in the kernel's file choose some (`tests/mutants/repairs/`). It runs the page's command on the kernel as it is, and
-on the kernel with this one change. The changes are evidence for causes. They are no patches: some make a file system
-slower, or take a case out of a log instead of logging it well.
+Does the cause that a page of [findings/](findings/README.md) names have to do with the finding? This page is made by
+`make repairs`. It builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could
+make it, of which bits in the kernel's file choose some (`tests/mutants/repairs/`). It runs the page's command on the
+kernel as it is, and on the kernel with this one change.
+
+The changes are evidence for causes, not proofs, and no patches. Some mend the lines that a page blames. Others take the
+case out of a log, or make a commit or a checkpoint of it: then a finding that HOLDS needs the log, and which line of it
+is wrong stays open. Such a change can mend more than one page.
 """
 
 _HUNTS = """What stands behind the known findings? Each target is hunted on twice, with the kernel as it is and with
@@ -104,6 +124,7 @@ one that has all repairs at once:
     postcrash hunt --random --target NAME --time TIME --kernel KERNEL
 
 The smallest workload of each group that the first hunt found is run again on the kernel with all repairs, on both
-disks. If it HOLDS there, its cause is known. All that is still there, and all that the second hunt found, follows the
-table.
+disks. If it HOLDS there, and is VIOLATED again without repairs, it needs something that the repairs change. All that is
+still there, and all that the second hunt found, follows the table. It may also come from a repair: what is new has to
+show on the kernel as it is.
 """

@@ -77,12 +77,25 @@ def test_the_page_shows_both_verdicts_and_what_is_left(tmp_path: Path) -> None:
     page = finding_pages()[0]
     (repair,) = loaded(tmp_path, ROW)
     left = [["durability", "a is gone", "creat b\n"]]
-    told = {"time": "10m", "before": counted("known", "gone"), "left": left, "open": 1, "after": counted("behind")}
-    mended, hunt = MendedPage(repair, page, "violated", "holds", 5, 4), MendedHunt.of("xfs", told)
+    told = {
+        "time": "10m",
+        "before": counted("known", "gone"),
+        "left": left,
+        "open": 1,
+        "unseen": 2,
+        "after": counted("behind"),
+        "key": "k",
+    }
+    mended, hunt = MendedPage(repair, page, "violated", "holds", 5, 4), MendedHunt.of("xfs", told, "k")
     text = repairs_markdown([mended], [hunt], "UML 6")
     assert f"| [{page.name}](findings/{page.name}.md) | It is right. | violated | holds | 5, 4 |" in text
-    assert "| xfs, 10m | as it is | 7 | 1e+03 | 12 | 2 | 1, 1 undecided |" in text
+    assert (
+        "| xfs, 10m | as it is | 7 | 1e+03 | 12 | 2 | 1, 1 not looked at to the end, 2 not seen again without repairs |"
+        in text
+    )
     assert "| xfs, 10m | repaired | 7 | 1e+03 | 12 | 1 | |" in text
     assert "xfs, durability: a is gone\n\n```ops\ncreat b\n```\n" in text
     assert "xfs, mounts: behind" in text
-    assert "known" not in text.partition("| target |")[2]
+    assert "xfs, mounts: known" not in text
+    earlier = repairs_markdown([mended], [MendedHunt.of("xfs", told, "other")], "UML 6")
+    assert "| xfs, 10m \\* | as it is |" in earlier
