@@ -1,6 +1,10 @@
 """What a verdict rests on, crash interval by crash interval."""
 
+import hashlib
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.guests.events import CertainCoverage, Count, Execution, Instant, IntervalReport, Report
@@ -73,9 +77,53 @@ class Certificate(Message):
         return {**told, "executions": self.executions, "outcomes": outcomes}
 
 
+def certificates_to_wire(certificates: Iterable[Certificate]) -> list[Json]:
+    """For the store: `certificates_of` reads it.
+
+    Trees of one run differ little, and audits tell contents byte by byte. So an entry of a tree stands there once,
+    where it comes first. From then on it is a number: how many different entries had come before it.
+    """
+    numbers: dict[bytes, int] = {}
+    known: dict[int, list[int]] = {}
+    """By the ids of trees, which are alive as long as the certificates are."""
+
+    def shortened(tree: list[Any]) -> list[Any]:
+        if id(tree) in known:
+            return known[id(tree)]
+        told, known[id(tree)] = [], []
+        for entry in tree:
+            digest = hashlib.sha256(json.dumps(entry).encode()).digest()
+            told.append(numbers.get(digest, entry))
+            known[id(tree)].append(numbers.setdefault(digest, len(numbers)))
+        return told
+
+    return [_with_trees(certificate, shortened).to_wire() for certificate in certificates]
+
+
 def certificates_of(run: Json) -> list[Certificate]:
     """The certificates of a run in the store. Raises `StoreError` if they are damaged."""
+    entries: list[Any] = []
+
+    def whole(tree: list[Any]) -> list[Any]:
+        return [entries[entry] if isinstance(entry, int) else _added(entry, entries) for entry in tree]
+
     try:
-        return [Certificate.from_wire(wire) for wire in run["certificates"]]
-    except WireError as error:
+        return [_with_trees(Certificate.from_wire(wire), whole) for wire in run["certificates"]]
+    except (WireError, IndexError) as error:
         raise StoreError(f"damaged: a run is not what was put there: {error}") from error
+
+
+def _with_trees(certificate: Certificate, changed: Callable[[list[Any]], list[Any]]) -> Certificate:
+    """The certificate with another tree in each of its observations."""
+    outcomes = []
+    for outcome in certificate.outcomes:
+        shown = outcome.observation
+        if isinstance(shown, dict) and isinstance(shown.get("tree"), list):
+            outcome = replace(outcome, observation={**shown, "tree": changed(shown["tree"])})
+        outcomes.append(outcome)
+    return replace(certificate, outcomes=tuple(outcomes))
+
+
+def _added(entry: Any, entries: list[Any]) -> Any:
+    entries.append(entry)
+    return entry

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from postcrash._core import Interval
-from postcrash.harness.examination.certificate import Certificate, certificates_of
+from postcrash.harness.examination.certificate import Certificate, certificates_of, certificates_to_wire
 from postcrash.harness.examination.crash_in_recovery import FirstCrash
 from postcrash.harness.examination.judges import Opinion
 from postcrash.harness.guests.events import IntervalReport, Outcome, Report
@@ -284,7 +284,7 @@ class Examination:
             "is_cut_short": self.is_cut_short,
             "varying": self.varying,
             "findings": [finding.id for finding in self.findings],
-            "certificates": [certificate.to_wire() for certificate in self.certificates],
+            "certificates": certificates_to_wire(self.certificates),
         }
 
     @staticmethod
