@@ -63,6 +63,7 @@ class Application:
     programs    files that are there if the packages are
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
+    inodes      how many it needs: a file system that is made with fewer has so many for it
     folder      the folder of the application's file, which guest and sandbox see
     build       a shell command that builds it, if it is built: it puts into `{built}` what it makes
     source      the package that it is built from: the build runs there, and in an empty folder if there is none
@@ -80,6 +81,7 @@ class Application:
     parameters: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     seconds: int = Field(default=60, ge=1, le=3600)
     check_seconds: int = Field(default=20, ge=1, le=3600)
+    inodes: int = Field(default=0, ge=0, le=100_000)
     folder: Path | None = None
     source: Source | None = None
     build: str = ""

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from postcrash.apps.folder import Folder
 from postcrash.apps.launcher import EXTRA, Launcher
@@ -139,7 +139,7 @@ class Sandbox:
         return self._once(folder, command, acknowledged)
 
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as said:
+        with _in_memory() as archive, _in_memory() as lines, tempfile.TemporaryFile() as said:
             try:
                 archive.write(folder.archive)
                 lines.write("".join(f"{line}\n" for line in acknowledged).encode())
@@ -196,8 +196,9 @@ class Sandbox:
         """What runs a shell command in the box; `place` are the arguments that put the folder there."""
         limits = self._limits
         seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
-        # In the guest the application is root, to whom modes mean nothing. Another user cannot have that here.
-        as_root = ("--cap-add", "CAP_DAC_OVERRIDE") if os.geteuid() == 0 else ()
+        # In the guest the application is root, to whom modes mean nothing, and who can become another user. Here root
+        # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
+        as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
         # bubblewrap is ended when its time is over; all that it has started ends with it.
         return [
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
@@ -206,6 +207,11 @@ class Sandbox:
             *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *seen),
             *("--chdir", PLACE, "sh", "-c", command),
         ]
+
+
+def _in_memory() -> BinaryIO:
+    """A new file that no disk has to write: an audit asks about thousands of folders, of some MiB each."""
+    return os.fdopen(os.memfd_create("postcrash"), "w+b")
 
 
 def _bound(path: str) -> tuple[str, ...]:

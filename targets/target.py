@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -12,6 +12,8 @@ from postcrash.targets.recovery_kind import RecoveryKind
 from postcrash.targets.rule import Rule, Text, Words
 
 Command = Annotated[Words, Field(min_length=1)]
+_INODES = "-N"
+"""mke2fs: the number of inodes follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -61,6 +63,14 @@ class Target:
     def words(self) -> frozenset[str]:
         """The words of the mount's and mkfs's options, split at commas. Rules apply to these words."""
         return frozenset(word for text in (self.options, *self.mkfs[1:]) for word in text.split(",") if word)
+
+    def with_inodes(self, count: int) -> "Target":
+        """The target with at least so many inodes, if mkfs fixes their number."""
+        words = [
+            str(count) if before == _INODES and word.isdigit() and int(word) < count else word
+            for before, word in zip(("", *self.mkfs), self.mkfs, strict=False)
+        ]
+        return replace(self, mkfs=tuple(words))
 
     def mount_wire(self) -> dict[str, Any]:
         """The mount in the form that the crash disk takes, and under what workloads run."""

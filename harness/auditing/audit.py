@@ -200,7 +200,8 @@ def synchrony_audit(
     hows = tuple(replace(how, held=held) for held in how.disks(one=one_disk))
     run = Operation(WATCH, value=traced(application), seconds=application.seconds)
     workload = _workload(application, run)
-    plans = [folder_plan(session, workload, target, each, judges_of_synchrony(), {}) for each in hows]
+    inodes = application.inodes
+    plans = [folder_plan(session, workload, target, each, judges_of_synchrony(), {}, inodes=inodes) for each in hows]
     results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True)
     return Audit(application, workload, target, session.kernel.label, hows, tuple(results))
 
@@ -209,4 +210,5 @@ def plan_of(
     session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge
 ) -> Plan:
     """What is run of the application, and judged by `judge` and the judges of `BESIDE`. Raises HarnessError."""
-    return folder_plan(session, workload_of(application), target, how, (judge,), {ABOUT: about(application)})
+    workload, told = workload_of(application), {ABOUT: about(application)}
+    return folder_plan(session, workload, target, how, (judge,), told, inodes=application.inodes)

@@ -24,11 +24,14 @@ def folder_plan(
     how: Exploration,
     judges: tuple[Judge, ...],
     about: Mapping[str, Any],
+    *,
+    inodes: int = 0,
 ) -> Plan:
     """The plan to have `judges` look at every folder that `workload`, with its tail, can leave.
 
-    `about` says in the recording how to judge once more.
+    `about` says in the recording how to judge once more. The target has at least so many `inodes`.
     """
+    target = target.with_inodes(inodes)
     recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
     session.require(target, [recover])
     return Plan(

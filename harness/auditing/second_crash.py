@@ -94,7 +94,9 @@ def _plan(
     recover = Operation(RUN, value=_may_fail(application.recover), seconds=application.check_seconds)
     workload = Workload(f"{application.name} recovering", (unpack,), (recover,)).with_tail()
     told = {ABOUT: about(application), ACKNOWLEDGED: list(judge.before or ())}
-    return replace(folder_plan(session, workload, target, how, (judge,), told), findings_max=1)
+    return replace(
+        folder_plan(session, workload, target, how, (judge,), told, inodes=application.inodes), findings_max=1
+    )
 
 
 def _may_fail(command: str) -> str:

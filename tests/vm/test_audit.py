@@ -312,6 +312,38 @@ def test_each_thread_is_stopped_at_its_acknowledgement(
     assert done["verdict"] == verdict
 
 
+def test_an_application_has_as_many_inodes_as_it_says_it_needs(audit: Audit, tmp_path: Path) -> None:
+    """A finding is recovered on the larger file system."""
+    many = 'set_up = "mkdir d && seq 300 | sed s,^,d/, | xargs touch"\nrun = "touch d/301; echo done"\n'
+    many += (
+        'check = "[ $(ls d | wc -l) = 301 ] || [ ! -s $POSTCRASH_ACKNOWLEDGED ] || { echo a file is lost; exit 1; }"\n'
+    )
+    (tmp_path / "few.toml").write_text(many)
+    (tmp_path / "many.toml").write_text(many + "inodes = 400\n")
+    ran = audit("few.toml", "--target", "ext4-current", "--one-disk")
+    assert (ran.returncode, "No space left on device" in ran.stderr) == (4, True)
+    (finding,) = told(audit, "many.toml")["disks"][0]["findings"]
+    assert finding["message"] == "a file is lost"
+    assert "fails 2 of 2 times" in audit(finding["id"], "--times", "2", command="repro").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--set", "fsync=off", "--budget", "100"), "an acknowledged transaction is lost"),
+        pytest.param(("--set", "full_page_writes=off"), "the server does not start", marks=pytest.mark.full),
+        pytest.param((), "", marks=pytest.mark.full),
+    ],
+)
+def test_postgresql(audit: Audit, given: tuple[str, ...], message: str) -> None:
+    """It keeps what it promises, and loses transactions or pages without what its promises rest on."""
+    done = told(audit, made("postgresql-15"), "--set", "workload=one", *given)
+    found = [finding["message"] for finding in done["disks"][0]["findings"]]
+    assert any(each.startswith(message) for each in found) if message else found == []
+    assert done["verdict"] == ("violated" if message else "holds")
+    assert done["folders"] > 10
+
+
 def test_a_finding_is_shown_again(audit: Audit) -> None:
     done = told(audit, "replace-python", "--set", "fsync=none", "--set", "durable=atomic", target="xfs")
     assert done["verdict"] == "violated"

@@ -161,6 +161,12 @@ def test_modes_mean_nothing_to_root(sandbox: Sandbox) -> None:
     assert sandbox.run(Folder(made.getvalue()), "cat f", []).output == "found"
 
 
+def test_a_check_can_run_programs_under_another_name(sandbox: Sandbox, folder: Make) -> None:
+    """Some refuse to run as root."""
+    result = sandbox.run(folder(f=b"found\n"), "unshare --map-user=5 sh -c 'id -u; cat f; echo more >>f'", [])
+    assert (result.status, result.output) == (0, "5\nfound\n")
+
+
 def launchers() -> list[int]:
     """The processes of this one that start checks."""
     told = listed("-o", "pid=,args=", "--ppid", str(os.getpid()))

@@ -28,6 +28,15 @@ def test_what_a_file_does_not_name_is_taken_from_the_target_that_it_is_like(tmp_
     assert mine.digest() != like.digest()
 
 
+def test_a_target_has_room_for_as_many_inodes_as_are_needed() -> None:
+    small = target_named("ext4-current")
+    roomy = small.with_inodes(512)
+    assert (roomy.mkfs.count("512"), len(roomy.mkfs), roomy.name) == (1, len(small.mkfs), small.name)
+    assert roomy.with_inodes(256) == roomy
+    assert small.with_inodes(0) == small
+    assert target_named("xfs").with_inodes(512) == target_named("xfs"), "it makes inodes as they are needed"
+
+
 def test_a_target_may_be_like_one_that_is_like_another() -> None:
     assert target_named("ext3-writeback").mkfs == target_named("ext3-ordered").mkfs
     assert target_named("ext3-writeback").fsck == target_named("ext4-current").fsck
