@@ -24,8 +24,9 @@ unprivileged() {
 # The server as one process, with these options. A paragraph of its input is a command.
 single() { unprivileged postgres --single -j -D data "$@" template1; }
 
+# Checksums and places in the log are others in each run.
 wrong() {
-    echo "$1" | head -n 1
+    echo "$1" | head -n 1 | sed 's/\(checksum\|expected\) [0-9]*/\1 N/g; s#\b0/[0-9A-F]*#N#g'
     exit 1
 }
 
