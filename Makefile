@@ -4,7 +4,7 @@
 # make fuzz    ten minutes of damaged inputs for each reader of files and messages (docs/fuzzing.md)
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
-# make repairs   kernels in which our findings are mended: what is left (docs/repairs.md)
+# make remedies   kernels in which our findings are mended: what is left (docs/remedies.md)
 # make dist    the wheel and the source archive, in dist/ (docs/releasing.md)
 # make setup   what the others need: Debian packages, .venv, the Rust build; each of them runs it first
 # make clean   removes what was built, not the results
@@ -14,7 +14,7 @@
 VENV := .venv
 ARGS :=
 
-.PHONY: table test test-full fuzz bench mutants repairs dist setup clean
+.PHONY: table test test-full fuzz bench mutants remedies dist setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
@@ -40,7 +40,7 @@ bench: setup
 mutants: setup
 	$(VENV)/bin/python -m tests.mutants.run $(ARGS)
 
-repairs: setup
+remedies: setup
 	$(VENV)/bin/python -m tests.mutants.mend $(ARGS)
 
 dist: setup

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 NUMBER = "postcrash_mutant[4]"
 """The mutant's number in the kernel, in C. Four words by which it is found in the kernel's file stand before it."""
-REPAIRS = "postcrash_mutant[5]"
-"""The repairs that are made: a bit for each."""
-REPAIRS_MAX = 32
+REMEDIES = "postcrash_mutant[5]"
+"""The remedies that are made: a bit for each."""
+REMEDIES_MAX = 32
 MAGIC = (0x70636D75, 0x74616E74, 0x6E756D62, 0x65722020)
 DEFINED_IN = "init/main.c"
 DECLARATION = "extern unsigned int postcrash_mutant[6];\n"
@@ -99,8 +99,8 @@ def changed(changes: Iterable[ChosenChange], text: Callable[[str], str]) -> dict
     return files | {DEFINED_IN: text(DEFINED_IN) + DEFINITION}
 
 
-def numbered(kernel: bytes, number: int, repairs: int = 0) -> bytes:
-    """The kernel's file `kernel`, with `number` and the bits of `repairs` in it.
+def numbered(kernel: bytes, number: int, remedies: int = 0) -> bytes:
+    """The kernel's file `kernel`, with `number` and the bits of `remedies` in it.
 
     Raises MutantError if it has no place for them, or several.
     """
@@ -108,5 +108,5 @@ def numbered(kernel: bytes, number: int, repairs: int = 0) -> bytes:
     if kernel.count(magic) != 1:
         raise MutantError(f"the kernel's number stands {kernel.count(magic)} times in its file")
     place = kernel.index(magic) + len(magic)
-    words = struct.pack("<2I", number, repairs)
+    words = struct.pack("<2I", number, remedies)
     return kernel[:place] + words + kernel[place + len(words) :]

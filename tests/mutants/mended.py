@@ -1,19 +1,19 @@
-"""What repairs come to, and the page made of it."""
+"""What remedies come to, and the page made of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from ..finding_page import FindingPage
-from .repair import Repair
+from .remedy import Remedy
 from .results import EARLIER
 
 
 @dataclass(frozen=True)
 class MendedPage:
-    """The verdicts of a page's command without and with the repair; `states` and `recoveries` are those with it."""
+    """The verdicts of a page's command without and with the remedy; `states` and `recoveries` are those with it."""
 
-    repair: Repair
+    remedy: Remedy
     page: FindingPage
     before: str
     after: str
@@ -22,7 +22,7 @@ class MendedPage:
 
     @property
     def is_mended(self) -> bool:
-        """Whether the repair makes the difference."""
+        """Whether the remedy makes the difference."""
         return (self.before, self.after) == ("violated", "holds")
 
 
@@ -52,11 +52,11 @@ class HuntCounts:
 
 @dataclass(frozen=True)
 class MendedHunt:
-    """Hunts on the kernel as it is and with all repairs; of the first one's groups, those `left` with all repairs.
+    """Hunts on the kernel as it is and with all remedies; of the first one's groups, those `left` with all remedies.
 
-    open        how many groups of the first hunt were not looked at to the end with all repairs
-    unseen      how many did not show again without repairs, so that it tells nothing that they do not with them
-    is_earlier  it was measured with other repairs, or with earlier code
+    open        how many groups of the first hunt were not looked at to the end with all remedies
+    unseen      how many did not show again without remedies, so that it tells nothing that they do not with them
+    is_earlier  it was measured with other remedies, or with earlier code
     """
 
     target: str
@@ -70,7 +70,7 @@ class MendedHunt:
 
     @classmethod
     def of(cls, target: str, told: dict[str, Any], key: str) -> Self:
-        """That of what `mend.py` keeps. `key` is that of today's repairs and code."""
+        """That of what `mend.py` keeps. `key` is that of today's remedies and code."""
         left = tuple((judge, message, workload) for judge, message, workload in told["left"])
         before, after = (HuntCounts.of(told[which]) for which in ("before", "after"))
         counts = {"open": told["open"], "unseen": told["unseen"]}
@@ -78,39 +78,39 @@ class MendedHunt:
         return cls(target, told["time"], before=before, left=left, **counts, after=after, is_earlier=is_earlier)
 
 
-def repairs_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], kernel: str) -> str:
-    """docs/repairs.md."""
+def remedies_markdown(pages: Sequence[MendedPage], hunts: Sequence[MendedHunt], kernel: str) -> str:
+    """docs/remedies.md."""
     lines = [_HEAD.format(kernel=kernel)]
-    lines += ["| finding | what is true instead | as it is | repaired | crash states, recoveries |"]
+    lines += ["| finding | what is true instead | as it is | mended | crash states, recoveries |"]
     lines += ["| --- | --- | --- | --- | ---: |"]
     for mended in pages:
         link = f"[{mended.page.name}](findings/{mended.page.name}.md)"
-        link += "".join(f", with {name} mended" for name in mended.repair.beside)
+        link += "".join(f", with {name} mended" for name in mended.remedy.beside)
         counts = f"{mended.states}, {mended.recoveries}"
-        lines.append(f"| {link} | {mended.repair.mends} | {mended.before} | {mended.after} | {counts} |")
+        lines.append(f"| {link} | {mended.remedy.mends} | {mended.before} | {mended.after} | {counts} |")
     lines += ["", _HUNTS]
-    lines += ["| target | kernel | workloads | crash states | recoveries | groups | still there with all repairs |"]
+    lines += ["| target | kernel | workloads | crash states | recoveries | groups | still there with all remedies |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | --- |"]
     for hunt in hunts:
         asked = f"{hunt.target}, {hunt.time}{EARLIER * hunt.is_earlier}"
         unknown = (
-            f"{len(hunt.left)}, {hunt.open} not looked at to the end, {hunt.unseen} not seen again without repairs"
+            f"{len(hunt.left)}, {hunt.open} not looked at to the end, {hunt.unseen} not seen again without remedies"
         )
         lines.append(f"| {asked} | as it is | {hunt.before.row()} | {unknown} |")
-        lines.append(f"| {asked} | repaired | {hunt.after.row()} | |")
+        lines.append(f"| {asked} | mended | {hunt.after.row()} | |")
     if any(hunt.is_earlier for hunt in hunts):
-        lines += ["", "\\* Measured with earlier repairs, or with earlier code of postcrash."]
+        lines += ["", "\\* Measured with earlier remedies, or with earlier code of postcrash."]
     for hunt in hunts:
         for judge, message, workload in dict.fromkeys((*hunt.left, *hunt.after.groups)):
             lines += ["", f"{hunt.target}, {judge}: {message}", "", "```ops", workload.rstrip(), "```"]
     return "\n".join([*lines, ""])
 
 
-_HEAD = """# Repairs
+_HEAD = """# Remedies
 
 Does the cause that a page of [findings/](findings/README.md) names have to do with the finding? This page is made by
-`make repairs`. It builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could
-make it, of which bits in the kernel's file choose some (`tests/mutants/repairs/`). It runs the page's command on the
+`make remedies`. It builds user-mode Linux ({kernel}) with a change of the source for each finding, as small as we could
+make it, of which bits in the kernel's file choose some (`tests/mutants/remedies/`). It runs the page's command on the
 kernel as it is, and on the kernel with this one change.
 
 The changes are evidence for causes, not proofs, and no patches. Some mend the lines that a page blames. Others take the
@@ -119,12 +119,12 @@ is wrong stays open. Such a change can mend more than one page.
 """
 
 _HUNTS = """What stands behind the known findings? Each target is hunted on twice, with the kernel as it is and with
-one that has all repairs at once:
+one that has all remedies at once:
 
     postcrash hunt --random --target NAME --time TIME --kernel KERNEL
 
-The smallest workload of each group that the first hunt found is run again on the kernel with all repairs, on both
-disks. If it HOLDS there, and is VIOLATED again without repairs, it needs something that the repairs change. All that is
-still there, and all that the second hunt found, follows the table. It may also come from a repair: what is new has to
-show on the kernel as it is.
+The smallest workload of each group that the first hunt found is run again on the kernel with all remedies, on both
+disks. If it HOLDS there, and is VIOLATED again without remedies, it needs something that the remedies change. All that
+is still there, and all that the second hunt found, follows the table. It may also come from a remedy: what is new has
+to show on the kernel as it is.
 """

@@ -20,7 +20,7 @@ from postcrash.reports.store.store import StoreError
 from .change import MutantError, numbered
 from .measure import COMPARED, STOCK, Measurer, MutantPages, put
 from .mutant import chosen, load_mutants, mutant_changes
-from .repair import load_repairs, repair_changes
+from .remedy import load_remedies, remedy_changes
 from .source import SourceTree, require_packages, say
 
 
@@ -53,7 +53,7 @@ def main(
         require_packages()
         folder = cache_folder() / "mutants"
         source = SourceTree(folder, jobs)
-        changes = mutant_changes(every) + repair_changes(load_repairs())
+        changes = mutant_changes(every) + remedy_changes(load_remedies())
         built = source.kernel(changes)
         if kernels is not None:
             kernels.mkdir(parents=True, exist_ok=True)

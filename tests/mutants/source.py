@@ -1,4 +1,4 @@
-"""Linux's source, as Debian's package has it, and the kernel that is built from it with all mutants and repairs in it.
+"""Linux's source, as Debian's package has it, and the kernel that is built from it with all mutants and remedies in it.
 
 The source with its object files is kept in the cache. A changed source file has its stock text beside it.
 """

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from postcrash.reports.store.store import Store
 
 POSTCRASH = Path(sys.executable).with_name("postcrash")
 CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "fstests"
+VERDICTS = (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED)
+"""The exit codes of a command that came to a verdict."""
 POLL_S = 0.1
 STOP_TIMEOUT_S = 60
 
@@ -146,7 +148,7 @@ def run_stage(trial: Trial, counts: Counts) -> StageOutcome:
         finally:
             _stop(process)
             store.close()
-    if process.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
+    if process.returncode not in VERDICTS:
         said = (folder / "log").read_text(errors="replace").strip().splitlines()[-5:]
         raise InfrastructureError(f"{' '.join(map(str, command))} fails with {process.returncode}: {' '.join(said)}")
     return _ended(trial, json.loads(result.read_text()), seconds)
@@ -209,11 +211,21 @@ class StockKernel:
         command: list[str | Path] = [POSTCRASH, "--store", self._folder / "store", "check", workload]
         command += ["--target", target, "--kernel", self._kernel, "--expect", "practice"]
         command += ["--budget", STOCK_BUDGET, *disk, "--json", "-"]
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if ran.returncode not in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
-            said = ran.stderr.strip().splitlines()[-1:]
-            raise InfrastructureError(f"{' '.join(map(str, command))} fails with {ran.returncode}: {' '.join(said)}")
-        return {(each["checker"], without_numbers(each["message"])) for each in json.loads(ran.stdout)["findings"]}
+        found = json_of(command, self._folder)["findings"]
+        return {(each["checker"], without_numbers(each["message"])) for each in found}
+
+
+def json_of(command: Sequence[str | Path], folder: Path) -> dict[str, Any]:
+    """What a command that ends in a verdict writes as JSON to its standard output, run in the folder.
+
+    Raises InfrastructureError if it ends otherwise.
+    """
+    ran = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ran.returncode not in VERDICTS:
+        said = ran.stderr.strip().splitlines()[-1:]
+        raise InfrastructureError(f"{' '.join(map(str, command))} fails with {ran.returncode}: {' '.join(said)}")
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
 
 
 def _without(kernel: Path, said: str) -> str:

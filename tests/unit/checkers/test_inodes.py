@@ -36,10 +36,8 @@ class EveryTree:
                 self.made[link].add(inode)
             for entry in (*tree.values(), *tree.held.values()):
                 states = self.states[entry.inode]
-                if not states or (states[-1].segments, states[-1].size) != (entry.segments, entry.size):
+                if not states or states[-1] != entry:
                     states.append(entry)
-                elif states[-1] != entry:
-                    self.states[entry.inode].append(entry)
 
     def of(self, path: str) -> Past | None:
         inodes = {ROOT_INODE}

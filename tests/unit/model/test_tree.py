@@ -49,3 +49,15 @@ def test_sources() -> None:
     assert sources(entry, 3, 5) == {"zero", "write:3"}
     assert sources(entry, 4, 9) == {"write:3", None}
     assert sources(entry, 4, 4) == frozenset()
+
+
+def test_trees_differ_at_their_places_also_when_one_has_a_base_of_its_own() -> None:
+    """So many changes are more than a tree keeps beside its base."""
+    first = Tree([Entry(".", "dir"), Entry("gone", "file"), Entry("kept", "file")])
+    near = first.changed({"gone": None, "new": Entry("new", "file")})
+    far = near.changed({f"n{number}": Entry(f"n{number}", "file") for number in range(100)})
+    assert first.places(near) == near.places(first) == {"gone", "new"}
+    for tree in (first, near):
+        differing = {path for path in {*tree.paths(), *far.paths()} if tree.get(path) != far.get(path)}
+        assert len(differing) >= 100
+        assert differing <= tree.places(far) == far.places(tree)

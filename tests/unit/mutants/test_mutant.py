@@ -74,7 +74,7 @@ def test_two_mutants_of_one_place_are_both_there() -> None:
     assert files[DEFINED_IN] == "main\n" + DEFINITION
 
 
-def test_a_kernel_gets_its_number_and_its_repairs() -> None:
+def test_a_kernel_gets_its_number_and_its_remedies() -> None:
     magic = struct.pack("<4I", *MAGIC)
     assert numbered(b"before" + magic + bytes(8) + b"after", 258, 3) == b"before" + magic + b"\2\1\0\0\3\0\0\0after"
     with pytest.raises(MutantError, match="stands 0 times"):
