@@ -40,14 +40,20 @@ def loop_device(folder: Path) -> Iterator[Path]:
         image.unlink(missing_ok=True)
 
 
-def wait_until_free(device: Path) -> None:
-    """Return when nobody has mounted it: a mount namespace that was made meanwhile may keep it for a moment."""
+def _attempts() -> Iterator[None]:
+    """Ten a second, for a while."""
     deadline = time.monotonic() + _FREE_S
     while time.monotonic() < deadline:
+        yield
+        time.sleep(0.1)
+
+
+def wait_until_free(device: Path) -> None:
+    """Return when nobody has mounted it: a mount namespace that was made meanwhile may keep it for a moment."""
+    for _ in _attempts():
         with contextlib.suppress(OSError):
             os.close(os.open(device, os.O_RDWR | os.O_EXCL))
             return
-        time.sleep(0.1)
 
 
 def make_ext4(device: Path) -> None:
@@ -63,7 +69,16 @@ def mounted(device: Path, point: Path, options: str) -> Iterator[None]:
     try:
         yield
     finally:
-        run("umount", point)
+        _unmount(point)
+
+
+def _unmount(point: Path) -> None:
+    """A process that was killed may keep the file system busy for a moment."""
+    for _ in _attempts():
+        with contextlib.suppress(subprocess.CalledProcessError):
+            run("umount", point)
+            return
+    run("umount", point)
 
 
 def synced_s(folder: Path) -> float:

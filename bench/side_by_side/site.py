@@ -1,6 +1,9 @@
 """Where a workload runs: a mounted file system, inside or outside of xsync."""
 
+import contextlib
+import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -84,12 +87,16 @@ class Site:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
         with process:
             try:
                 yield process
             finally:
                 process.terminate()
+                process.wait()
+                with contextlib.suppress(ProcessLookupError):  # what it has started, too, such as a compiler
+                    os.killpg(process.pid, signal.SIGKILL)
 
     @contextmanager
     def server(self, *words: str | Path) -> Iterator[None]:
