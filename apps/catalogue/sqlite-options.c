@@ -1,6 +1,8 @@
 /* SQLite's shell with one of the expectations of the disk that SQLite can have (HotDep'13, section 4.1), by the name
 ** in $SQLITE_OPTION. SQLite calls use_option() when it starts (SQLITE_EXTRA_INIT). It asks its VFS what the disk of a
 ** file can do. Files are opened as ever, and then answer this question differently.
+**
+** recovery-not-synced is a bug that SQLite once had (section 4.2): recovery does not sync the database.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@ static const struct Option {
   {"atomic", SQLITE_IOCAP_ATOMIC, 0},
   {"sequential", SQLITE_IOCAP_SEQUENTIAL, 0},
   {"no-directory-sync", 0, 0},
+  {"recovery-not-synced", 0, 0},
 };
 
 #define METHODS_MAX 16
@@ -28,10 +31,17 @@ static sqlite3_vfs *unix_vfs;
 static sqlite3_vfs our_vfs;
 static const sqlite3_io_methods *originals[METHODS_MAX];
 static sqlite3_io_methods ours[METHODS_MAX];
+static sqlite3_file *database;
+static int recovers; /* A journal of an earlier process was opened, and none of our own since. */
 
 static int characteristics(sqlite3_file *file) {
   int i = (int)(file->pMethods - ours);
   return (originals[i]->xDeviceCharacteristics(file) | chosen->with) & ~chosen->without;
+}
+
+static int sync_file(sqlite3_file *file, int flags) {
+  int i = (int)(file->pMethods - ours);
+  return file == database && recovers ? SQLITE_OK : originals[i]->xSync(file, flags);
 }
 
 /* Our version of a file's methods. There are a few: one for each way of locking. The shell has one thread. */
@@ -42,12 +52,15 @@ static const sqlite3_io_methods *changed(const sqlite3_io_methods *methods) {
   originals[i] = methods;
   ours[i] = *methods;
   ours[i].xDeviceCharacteristics = characteristics;
+  if (!strcmp(chosen->name, "recovery-not-synced")) ours[i].xSync = sync_file;
   return &ours[i];
 }
 
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out) {
   int result = unix_vfs->xOpen(unix_vfs, name, file, flags, out);
   if (file->pMethods) file->pMethods = changed(file->pMethods);
+  if (flags & SQLITE_OPEN_MAIN_DB) database = file;
+  if (flags & SQLITE_OPEN_MAIN_JOURNAL) recovers = !(flags & SQLITE_OPEN_CREATE);
   return result;
 }
 

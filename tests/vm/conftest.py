@@ -1,5 +1,6 @@
 """Guests for tests: real kernels, real file systems."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,9 @@ from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
+
+from .audits import Audit
+from .command import postcrash
 
 SUITE = "bookworm"
 SERIES = "6.1."
@@ -147,3 +151,13 @@ def judged(interval: IntervalReport) -> int:
 def trees_of(interval: IntervalReport) -> list[Tree]:
     """The trees of an interval's outcomes."""
     return [Observation.from_wire(outcome.observation).tree for outcome in interval.outcomes]
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Audit:
+    """Runs `postcrash audit` with these arguments."""
+
+    def run(*arguments: str, command: str = "audit") -> subprocess.CompletedProcess[str]:
+        return postcrash(tmp_path, command, *arguments)
+
+    return run

@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,39 +12,16 @@ from typing import Any
 
 import pytest
 
-from postcrash.apps import Building, Folder, application_named
+from postcrash.apps import Folder
 from postcrash.harness.budget import Budget
 from postcrash.harness.guests.events import IntervalReport
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, every_answer
 from postcrash.model.operation import RUN, Operation
 from postcrash.model.workload import Workload
 from postcrash.targets import RecoveryKind, base_image, target_named
 
-from .command import postcrash
-
-Audit = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def audit(tmp_path: Path) -> Audit:
-    """Runs `postcrash audit` with these arguments."""
-
-    def run(*arguments: str, command: str = "audit") -> subprocess.CompletedProcess[str]:
-        return postcrash(tmp_path, command, *arguments)
-
-    return run
-
-
-def told(audit: Audit, *arguments: str, target: str = "ext4-current") -> dict[str, Any]:
-    """What it came to on one target and a disk that completes at once."""
-    ran = audit(*arguments, "--target", target, "--one-disk", "--recordings", "1", "--json", "-")
-    assert ran.stderr == ""
-    (only,) = json.loads(ran.stdout)["audits"]
-    verdict: dict[str, Any] = only
-    assert ran.returncode == {"holds": 0, "violated": 1, "undecided": 6}[verdict["verdict"]]
-    return verdict
+from .audits import Audit, made, told
 
 
 def test_threads_that_flush_at_one_time_and_how_often_they_were_recorded(audit: Audit) -> None:
@@ -179,46 +155,11 @@ def test_sqlite_without_flushes_does_not(audit: Audit, given: tuple[str, ...]) -
     assert told(audit, "sqlite-3.40", *given)["verdict"] == "violated"
 
 
-def made(name: str) -> str:
-    """The application, built now if it has a build that was not made yet, so that the audit says nothing of it."""
-    application = application_named(name)
-    if application.build:
-        Building(application, cache_folder()).make(lambda line: None)
-    return name
-
-
 @pytest.mark.parametrize(("synchronous", "verdict"), [("full", "holds"), ("off", "violated")])
 def test_an_old_sqlite_that_is_built_from_source(audit: Audit, synchronous: str, verdict: str) -> None:
     done = told(audit, made("sqlite-3.7.17"), "--set", f"synchronous={synchronous}")
     assert done["verdict"] == verdict
     assert done["folders"] > 5
-
-
-def test_a_finding_of_the_paper_is_in_the_version_that_has_it(audit: Audit) -> None:
-    """LevelDB's issue 68: the file that is renamed to CURRENT is not flushed before. Later versions flush it."""
-    old = told(audit, made("leveldb-1.2"), target="ext4-original")
-    assert old["verdict"] == "violated"
-    messages = [finding["message"] for finding in old["disks"][0]["findings"]]
-    assert messages == ["the store does not open: Corruption: CURRENT file does not end with newline"]
-    assert told(audit, "leveldb-1.23", target="ext4-original")["verdict"] == "holds"
-
-
-@pytest.mark.parametrize(("target", "verdict"), [("xfs", "violated"), ("btrfs", "holds")])
-def test_a_vulnerability_of_openssh(audit: Audit, target: str, verdict: str) -> None:
-    """What docs/vulnerabilities/openssh-known-hosts.md says."""
-    done = told(audit, "openssh-9.2", target=target)
-    assert done["verdict"] == verdict
-    found = [finding["message"] for disk in done["disks"] for finding in disk["findings"]]
-    assert found == ["known_hosts has lost the other host's key, and has 0 bytes"] * (verdict == "violated")
-
-
-@pytest.mark.full
-def test_a_vulnerability_of_dpkg(audit: Audit) -> None:
-    """What docs/vulnerabilities/dpkg-conffiles.md says."""
-    done = told(audit, "dpkg-1.21", target="btrfs")
-    found = {finding["message"] for disk in done["disks"] for finding in disk["findings"]}
-    lost = "etc/greeting.conf is of version 1"
-    assert found == {f"the database has installed 2, but {lost}", f"done again, but {lost}"}
 
 
 @pytest.mark.parametrize(
