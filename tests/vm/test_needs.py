@@ -112,6 +112,8 @@ def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None
     (needs,) = told["needs"]
     assert [each["properties"] for each in needs["sets"]] == [["P5"]]
     assert needs["complete"] is True
+    assert all("write of settings" in lost for failure in needs["failures"] for lost in failure["lost"])
+    assert {"rename" in failure["there"] for failure in needs["failures"]} == {True}
     (original,) = told["cells"]
     assert original["standing"] == "✗"
     assert original["modelled"] == "violated"

@@ -46,13 +46,19 @@ def told(protocol: Protocol, failure: BadFolder) -> list[str]:
     lost = failure.state.lost
     lines = [f"  lost: {change_text(protocol, change)}" for change in lost[:_LOST_SHOWN]]
     lines += [f"  … and {len(lost) - _LOST_SHOWN} more"] if len(lost) > _LOST_SHOWN else []
-    later = next((each for each in reversed(protocol.changes[: failure.moment.end]) if each not in lost), None)
-    if later is not None and lost and later.index > lost[0].index:
-        lines.append(f"  there: {change_text(protocol, later)}")
+    there = there_in(protocol, failure)
+    lines += [f"  there: {change_text(protocol, there)}"] if there else []
     said = ", ".join(failure.moment.said[-3:])
     lines += [f"  it had said: {said}"] if said else []
     names = ", ".join(in_order(failure.broken)) or "no property"
     return [*lines, f"  prevented by: {names}"]
+
+
+def there_in(protocol: Protocol, failure: BadFolder) -> Change | None:
+    """The last change that is there, if something that was made before it is lost."""
+    lost = failure.state.lost
+    there = next((each for each in reversed(protocol.changes[: failure.moment.end]) if each not in lost), None)
+    return there if there is not None and lost and there.index > lost[0].index else None
 
 
 def change_text(protocol: Protocol, change: Change) -> str:
@@ -96,6 +102,7 @@ def to_json(asked: ApplicationNeeds, needs: Needs) -> dict[str, object]:
                 "message": failure.message,
                 "said": list(failure.moment.said),
                 "lost": [change_text(protocol, change) for change in failure.state.lost],
+                "there": change_text(protocol, there) if (there := there_in(protocol, failure)) else None,
                 "prevented_by": in_order(failure.broken),
             }
             for failure in worth_showing(needs.failures)
