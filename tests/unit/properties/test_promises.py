@@ -107,6 +107,7 @@ def test_a_rule_is_whole(fields: dict[str, Any], message: str) -> None:
         ("btrfs-flushoncommit", "P2", "btrfs-flushoncommit"),
         ("jfs", "mounts", "jfs-integrity"),
         ("f2fs-strict", "fsck", "f2fs-checkpoint"),
+        ("xsyncfs", "O-dir-any", "external-synchrony"),
     ],
 )
 def test_what_is_promised(target: str, judge: str, rule: str) -> None:
@@ -132,6 +133,7 @@ def test_what_is_promised(target: str, judge: str, rule: str) -> None:
         ("btrfs", "P1", "cache", None),
         ("minix", "mounts", "cache", None),
         ("xfs", "foreign-bytes", "cache", None),
+        ("xsyncfs", "O-blocks", "cache", None),
     ],
 )
 def test_what_is_not_promised(target: str, judge: str, model: str, rule: str | None) -> None:
