@@ -15,7 +15,7 @@ def main() -> NoReturn:
         from postcrash.harness import cli
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         with contextlib.suppress(OSError):
             print(f"postcrash: it is not installed as a whole: {error}", file=sys.stderr, flush=True)
             print("postcrash: install it anew; in a source checkout, make setup", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ second() { echo two >f && git commit -qam two; }
 
 case $1-$2 in
 set-up-*)
+    set -e
     git init -q -b main && git config gc.auto 0 && git config maintenance.auto false && git config pack.threads 1
     [ "$3" = default ] || git config core.fsync "$3"
     echo one >f && git add f && git commit -qm one

@@ -22,8 +22,9 @@ leave_a_journal() {
     stdbuf -oL "$shell" store.db </tmp/statements >/tmp/answers &
     exec 3>/tmp/statements
     echo "PRAGMA cache_size = 5; BEGIN; UPDATE puts SET filler = hex(randomblob(1500)); SELECT 'written';" >&3
-    until grep -q written /tmp/answers; do sleep 0.1; done
+    until grep -q written /tmp/answers; do kill -0 $! && sleep 0.1 || exit 1; done
     kill -KILL $!
+    wait $! || true # it was killed
 }
 
 # Each of the old and the new log has a transaction that changes the first row only, and one that adds to both tables.

@@ -25,7 +25,8 @@ class Issue:
     property_: str
 
     def is_shown_by(self, failure: Mapping[str, Sequence[str]]) -> bool:
-        is_its_own = all(re.match(self.lost, change) for change in failure["lost"])
+        lost = failure["lost"]
+        is_its_own = bool(lost) and all(re.match(self.lost, change) for change in lost)
         return is_its_own and self.property_ in failure["prevented_by"]
 
 
