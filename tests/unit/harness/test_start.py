@@ -30,6 +30,12 @@ def test_a_module_that_is_missing_is_told_and_is_no_violation(module: str) -> No
     assert "make setup" in second
 
 
+def test_a_module_that_exits_is_no_violation() -> None:
+    exits = "type('Exits', (types.ModuleType,), {'__getattr__': lambda module, name: sys.exit(1)})"
+    ran = run(f"import types; sys.modules['click'] = {exits}('click')", "--version")
+    assert ran.returncode == ExitCode.INFRASTRUCTURE
+
+
 def test_nobody_can_be_told() -> None:
     with Path("/dev/full").open("w") as full:
         ran = run("sys.modules['click'] = None", "--version", stderr=full.fileno())
