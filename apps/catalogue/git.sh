@@ -17,10 +17,15 @@ second() { echo two >f && git commit -qam two; }
 case $1-$2 in
 set-up-*)
     set -e
-    git init -q -b main && git config gc.auto 0 && git config maintenance.auto false && git config pack.threads 1
+    git init -q -b main
+    git config gc.auto 0
+    git config maintenance.auto false
+    git config pack.threads 1
     [ "$3" = default ] || git config core.fsync "$3"
-    echo one >f && git add f && git commit -qm one
-    [ "$2" = gc-again ] && pack
+    echo one >f
+    git add f
+    git commit -qm one
+    [ "$2" != gc-again ] || pack
     [ "$2" = commit ] || second
     ;;
 run-commit) second && echo committed ;;

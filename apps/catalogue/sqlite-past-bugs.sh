@@ -4,6 +4,7 @@
 # recovery-not-synced  recovery does not sync the database before it deletes the journal
 # log-not-synced       a log that starts anew does not have its new header synced before new transactions overwrite old
 #                      ones. So recovery may take the old header and what is left of the old transactions for the log.
+set -e
 here=$(dirname "$0")
 shell=$4 journal=delete synchronous=full
 case $2 in
@@ -11,7 +12,7 @@ folder-not-synced) option=no-directory-sync ;;
 recovery-not-synced) option=recovery-not-synced ;;
 log-not-synced) option=sequential journal=wal synchronous=normal ;;
 esac
-[ "$3" = yes ] && option=none
+[ "$3" != yes ] || option=none
 export SQLITE_OPTION=$option
 
 # A transaction is killed when it has written some of its pages. What is run recovers from it.
@@ -22,9 +23,9 @@ leave_a_journal() {
     stdbuf -oL "$shell" store.db </tmp/statements >/tmp/answers &
     exec 3>/tmp/statements
     echo "PRAGMA cache_size = 5; BEGIN; UPDATE puts SET filler = hex(randomblob(1500)); SELECT 'written';" >&3
-    until grep -q written /tmp/answers; do kill -0 $! && sleep 0.1 || exit 1; done
+    timeout 30 sh -c 'until grep -q written /tmp/answers; do sleep 0.1; done'
     kill -KILL $!
-    wait $! || true # it was killed
+    wait $! 2>/dev/null || true # it was killed
 }
 
 # Each of the old and the new log has a transaction that changes the first row only, and one that adds to both tables.

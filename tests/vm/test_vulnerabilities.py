@@ -1,5 +1,7 @@
 """What is wrong in applications is found, and not where it is mended: old bugs, and docs/vulnerabilities."""
 
+import json
+
 import pytest
 
 from .audits import Audit, made, told
@@ -7,12 +9,22 @@ from .audits import Audit, made, told
 
 @pytest.mark.parametrize("bug", ["recovery-not-synced", "log-not-synced"])
 def test_a_bug_that_sqlite_had_is_found_and_nothing_once_it_is_mended(audit: Audit, bug: str) -> None:
-    """Section 4.2 of HotDep'13. The third one needs a file system without P4, and none of those keeps the database."""
+    """Section 4.2 of HotDep'13."""
     name = made("sqlite-past-bugs")
     found, mended = (told(audit, name, "--set", f"bug={bug}", "--set", f"mended={mended}") for mended in ("no", "yes"))
     assert (found["verdict"], mended["verdict"]) == ("violated", "holds")
     assert found["disks"][0]["judges"]["mounts"]["verdict"] == "holds"
     assert mended["folders"] > 20
+
+
+@pytest.mark.parametrize(("mended", "properties"), [("no", ["P4"]), ("yes", [])])
+def test_a_bug_that_sqlite_had_needs_a_property(audit: Audit, mended: str, properties: list[str]) -> None:
+    """The third one of section 4.2. File systems without P4 keep no database, with the bug or without it."""
+    chosen = ["--set", "bug=folder-not-synced", "--set", f"mended={mended}", "--folders", "100", "--sets", "1"]
+    ran = audit(made("sqlite-past-bugs"), *chosen, "--json", "-", command="needs")
+    assert ran.stderr == ""
+    (needs,) = json.loads(ran.stdout)["needs"]
+    assert [each["properties"] for each in needs["sets"]] == [properties]
 
 
 def test_a_finding_of_the_paper_is_in_the_version_that_has_it(audit: Audit) -> None:
