@@ -10,7 +10,7 @@ INFRASTRUCTURE = 3
 
 
 def main() -> NoReturn:
-    """Run the command line. One line says what cannot be imported."""
+    """Run the command line. If a module cannot be imported, say which one, and what to do."""
     try:
         from postcrash.harness import cli
     except KeyboardInterrupt:

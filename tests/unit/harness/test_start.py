@@ -1,4 +1,4 @@
-"""An installation that is not whole ends the program with one line and with the exit code of a failure of ours."""
+"""An installation that is not whole ends the program with its reason and with the exit code of a failure of ours."""
 
 import subprocess
 import sys
