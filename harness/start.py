@@ -1,6 +1,7 @@
 """Where the program `postcrash` starts. If its modules cannot be imported, its exit code is not that of a verdict."""
 
 import contextlib
+import os
 import sys
 from typing import NoReturn
 
@@ -16,8 +17,14 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except (Exception, SystemExit) as error:
-        with contextlib.suppress(OSError):
-            print(f"postcrash: it is not installed as a whole: {error}", file=sys.stderr, flush=True)
-            print("postcrash: install it anew; in a source checkout, make setup", file=sys.stderr, flush=True)
+        _say(f"it is not installed as a whole: {error}", "install it anew; in a source checkout, make setup")
         sys.exit(INFRASTRUCTURE)
     cli.main()
+
+
+def _say(*lines: str) -> None:
+    """Print lines to standard error at once. What cannot be printed is dropped: as Python ends, it would try again,
+    fail, and replace the exit code.
+    """
+    with contextlib.suppress(OSError):
+        os.write(2, "".join(f"postcrash: {line}\n" for line in lines).encode(errors="replace"))
