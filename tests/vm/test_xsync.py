@@ -204,7 +204,7 @@ def test_a_thread_with_mounts_of_its_own_sees_no_files_either(in_guest: InGuest,
 
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
     said = in_guest(
-        "$xs sh -c 'echo x >f; echo begun; while :; do echo x >>f; done; echo never' >/tmp/said & box=$!\n"
+        "$xs sh -c 'echo x >f; echo begun; while :; do echo x >>f; sleep 0.1; done; echo never' >/tmp/said & box=$!\n"
         "until grep -q begun /tmp/said; do sleep 0.1; done; sleep 1; kill -9 $box; wait 2>/dev/null\n"
         "until test -e /mnt/f; do sleep 0.2; done; cat /tmp/said\n"
         "a=$(wc -c </mnt/f); sleep 0.5; b=$(wc -c </mnt/f)\n"
