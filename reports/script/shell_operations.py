@@ -30,6 +30,8 @@ _FALLOCATE = {
     "insert-range": "finsert",
 }
 _PLAIN = re.compile(r"[A-Za-z1-9][A-Za-z0-9_.]*")
+_HARMLESS = re.compile(r"[A-Za-z0-9_./]+")
+"""A path that means the same within double quotes of the shell, and is no option."""
 _EXCHANGE = "perl -e 'exit(syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) != 0)'"
 """renameat2 with RENAME_EXCHANGE, by its number on x86-64, because mv --exchange came only with coreutils 9.5."""
 
@@ -172,9 +174,23 @@ def _link(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
 def _shared(word: str) -> "_Command":
     def command(operation: Operation, _before: Tree, _fstype: str) -> list[str]:
         numbers = f"{operation.offset} {operation.to_offset} {operation.length}"
-        return [f'xfs_io -c "{word} {quoted(operation.path)} {numbers}" {quoted(operation.to)}']
+        return [f"xfs_io -c {_with_file(word, operation.path, numbers)} {quoted(operation.to)}"]
 
     return command
+
+
+def _with_file(word: str, path: str, numbers: str) -> str:
+    """A command of xfs_io about a second file, quoted for the shell. xfs_io itself splits it at blanks.
+
+    Raises NoCommandError if the path has a blank, because xfs_io has no quotes.
+    """
+    if path.startswith(HANDLE):
+        return f'"{word} {quoted(path)} {numbers}"'
+    if re.search(r"\s", path):
+        raise NoCommandError(f"xfs_io's {word} cannot be given {path!r}, because it has a blank")
+    if _HARMLESS.fullmatch(path):
+        return f'"{word} {path} {numbers}"'
+    return shlex.quote(f"{word} {path} {numbers}")
 
 
 def _setxattr(operation: Operation, _before: Tree, _fstype: str) -> list[str]:

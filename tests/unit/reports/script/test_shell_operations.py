@@ -1,6 +1,9 @@
 """Operations as shell commands. tests/vm/test_report.py runs them and compares the result with the simulation."""
 
 import subprocess
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +89,42 @@ def last_commands(text: str, fstype: str = "ext4") -> list[str]:
 @pytest.mark.parametrize("text", EXPECTED)
 def test_commands(text: str) -> None:
     assert last_commands(text) == EXPECTED[text]
+
+
+HOSTILE = ("a$(: >run)b", "a`: >run`b", "a'; : >run; 'b", 'a"; : >run; "b', "a\n: >run\nb", "a;: >run", "-a$(: >run)")
+"""Names of files that make the file `run` if the shell takes a part of them for a command."""
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_name_is_run_as_a_command(hostile: str, tmp_path: Path) -> None:
+    """The shell finds no program, and makes `run` without one if a name gets out of its quotes."""
+    operations = parse_workload(SETUP.replace("; ", "\n"), "named").operations
+    operations += tuple(parse_workload((SETUP + text).replace("; ", "\n"), "named").operations[-1] for text in EXPECTED)
+    trees = simulate(parse_workload(SETUP.replace("; ", "\n"), "named"))[-1]
+    lines = []
+    for operation in operations:
+        renamed = replace(operation, **{name: hostile_of(getattr(operation, name), hostile) for name in ("path", "to")})
+        named = {hostile_of(path, hostile): node for path, node in trees.items()}
+        with suppress(NoCommandError, KeyError):
+            lines += commands(renamed, named, "ext4")
+    assert {line.split()[0] for line in lines} >= {"xfs_io", "mv", "ln", "unlink", "mkdir", "setfattr", "perl", "exec"}
+    script = "\n".join([*lines, ": >ended"])
+    subprocess.run(["/bin/bash"], input=script, text=True, cwd=tmp_path, env={"PATH": "/nonexistent"}, check=False)
+    assert (tmp_path / "ended").exists() and not (tmp_path / "run").exists()
+
+
+def hostile_of(path: str, hostile: str) -> str:
+    """The path, with each name replaced by the hostile one with that name behind it. A handle stays a handle."""
+    if path in ("", "."):
+        return path
+    is_handle, bare = path.startswith("@"), path.removeprefix("@")
+    named = "/".join(f"{hostile}{part}" for part in bare.split("/"))
+    return f"@{named}" if is_handle else named
+
+
+def test_a_name_with_a_blank_cannot_be_shared_by_xfs_io() -> None:
+    with pytest.raises(NoCommandError, match="'x y', because it has a blank"):
+        last_commands('rename A "x y"; reflink "x y" 0 B 0 4096')
 
 
 def test_every_word_has_commands_and_every_command_is_shell() -> None:
