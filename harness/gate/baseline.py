@@ -16,18 +16,18 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_text
 from postcrash.model.validation import TooLargeError, read_bounded
-from postcrash.reports.gate.run import Failure, FixedLine, Part
+from postcrash.reports.gate.fixed import NO_SERIES, VERSION, series_of
+from postcrash.reports.gate.run import Failure, Part, Place, UnseenLine
 from postcrash.reports.gate.unasked import unasked
 from postcrash.reports.text import cut
 
 HEADING = "# cause or finding   verdict    kernels     workloads   why"
 _BYTES_MAX = 16 << 20
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
-_MOST = re.compile(r"<=([0-9]{1,9})")
+_MOST = re.compile(r"<=([1-9][0-9]{0,8})")
 _VERDICTS = ("violated", "undecided")
 _NUMBERS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
 _RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
-_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,24 @@ class KernelRange:
         if match is None or not (match["from"] or match["to"]) or (match["to"] and not match["dots"]):
             raise ValueError(f"{cut(repr(text), 80)} is no range of kernels such as *, 6.1, 6.1..6.12, 6.1.. or ..6.12")
         first, last = (_numbers(match[name] or "") for name in ("from", "to"))
+        if last and first[: len(last)] > last:
+            raise ValueError(f"{cut(repr(text), 80)} ends before it begins")
         return KernelRange(first, last if match["dots"] else first)
 
     def has(self, kernel: str) -> bool:
         """Whether the kernel with this label is in the range. A label without a version is in `*` only."""
-        match = _VERSION.search(kernel)
+        match = VERSION.search(kernel)
         if match is None:
             return not (self.first or self.last)
         version = _numbers(match[0])
         return version >= self.first and version[: len(self.last)] <= self.last
+
+    def may_have(self, series: str) -> bool:
+        """Whether some kernel of the series is in the range."""
+        if series == NO_SERIES:
+            return self.has(series)
+        numbers = _numbers(series)
+        return numbers >= self.first[: len(numbers)] and numbers[: len(self.last)] <= self.last
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -83,8 +92,12 @@ class BaselineLine:
 
     def is_about(self, failure: Failure, kernel: str) -> bool:
         """Whether the line is about this failure on the kernel with this label. No line is about a lack of time."""
-        is_it = self.id in (failure.cause, failure.finding, failure.found) and self.verdict == failure.verdict
-        return is_it and self.kernels.has(kernel) and not failure.is_of_time
+        is_it = self.is_seen_in(failure, kernel) and self.verdict == failure.verdict
+        return is_it and not failure.is_of_time
+
+    def is_seen_in(self, failure: Failure, kernel: str) -> bool:
+        """Whether the failure has the line's id, with any verdict, on a kernel that the line is about."""
+        return self.id in (failure.cause, failure.finding, failure.found) and self.kernels.has(kernel)
 
 
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
@@ -107,7 +120,7 @@ def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
 
 def _lines(text: str) -> Iterable[BaselineLine]:
     seen: dict[tuple[str, str, KernelRange], int] = {}
-    for number, content in enumerate(text.splitlines(), 1):
+    for number, content in enumerate(_split(text), 1):
         try:
             line = _line(number, content)
         except ValueError as error:
@@ -119,8 +132,16 @@ def _lines(text: str) -> Iterable[BaselineLine]:
         yield line
 
 
+def _split(text: str) -> list[str]:
+    """The lines as an editor shows them. Other characters that Python takes for the end of a line end none."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines if lines[-1] else lines[:-1]
+
+
 def _line(number: int, content: str) -> BaselineLine | None:
     """What one line says; None if it says nothing. Raises ValueError."""
+    if unseen := next((each for each in content if not each.isprintable() and each != "\t"), None):
+        raise ValueError(f"{unseen!r} is a character that nobody can see")
     said, _, why = content.partition("#")
     if not said.strip():
         return None
@@ -168,40 +189,26 @@ def _compared(failure: Failure, line: BaselineLine | None) -> Failure:
     return failure.model_copy(update=known)
 
 
-def fixed_lines(
-    lines: Sequence[BaselineLine], parts: Sequence[Part], were_all_run: Callable[[str, Sequence[Part]], bool]
-) -> tuple[FixedLine, ...]:
-    """The lines of failures that are not there any more.
-
-    A line is fixed only if everything that could show its failure was run. `were_all_run` says whether all parts were
-    run in which its id was ever seen. Also, nothing in any of the parts may be left open or not supported.
-    """
-    if any(part.lacking or not all(failure.is_violated for failure in part.failures) for part in parts):
-        return ()
-    seen = {
-        line.number
-        for line in lines
-        for part in parts
-        if any(line.is_about(failure, part.kernel) for failure in part.failures)
-    }
+def unseen_lines(
+    lines: Iterable[BaselineLine], parts: Sequence[Part], places: Callable[[str], Iterable[Place]]
+) -> tuple[UnseenLine, ...]:
+    """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen."""
     return tuple(
-        FixedLine(line=line.number, cause=line.id, why=line.why)
+        UnseenLine(
+            line=line.number,
+            cause=line.id,
+            why=line.why,
+            places=tuple(sorted(place for place in places(line.id) if line.kernels.may_have(place[-1]))),
+        )
         for line in lines
-        if line.number not in seen and were_all_run(line.id, parts)
+        if not any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
     )
-
-
-def series_of(kernel: str) -> str:
-    """The series of the kernel with this label, such as `6.1`; `*` if the label has no version."""
-    match = _VERSION.search(kernel)
-    return ".".join(match[0].split(".")[:2]) if match else "*"
 
 
 def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) -> tuple[str, ...]:
     """The lines that accept failures. Each failure has its kernel's label, and is accepted on this kernel's series.
 
-    If they are `limited`, a line accepts no more workloads than the failure has in one part now. What could not be
-    decided is not counted, because that may not be the same in each run.
+    If they are `limited`, a line accepts no more workloads than the failure has in one part now.
     """
     most: dict[tuple[str, str, str], int] = {}
     for failure, kernel in new:
@@ -210,7 +217,7 @@ def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) ->
     reason = " ".join(why.split())
     lines = []
     for (cause, verdict, series), count in most.items():
-        limit = f"<={count}" if limited and verdict == "violated" else ""
+        limit = f"<={count}" if limited and count else ""
         lines.append(f"{cause:<20} {verdict:<10} {series:<11} {limit:<11} # {reason}")
     return tuple(lines)
 
@@ -231,7 +238,7 @@ def add_lines(path: Path, lines: Iterable[str]) -> None:
     except OSError as error:
         raise InfrastructureError(f"{path}: {error.strerror}") from error
     new = {_about(line): line for line in lines}
-    kept = [new.pop(_about(line), line) for line in before.splitlines()]
+    kept = [new.pop(_about(line), line) for line in _split(before)]
     write_text(str(path), "".join(f"{line}\n" for line in (*kept, *new.values())))
 
 

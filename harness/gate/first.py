@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postcrash.harness.errors import HarnessError
-from postcrash.harness.gate.baseline import series_of
 from postcrash.harness.guests.kernels.kernel import Kernel, image_version
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.session import Session
+from postcrash.reports.gate.fixed import series_of
 from postcrash.targets import Target
 
 TARGETS_TRIED = ("ext4-current", "btrfs", "xfs")

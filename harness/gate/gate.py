@@ -11,7 +11,7 @@ from pathlib import Path
 import postcrash
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.minimize import kept_for_minimizing
-from postcrash.harness.gate.baseline import add_lines, compared_with, fixed_lines, lines_for, load_baseline
+from postcrash.harness.gate.baseline import add_lines, compared_with, lines_for, load_baseline, unseen_lines
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
@@ -23,6 +23,7 @@ from postcrash.harness.hunting.hunt import HuntProgress
 from postcrash.harness.session import Session
 from postcrash.model.validation import unknown_name
 from postcrash.reports.gate.failure_text import plural
+from postcrash.reports.gate.fixed import fixed_lines
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.gate.unasked import with_unasked
 
@@ -99,6 +100,7 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         parts = compared_with(load_baseline(folder / configuration.baseline), parts)
     sightings = Sightings(session.store.folder)
     sightings.add(parts)
+    unseen = unseen_lines(lines, parts, sightings.places)
     is_whole = gate.shard == (1, 1) and not runner.interrupted
     return GateRun(
         version=postcrash.__version__,
@@ -111,7 +113,8 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         digests=digests,
         interrupted=runner.interrupted,
         parts=parts,
-        fixed=fixed_lines(lines, parts, sightings.were_all_run) if is_whole else (),
+        fixed=fixed_lines(unseen, parts) if is_whole else (),
+        unseen=unseen,
     )
 
 

@@ -5,13 +5,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from postcrash.harness.gate.baseline import series_of
 from postcrash.harness.output import write_text
-from postcrash.reports.gate.run import Failure, Part
+from postcrash.reports.gate.fixed import place_of
+from postcrash.reports.gate.run import Failure, Part, Place
 
 FILE = "gate-seen.json"
-Place = tuple[str, str, str, str]
-"""Part, target, device model, and the series of the kernel."""
 _ids = TypeAdapter(dict[str, set[Place]])
 
 
@@ -33,14 +31,9 @@ class Sightings:
                 self._seen.setdefault(id, set()).add(place_of(part))
         write_text(str(self._file), _ids.dump_json(self._seen).decode())
 
-    def were_all_run(self, id: str, parts: Iterable[Part]) -> bool:
-        """Whether something of this id was ever seen, and each place where it was is among these parts."""
-        return id in self._seen and self._seen[id] <= {place_of(part) for part in parts}
-
-
-def place_of(part: Part) -> Place:
-    """Where the failures of a part are seen."""
-    return part.name, part.target, part.model, series_of(part.kernel)
+    def places(self, id: str) -> frozenset[Place]:
+        """Where something of this id was ever seen."""
+        return frozenset(self._seen.get(id, ()))
 
 
 def _of(failure: Failure) -> set[str]:

@@ -6,14 +6,19 @@ from functools import reduce
 
 from postcrash.model import Verdict
 from postcrash.model.validation import shown
+from postcrash.reports.gate.fixed import fixed_lines, unseen_by_all
 from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, smallest, validated
 from postcrash.reports.gate.unasked import with_unasked
+
+_OF_ALL_SHARDS = ("postcrash", "file ", "folder ")
+"""How the names of digests begin that each shard has."""
 
 
 def merged(runs: Sequence[GateRun]) -> GateRun:
     """One result for all shards of a gate, in whichever order they are given.
 
-    A line of the baseline is fixed if no shard saw its failure. What must hold must be put to the test in some shard.
+    A line of the baseline is fixed if no shard saw its failure, and if each place where it was ever seen was run. What
+    must hold must be put to the test in some shard.
     Raises ValueError if the runs are not shards of the same gate, if they rest on different targets, kernels or files,
     if a shard is missing or there twice, or a part within it, or if the result would be too large.
     """
@@ -34,16 +39,19 @@ def merged(runs: Sequence[GateRun]) -> GateRun:
         _check_each_part_once(run)
         for part in run.parts:
             shares.setdefault(part.place, []).append(part)
-    fixed = set.intersection(*(set(run.fixed) for run in in_order))
+    parts = with_unasked([_whole(each) for each in shares.values()])
+    unseen = unseen_by_all([run.unseen for run in in_order])
+    interrupted = any(run.interrupted for run in in_order)
     return validated(
         first,
         started=min(run.started for run in in_order),
         seconds=sum(run.seconds for run in in_order),
         shards=_all_shards([shard for run in in_order for shard in run.shards]),
         digests=digests,
-        interrupted=any(run.interrupted for run in in_order),
-        parts=with_unasked([_whole(each) for each in shares.values()]),
-        fixed=tuple(sorted(fixed, key=lambda line: (line.line, line.cause, line.why))),
+        interrupted=interrupted,
+        parts=parts,
+        fixed=() if interrupted else fixed_lines(unseen, parts),
+        unseen=unseen,
     )
 
 
@@ -58,10 +66,17 @@ def _gate(run: GateRun) -> str:
 def _all_digests(in_order: Sequence[GateRun]) -> dict[str, str]:
     """What all runs rest on. Raises ValueError if two of them rest on different things of one name.
 
-    Some runs lack what no workload of theirs needed.
+    Some runs lack targets and kernels that no workload of theirs needed. Each has postcrash and all files.
     """
     found: dict[str, tuple[str, GateRun]] = {}
+    needed = {name: run for run in in_order for name in run.digests if name.startswith(_OF_ALL_SHARDS)}
     for run in in_order:
+        for name, other in needed.items():
+            if name not in run.digests:
+                shards = (
+                    f"shard {other.shards[0]} has {shown(name)}, and shard {run.shards[0]} does not say what it had"
+                )
+                raise ValueError(f"results of different gates: {shards}")
         for name, digest in run.digests.items():
             known, other = found.setdefault(name, (digest, run))
             if known != digest:

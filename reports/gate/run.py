@@ -226,6 +226,17 @@ class FixedLine(_Record):
     why: Text
 
 
+Place = tuple[Text, Text, Text, Text]
+"""Part, target, device model, and the series of the kernel."""
+
+
+class UnseenLine(FixedLine):
+    """A line of the baseline whose failure is in no part of the run. All shards together say whether it is fixed."""
+
+    places: Annotated[tuple[Place, ...], Field(max_length=ITEMS_MAX)] = ()
+    """Where runs of the same store have ever seen the failure, on kernels that the line is about."""
+
+
 class RunHead(_Record):
     """What there is to say of a run of a gate before its parts."""
 
@@ -255,6 +266,8 @@ class GateRun(RunHead):
 
     parts: Annotated[tuple[Part, ...], Field(max_length=ITEMS_MAX)]
     fixed: Annotated[tuple[FixedLine, ...], Field(max_length=ITEMS_MAX)] = ()
+    unseen: Annotated[tuple[UnseenLine, ...], Field(max_length=ITEMS_MAX)] = ()
+    """The lines of the baseline whose failures are not in this run. They may be in another shard."""
 
     @property
     def verdict(self) -> Verdict:

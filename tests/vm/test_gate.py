@@ -122,6 +122,24 @@ def test_shards_hand_their_findings_on(folder: Path) -> None:
     assert repro.returncode == ExitCode.VIOLATED, repro.stderr
 
 
+def test_a_merge_says_what_is_mended(folder: Path) -> None:
+    """Each shard is run with a store of its own, and only one of them has the workload that fails."""
+    (folder / "own").mkdir()
+    (folder / "own/a.ops").write_text("creat a\n")
+    (folder / "own/b.ops").write_text("creat a\nappend a 4096\n---\ncreat b\nappend b 8192\nrename b a\n")
+    assert gate(folder, P5.replace('properties = ["P5"]', 'corpus = "own"'), "--accept", "known")[0] == ExitCode.HOLDS
+    fixed = []
+    for options in ("noauto_da_alloc", ""):
+        (folder / "patched.toml").write_text(TARGET.format(options=options))
+        for shard in ("1", "2"):
+            command = ("--store", f"store-{shard}", "gate", "--shard", f"{shard}/2", "--json", f"{shard}.json")
+            assert postcrash(folder, *command).returncode == ExitCode.HOLDS
+            assert json.loads((folder / f"{shard}.json").read_text())["fixed"] == []
+        assert postcrash(folder, "merge", "1.json", "2.json", "--json", "all.json").returncode == ExitCode.HOLDS
+        fixed.append([line["line"] for line in json.loads((folder / "all.json").read_text())["fixed"]])
+    assert fixed == [[], [2]]
+
+
 def test_a_kernel_with_one_function_changed_is_red_beside_its_sister(tmp_path: Path) -> None:
     """Its fsync does nothing, nor does `commit` at a workload's end. Without any specification, its sister shows it."""
     planted, stock = mutant(tmp_path, "ext4_sync_file", RETURN_SUCCESS).path, find_kernel().path

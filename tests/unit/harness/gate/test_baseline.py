@@ -1,5 +1,6 @@
 """Known failures: which lines accept which failures, and which are fixed."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from postcrash.harness.gate.baseline import (
     KernelRange,
     add_lines,
     compared_with,
-    fixed_lines,
     lines_for,
     load_baseline,
+    unseen_lines,
 )
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TIME_SPENT, Part
+from postcrash.reports.gate.fixed import fixed_lines
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TIME_SPENT, Part, Place
 from postcrash.reports.gate.unasked import unasked
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
@@ -75,15 +77,18 @@ def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
     assert told.gated is Verdict.VIOLATED
 
 
-def fixed(folder: Path, text: str, *parts: Part, seen: bool = True) -> list[int]:
+PLACE = ("small", "ext4-current", "cache", "6.1")
+
+
+def fixed(folder: Path, text: str, *parts: Part, seen: Iterable[Place] = (PLACE,)) -> list[int]:
     lines = load_baseline(baseline(folder, text))
-    return [line.line for line in fixed_lines(lines, parts, lambda id, parts: seen)]
+    return [line.line for line in fixed_lines(unseen_lines(lines, parts, lambda id: seen), parts)]
 
 
 def test_what_is_not_there_any_more_is_fixed(tmp_path: Path) -> None:
     text = f"{CAUSE} violated 6.1 # one\n{OTHER} violated 6.1 # two\n"
     assert fixed(tmp_path, text, part(failure())) == [2]
-    assert fixed(tmp_path, text, part(failure()), seen=False) == []
+    assert fixed(tmp_path, text, part(failure()), seen=()) == []
 
 
 def test_what_was_not_looked_at_is_not_fixed(tmp_path: Path) -> None:
@@ -92,20 +97,49 @@ def test_what_was_not_looked_at_is_not_fixed(tmp_path: Path) -> None:
     for cause in (OTHER, "c-" + "2" * 16):
         assert fixed(tmp_path, text, part(), part(failure(cause=cause, verdict="undecided"))) == []
     assert fixed(tmp_path, text, part(), part(lacking={"reflink": 1})) == []
+    assert fixed(tmp_path, text, part(), part(not_run=1)) == []
     assert fixed(tmp_path, text, part(), part()) == [1, 2]
+
+
+def test_a_line_about_a_kernel_that_was_not_run_is_not_fixed(tmp_path: Path) -> None:
+    """Another job runs on that kernel. Its store may have seen the failure, and so may this one."""
+    text = f"{CAUSE} violated 6.1 # here\n{CAUSE} violated 6.12 # the other job's kernel\n"
+    on_both = [PLACE, (*PLACE[:3], "6.12")]
+    for seen in ([PLACE], on_both):
+        assert fixed(tmp_path, text, part(failure()), seen=seen) == []
+        assert fixed(tmp_path, text, part(), seen=seen) == [1]
+    assert fixed(tmp_path, text, part(), part(kernel="UML 6.12.1"), seen=on_both) == [1, 2]
+
+
+def test_a_failure_that_has_another_verdict_now_is_not_fixed(tmp_path: Path) -> None:
+    assert fixed(tmp_path, f"{CAUSE} undecided 6.1 # one\n", part(failure())) == []
+
+
+@pytest.mark.parametrize(
+    ("kernels", "has", "has_not"),
+    [
+        ("*", ["6.1", "*"], []),
+        ("6.1", ["6.1"], ["6.12", "5.10", "*"]),
+        ("6.1.5", ["6.1"], ["6.2"]),
+        ("6.1.5..6.6.9", ["6.1", "6.2", "6.6"], ["6.0", "6.7"]),
+        ("6..", ["6.1", "7.2"], ["5.19"]),
+    ],
+)
+def test_ranges_that_may_have_a_kernel_of_a_series(kernels: str, has: list[str], has_not: list[str]) -> None:
+    assert [series for series in (*has, *has_not) if KernelRange.parse(kernels).may_have(series)] == has
 
 
 def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) -> None:
     sightings = Sightings(tmp_path)
     sightings.add([part(failure(finding="")), part(failure(finding=""), kernel="UML 6.12.1"), part(target="xfs")])
-    known = Sightings(tmp_path)
+    known, text = Sightings(tmp_path), f"{CAUSE} violated * # one\n{OTHER} violated * # two\n"
     both = [part(), part(kernel="UML 6.12.9"), part(target="btrfs")]
-    assert known.were_all_run(CAUSE, both)
-    assert not known.were_all_run(CAUSE, both[:1])
-    assert not known.were_all_run(CAUSE, [part(target="xfs"), *both[1:]])
-    assert not known.were_all_run(OTHER, both)
+    assert fixed(tmp_path, text, *both, seen=known.places(CAUSE)) == [1, 2]
+    assert fixed(tmp_path, text, *both[:1], seen=known.places(CAUSE)) == []
+    assert fixed(tmp_path, text, part(target="xfs"), *both[1:], seen=known.places(CAUSE)) == []
+    assert known.places(OTHER) == frozenset()
     (tmp_path / "gate-seen.json").write_text("[")
-    assert not Sightings(tmp_path).were_all_run(CAUSE, both)
+    assert Sightings(tmp_path).places(CAUSE) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -123,6 +157,11 @@ def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) 
         (f"{CAUSE} violated * <=3 # why\n{CAUSE} violated * # again", "2: the same as line 1"),
         (f"{CAUSE} violated * 3 # why", "1: '3' is no number of workloads such as <=3"),
         (f"{CAUSE} violated * <=-1 # why", "1: '<=-1' is no number"),
+        (f"{CAUSE} violated * <=0 # why", "1: '<=0' is no number"),
+        (f"{CAUSE} violated 6.12..6.1 # why", "1: '6.12..6.1' ends before it begins"),
+        (f"# nothing\x85{CAUSE} violated * # why", r"1: '\\x85' is a character that nobody can see"),
+        (f"# nothing\u2028{CAUSE} violated * # why", r"1: '\\u2028' is a character"),
+        (f"\n{CAUSE} violated * # \x1b[31m", r"2: '\\x1b' is a character"),
     ],
 )
 def test_errors_have_a_line(tmp_path: Path, text: str, said: str) -> None:
@@ -154,7 +193,7 @@ def test_a_known_failure_that_spreads_is_new(tmp_path: Path) -> None:
     (grown,) = compared_with(lines, [part(failure(workloads=4))])
     assert (known.gated, grown.gated) == (Verdict.HOLDS, Verdict.VIOLATED)
     assert grown.failures[0].growth == "known in at most 3 workloads (because), and now in 4"
-    assert fixed_lines(lines, [grown], lambda id, parts: True) == ()
+    assert unseen_lines(lines, [grown], lambda id: [PLACE]) == ()
 
 
 def test_of_several_lines_the_one_that_accepts_most_counts(tmp_path: Path) -> None:
@@ -176,11 +215,30 @@ def test_to_accept_again_what_has_spread_changes_its_line(tmp_path: Path) -> Non
     assert file.read_text().startswith("# mine\n")
 
 
-@pytest.mark.parametrize(("verdict", "limited"), [("violated", False), ("undecided", True)])
-def test_what_is_not_counted_has_no_limit(tmp_path: Path, verdict: str, limited: bool) -> None:
-    file, found = tmp_path / "known.txt", failure(verdict=verdict, workloads=5)
+@pytest.mark.parametrize(("count", "limited"), [(5, False), (0, True)])
+def test_what_is_not_counted_has_no_limit(tmp_path: Path, count: int, limited: bool) -> None:
+    file, found = tmp_path / "known.txt", failure(workloads=count)
     add_lines(file, lines_for([(found, "UML 6.1.176")], "why", limited=limited))
     assert [line.most for line in load_baseline(file)] == [None]
+
+
+def test_what_could_not_be_decided_is_accepted_in_as_many_workloads_only(tmp_path: Path) -> None:
+    file, undecided = tmp_path / "known.txt", {"verdict": "undecided", "finding": ""}
+    add_lines(file, lines_for([(failure(**undecided, workloads=1), "UML 6.1.176")], "once", limited=True))
+    lines = load_baseline(file)
+    for name, count, verdict in (
+        ("small", 1, Verdict.HOLDS),
+        ("small", 2, Verdict.UNDECIDED),
+        ("big", 300, Verdict.UNDECIDED),
+    ):
+        (told,) = compared_with(lines, [part(failure(**undecided, workloads=count), name=name)])
+        assert told.gated is verdict
+
+
+def test_lines_of_another_system_end_with_two_characters(tmp_path: Path) -> None:
+    file = tmp_path / "known.txt"
+    file.write_bytes(f"# mine\r\n{CAUSE} violated * # because\r\n".encode())
+    assert [(line.number, line.why) for line in load_baseline(file)] == [(2, "because")]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.merging import joined, merged
-from postcrash.reports.gate.run import UNTESTED, Failure, FixedLine, GateRun, Part
+from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, UnseenLine, validated
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -67,7 +67,7 @@ def shards(draw: st.DrawFn) -> list[GateRun]:
     """All shards of a gate, in order."""
     count = draw(st.integers(1, 4))
     targets = draw(st.lists(st.sampled_from("abc"), unique=True))
-    lines = [FixedLine(line=number, cause=cause, why="w") for number, cause in enumerate(CAUSES, 1)]
+    places = st.lists(st.sampled_from([("hunt", target, "cache", "*") for target in "abc"]), unique=True).map(tuple)
     return [
         GateRun(
             version="1",
@@ -76,7 +76,10 @@ def shards(draw: st.DrawFn) -> list[GateRun]:
             file="postcrash.toml",
             shards=(f"{number}/{count}",),
             parts=tuple(draw(parts(name)) for name in draw(st.permutations(targets))),
-            fixed=tuple(draw(st.lists(st.sampled_from(lines), unique=True))),
+            unseen=tuple(
+                UnseenLine(line=line, cause=CAUSES[line - 1], why="w", places=draw(places))
+                for line in draw(st.lists(st.integers(1, len(CAUSES)), unique=True))
+            ),
         )
         for number in range(1, count + 1)
     ]
@@ -98,8 +101,9 @@ def test_everything_of_the_shards_is_in_the_result(runs: list[GateRun]) -> None:
     assert result.seconds == pytest.approx(sum(run.seconds for run in runs))
     assert result.started == min(run.started for run in runs)
     assert result.shards == tuple(f"{number}/{len(runs)}" for number in range(1, len(runs) + 1))
-    for line in {line for run in runs for line in run.fixed}:
-        assert (line in result.fixed) == all(line in run.fixed for run in runs)
+    for number in range(1, len(CAUSES) + 1):
+        seen_by_none = all(number in [line.line for line in run.unseen] for run in runs)
+        assert (number in [line.line for line in result.unseen]) == seen_by_none
     for part in result.parts:
         _is_sum_of(part, [each for each in every if each.place == part.place])
     assert GateRun.model_validate_json(result.model_dump_json()) == result
@@ -125,6 +129,38 @@ def _is_sum_of(part: Part, shares: list[Part]) -> None:
         assert failure.is_violated == any(each.is_violated for each in same)
         if failure.is_violated:
             assert failure.is_new == any(each.is_new for each in same if each.is_violated)
+
+
+def test_a_line_that_no_shard_shows_is_fixed(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
+    """The failure was in one shard only, so the other shard's store has never seen it."""
+    place = ("hunt-small", "ext4-current", "cache", "6.1")
+
+    def shard(number: int, *failures: Failure, places: tuple[tuple[str, str, str, str], ...] = ()) -> GateRun:
+        line = UnseenLine(line=2, cause=CAUSES[0], why="w", places=places)
+        shown = any(failure.cause == line.cause for failure in failures)
+        worst = max((failure.verdict for failure in failures), default="holds")
+        share = make_part(failures=failures, verdict=worst)
+        return make_run(share, shards=(f"{number}/2",), unseen=() if shown else (line,))
+
+    there, left_open = make_failure(CAUSES[0]), make_failure(CAUSES[1], verdict="undecided")
+    seen = shard(2, places=(place,))
+    assert [line.line for line in merged([shard(1), seen]).fixed] == [2]
+    assert merged([shard(1), shard(2)]).fixed == ()
+    assert merged([shard(1, there), seen]).fixed == ()
+    assert merged([shard(1, left_open), seen]).fixed == ()
+    assert merged([shard(1), shard(2, places=(place, ("big", *place[1:])))]).fixed == ()
+    assert merged([shard(1), validated(seen, interrupted=True)]).fixed == ()
+
+
+@pytest.mark.parametrize("name", ["postcrash", "file other.toml", "folder corpus"])
+def test_a_shard_that_does_not_say_what_it_rests_on_is_not_merged(
+    name: str, make_run: MakeRun, make_part: MakePart
+) -> None:
+    first = make_run(make_part(), shards=("1/2",), digests={name: "0" * 64})
+    for other in ({}, {"target xfs": "0" * 64}):
+        second = make_run(make_part(), shards=("2/2",), digests=other)
+        with pytest.raises(ValueError, match=f"shard 1/2 has '{name}', and shard 2/2 does not say what it had"):
+            merged([first, second])
 
 
 def test_a_judge_that_no_shard_put_to_the_test_stays(make_part: MakePart) -> None:
