@@ -9,6 +9,7 @@ from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.crash_in_recovery import source_of
 from postcrash.harness.findings.replay import judge_of, recovered
 from postcrash.harness.guests.machine import Machine
+from postcrash.harness.guests.spare import Spare
 from postcrash.harness.output import say
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
@@ -50,23 +51,25 @@ def flips(session: Session, machine: Machine, finding: Finding) -> list[Flip]:
             ]
 
 
-def flipped(session: Session, findings: Iterable[Finding], note: Callable[[str], None] = say) -> list[Finding]:
+def flipped(
+    session: Session, findings: Iterable[Finding], note: Callable[[str], None] = say, until: float | None = None
+) -> list[Finding]:
     """The findings with the lost pieces that matter, which the store keeps.
 
-    A finding that cannot be tried stays as it is, and `note` is told why.
+    A finding that cannot be tried stays as it is, and `note` is told why. The monotonic clock ends it at `until`.
     """
     found = list(findings)
     if all(finding.needed is not None for finding in found):
         return found
-    with Machine(session.settings) as machine:
+    with Spare(session.settings, until) as machine:
         return [_flipped(session, machine, finding, note) for finding in found]
 
 
-def _flipped(session: Session, machine: Machine, finding: Finding, note: Callable[[str], None]) -> Finding:
+def _flipped(session: Session, machine: Spare, finding: Finding, note: Callable[[str], None]) -> Finding:
     if finding.needed is not None:
         return finding
     try:
-        found = with_flips(finding, flips(session, machine, finding))
+        found = with_flips(finding, flips(session, machine(), finding))
     except HarnessError as error:
         note(f"{finding.id}: which of its lost writes matter was not tried: {error}")
         return finding

@@ -12,6 +12,7 @@ from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
+from postcrash.harness.guests.spare import Spare
 from postcrash.harness.scratch import scratch
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
@@ -19,9 +20,13 @@ from postcrash.reports.store.records import Finding
 from postcrash.targets import RecoveryKind
 
 
-def replay(session: Session, finding: Finding, times: int) -> list[tuple[Verdict, str]]:
-    """What the finding's judge says each time, with its message. UNDECIDED if it cannot tell. Raises HarnessError."""
-    with source_of(session.store, finding) as (source, under), Machine(_settings(session, finding)) as machine:
+def replay(session: Session, finding: Finding, times: int, until: float | None = None) -> list[tuple[Verdict, str]]:
+    """What the finding's judge says each time, with its message. UNDECIDED if it cannot tell.
+
+    Raises HarnessError, also if the monotonic clock reaches `until`.
+    """
+    with source_of(session.store, finding) as (source, under), Spare(_settings(session, finding), until) as spare:
+        machine = spare()
         if finding.is_of_run:
             return [_run_once(session, machine, source, finding) for _ in range(times)]
         with judge_of(session, machine, under, finding) as judge:

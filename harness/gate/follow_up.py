@@ -1,5 +1,6 @@
 """What is done about a failure: the smallest workload of a new one, and whether it is the same each time."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -45,9 +46,9 @@ class FollowUp:
                 smallest = self._smallest(planned, session, finding, failure.cause)
                 failure = failure.model_copy(update=shown(planned, smallest))
             if self.confirm and self._has_time:
-                failure = failure.model_copy(update={"states": self._states(session, finding)})
+                failure = failure.model_copy(update={"states": self._states(session, finding, failure.cause)})
             if self._has_time:
-                flipped(session, [session.store.finding(failure.finding)], self.note)
+                flipped(session, [session.store.finding(failure.finding)], self.note, self.until)
             if self.confirm and self._has_time and not finding.is_of_run:
                 recordings = self._recordings(planned, session, failure.cause, finding)
                 failure = failure.model_copy(update={"recordings": recordings})
@@ -64,7 +65,8 @@ class FollowUp:
             return failure
         session = self.session.on(planned.kernel)
         try:
-            states = self._states(session, session.store.finding(failure.found or failure.finding))
+            finding = session.store.finding(failure.found or failure.finding)
+            states = self._states(session, finding, failure.cause)
         except HarnessError as error:
             self.note(f"{failure.cause}: {error}")
             return failure
@@ -84,9 +86,14 @@ class FollowUp:
                 is_like=lambda other: cause_of_finding(planned, other) == cause,
             ).finding
 
-    def _states(self, session: Session, finding: Finding) -> Share:
-        answers = replay(session, finding, self.confirm)
-        return Share(failed=sum(verdict is Verdict.VIOLATED for verdict, _ in answers), runs=self.confirm)
+    def _states(self, session: Session, finding: Finding, cause: str) -> Share | None:
+        """How often the crash state fails, of the times when this could be decided; None if it never could."""
+        answers = Counter(verdict for verdict, _ in replay(session, finding, self.confirm, self.until))
+        if answers[Verdict.UNDECIDED]:
+            share = f"{answers[Verdict.UNDECIDED]} of {self.confirm} times"
+            self.note(f"{cause}: {share}, it could not be decided whether the crash state fails again")
+        runs = answers[Verdict.VIOLATED] + answers[Verdict.HOLDS]
+        return Share(failed=answers[Verdict.VIOLATED], runs=runs) if runs else None
 
     def _recordings(self, planned: PlannedPart, session: Session, cause: str, finding: Finding) -> Share:
         """Record and explore the workload anew, on the disk on which the failure was found."""

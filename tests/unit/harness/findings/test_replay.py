@@ -1,5 +1,6 @@
 """The verdict on a state that is recovered once more: it fails, it does not fail, or nobody can tell."""
 
+import time
 from contextlib import nullcontext
 from dataclasses import make_dataclass
 from types import SimpleNamespace
@@ -87,7 +88,7 @@ def test_a_finding_that_cannot_be_tried_stays_as_it_is_and_says_why(monkeypatch:
     def fails(*_: object) -> None:
         raise UsageError("its recording is gone")
 
-    monkeypatch.setattr(module, "Machine", lambda settings: nullcontext())
+    monkeypatch.setattr(module, "Spare", lambda settings, until: nullcontext(lambda: None))
     monkeypatch.setattr(module, "flips", fails)
     finding: Any = SimpleNamespace(id="f-1", needed=None)
     known: Any = SimpleNamespace(id="f-2", needed=())
@@ -95,3 +96,11 @@ def test_a_finding_that_cannot_be_tried_stays_as_it_is_and_says_why(monkeypatch:
     notes = list[str]()
     assert module.flipped(session, [finding, known], notes.append) == [finding, known]
     assert notes == ["f-1: which of its lost writes matter was not tried: its recording is gone"]
+
+
+def test_no_machine_is_started_when_the_time_is_over() -> None:
+    finding: Any = SimpleNamespace(id="f-1", needed=None)
+    notes = list[str]()
+    session: Any = SimpleNamespace(settings=None)
+    assert module.flipped(session, [finding], notes.append, time.monotonic() - 1) == [finding]
+    assert notes == ["f-1: which of its lost writes matter was not tried: the time of this machine is over"]

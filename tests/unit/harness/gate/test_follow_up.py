@@ -29,16 +29,24 @@ def test_a_known_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
     verdicts = [(Verdict.VIOLATED, "it broke"), (Verdict.HOLDS, ""), (Verdict.UNDECIDED, "lost")]
     asked: list[object] = []
 
-    def replay(session: object, finding: object, times: int) -> list[tuple[Verdict, str]]:
-        asked.append((finding, times))
+    def replay(session: object, finding: object, times: int, until: float) -> list[tuple[Verdict, str]]:
+        asked.append((finding, times, until))
         return verdicts
 
     monkeypatch.setattr(module, "replay", replay)
     notes: list[str] = []
-    again = following(notes).known_again(PLANNED, KNOWN)
-    assert again == KNOWN.model_copy(update={"states": Share(failed=1, runs=3)})
-    assert not again.is_new and again.varies == "the check varies: the crash state fails 1 of 3 times"
-    assert (asked, notes) == ([(FINDING, 3)], [])
+    until = time.monotonic() + 3600
+    again = following(notes, until=until).known_again(PLANNED, KNOWN)
+    assert again == KNOWN.model_copy(update={"states": Share(failed=1, runs=2)})
+    assert not again.is_new and again.varies == "the check varies: the crash state fails 1 of 2 times"
+    undecided = "1 of 3 times, it could not be decided whether the crash state fails again"
+    assert (asked, notes) == ([(FINDING, 3, until)], [f"{KNOWN.cause}: {undecided}"])
+
+
+def test_what_could_never_be_decided_does_not_vary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "replay", lambda *_: [(Verdict.UNDECIDED, "lost")] * 3)
+    again = following([]).known_again(PLANNED, KNOWN)
+    assert (again.states, again.varies) == (None, "")
 
 
 @pytest.mark.parametrize("how", [{"confirm": 0}, {"until": time.monotonic() - 1}])
