@@ -8,8 +8,9 @@ A mutant is a row of a TOML file here, one file for each part of the kernel. It 
     breaks = "What no longer is true, in one sentence."
     target = "ext4-current"
 
-`equivalent` says why no crash can tell the mutant from the stock kernel, `missed` why no hunt does though one could,
-and `unchanged` why a hunt that compares it with the stock kernel sees nothing: a row has one only where it is so.
+`equivalent` says why the mutant breaks no rule of the default level, at which it is hunted, `missed` why no hunt finds
+it though one could, and `unchanged` why a hunt that compares it with the stock kernel sees nothing: a row has one only
+where it is so.
 """
 
 import tomllib

@@ -101,19 +101,25 @@ class Row:
 
 
 def summary(rows: Sequence[Row], stages: int) -> str:
-    """One line of counts. A mutant is not found once all stages were run."""
+    """One line of counts. A mutant that was measured and not found is not found, also with stages left to run."""
     found = [row.measured for row in rows if row.measured.found]
     soon = sum(measured.seconds < SOON_S for measured in found)
-    missed = [row for row in rows if _is_missed(row, stages)]
+    missed = [row for row in rows if _is_missed(row)]
     equivalent = sum(bool(row.mutant.equivalent) for row in missed)
+    unfinished = sum(not _is_finished(row, stages) for row in missed)
     return (
         f"{len(rows)} mutants: {len(found)} found, {soon} of them in under {SOON_S:.0f} s; {len(missed)} not found, "
-        f"{equivalent} of them equivalent; {len(rows) - len(found) - len(missed)} not measured to the end"
+        f"{equivalent} of them equivalent at this level, {unfinished} of them with stages left to run; "
+        f"{len(rows) - len(found) - len(missed)} not measured"
     )
 
 
-def _is_missed(row: Row, stages: int) -> bool:
-    return not row.measured.found and len(row.measured.outcomes) == stages
+def _is_missed(row: Row) -> bool:
+    return bool(row.measured.outcomes) and not row.measured.found
+
+
+def _is_finished(row: Row, stages: int) -> bool:
+    return len(row.measured.outcomes) == stages
 
 
 def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str, stages: Sequence[str]) -> str:
@@ -123,7 +129,7 @@ def markdown(rows: Sequence[Row], stock: Mapping[str, Measurements], kernel: str
     if any(row.measured.is_earlier for row in rows):
         parts += ["\\* Measured with earlier code of postcrash.", ""]
     parts += [_table(rows, stages), ""]
-    parts += ["## Not found", "", _missed(rows, len(stages)), ""]
+    parts += ["## Not found", "", _missed(rows), ""]
     if any(measured.outcomes for measured in stock.values()):
         parts += ["## The stock kernel", "", _STOCK, "", _stock_table(stock), ""]
     return "\n".join(parts)
@@ -207,16 +213,16 @@ def _came_to(row: Row, stages: Sequence[str]) -> str:
     counts = f"{measured.workloads} | {measured.seconds:.0f}"
     if measured.found:
         return f"{measured.stage} | {measured.found.checker} | {counts}"
-    if not _is_missed(row, len(stages)):
+    if not _is_finished(row, len(stages)):
         return f"not found by the end of {measured.stage} | – | {counts}"
     return f"{'equivalent' if row.mutant.equivalent else '**not found**'} | – | {counts}"
 
 
-def _missed(rows: Iterable[Row], stages: int) -> str:
+def _missed(rows: Iterable[Row]) -> str:
     lines = [
         f"- {row.mutant.name}: {row.mutant.equivalent or row.mutant.missed or 'not explained yet.'}"
         for row in rows
-        if _is_missed(row, stages) or (not row.measured.found and row.mutant.missed)
+        if _is_missed(row)
     ]
     return "\n".join(lines) or "None."
 

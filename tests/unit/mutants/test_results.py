@@ -71,7 +71,8 @@ def test_workloads_and_seconds_are_those_of_all_stages() -> None:
 
 def test_the_summary_counts_each_mutant_once() -> None:
     assert summary(ROWS, len(STAGES)) == (
-        "5 mutants: 1 found, 1 of them in under 10 s; 2 not found, 1 of them equivalent; 2 not measured to the end"
+        "5 mutants: 1 found, 1 of them in under 10 s; 3 not found, 1 of them equivalent at this level, "
+        "1 of them with stages left to run; 1 not measured"
     )
 
 
@@ -82,7 +83,7 @@ def test_the_table_tells_what_was_found_and_what_was_not() -> None:
     assert "| same | Nothing is true. | xfs | equivalent | – | 1244 | 28 |" in page
     assert "| begun | Nothing is true. | xfs | not found by the end of ace | – | 292 | 8 |" in page
     assert "| new | Nothing is true. | xfs | not measured | – | – | – |" in page
-    assert "- missed: No workload has it.\n- same: It is never called.\n" in page
+    assert "- missed: No workload has it.\n- same: It is never called.\n- begun: not explained yet.\n\n" in page
     assert "| xfs | ace | 292 | 8 | violated | durability: a\\|b |" in page
 
 
