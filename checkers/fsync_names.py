@@ -10,18 +10,24 @@ certain to be found under its name. If documents promise a name and all director
 
 The file that is found must be the one that was fsynced, or one that a later operation gives the name. It is taken for
 one of these if it holds what was promised of it. `durability` asks for less: if the directory was not made durable, the
-name may stand for an older file.
+name may stand for an older file. If several files were fsynced under one name in turn, each of these fsyncs counts. A
+later one never leaves open more than an earlier one.
+
+Two names may need different files of which one was found. `one_name` looks for this.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of
+from postcrash.checkers.matching import Identity, identity
 from postcrash.checkers.obligations import Contents
-from postcrash.model import Entry, EntryType, History, Observation
+from postcrash.model import Entry, EntryType, History, Observation, Tree
 
 
 class FsyncNames:
@@ -36,7 +42,7 @@ class FsyncNames:
 
     def check(self, history: History, observation: Observation) -> Objection | None:
         """The first name that is missing, or stands for something else than the fsynced file or a later one."""
-        known = _names(history)
+        known = fsynced_names(history)
         for name in known.names:
             entry = observation.tree.get(name.path)
             if entry is not None and entry.type in name.types:
@@ -49,15 +55,16 @@ class FsyncNames:
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Whether a file was fsynced under a name that no document promises to this file."""
-        return bool(_names(history).names)
+        return bool(fsynced_names(history).names)
 
 
 @dataclass(frozen=True, slots=True)
-class _Name:
+class FsyncedName:
     """A path that must exist.
 
     types        what it can be
     inodes       the files that it can stand for: the one that was fsynced, and later ones
+    above        the directories above it, and which inodes they must be
     said         the reason, for messages
     is_promised  whether documents promise that the path exists
     """
@@ -65,36 +72,62 @@ class _Name:
     path: str
     types: frozenset[EntryType]
     inodes: frozenset[int]
+    above: tuple[tuple[str, int], ...]
     said: str
     is_promised: bool
 
 
-class _Names:
-    """The names of one history that fsyncs of files make last, without those of which `durability` asks as much."""
+class Pin(NamedTuple):
+    """What is found somewhere can only be one of the inodes, if `name` stands for what it should."""
+
+    name: FsyncedName
+    inodes: frozenset[int]
+
+
+class FsyncedNames:
+    """The names of one history that fsyncs of files make last. `names` is without those that `durability` asks for."""
 
     def __init__(self, bindings: Bindings) -> None:
-        self._contents = Contents(bindings)
-        found: dict[str, _Name] = {}
+        self.bindings = bindings
+        self.contents = Contents(bindings)
+        found: dict[tuple[str, frozenset[int]], FsyncedName] = {}
         for barrier, inode in bindings.fsyncs():
             for name in _lasting(bindings, barrier, inode):
-                found.setdefault(name.path, name)
+                found.setdefault((name.path, name.inodes), name)
+        self._all = tuple(found.values())
         self.names = tuple(
-            name for name in found.values() if not name.is_promised or bindings.inodes(name.path) > name.inodes
+            name for name in self._all if not name.is_promised or bindings.inodes(name.path) > name.inodes
         )
 
-    def is_other(self, name: _Name, entry: Entry) -> bool:
+    def pins(self, tree: Tree) -> Mapping[Identity, list[Pin]]:
+        """What each thing in `tree` can be that has such a name, or that is a directory above it."""
+        found: dict[Identity, list[Pin]] = defaultdict(list)
+        for name in self._all:
+            if name.path in tree:
+                found[identity(tree[name.path])].append(Pin(name, name.inodes))
+                for path, inode in name.above:
+                    found[identity(tree[path])].append(Pin(name, frozenset({inode})))
+        return found
+
+    def is_kept(self, name: FsyncedName, tree: Tree) -> bool:
+        """Whether `tree` has a file under the name that can be one of those for which the name can stand."""
+        entry = tree.get(name.path)
+        return entry is not None and any(self.contents.could_be(inode, entry) for inode in name.inodes)
+
+    def is_other(self, name: FsyncedName, entry: Entry) -> bool:
         """Whether the entry is none of the files that the name can stand for, and `durability` accepts it."""
-        if any(self._contents.could_be(inode, entry) for inode in name.inodes):
+        if any(self.contents.could_be(inode, entry) for inode in name.inodes):
             return False
-        return self._contents.broken(name.path, entry) is None
+        return self.contents.broken(name.path, entry) is None
 
 
 @lru_cache(maxsize=256)
-def _names(history: History) -> _Names:
-    return _Names(Bindings(history))
+def fsynced_names(history: History) -> FsyncedNames:
+    """The names of a history, computed once."""
+    return FsyncedNames(Bindings(history))
 
 
-def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Name]:
+def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[FsyncedName]:
     """The names that the file had then and that nothing has taken away since."""
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(inode, barrier.count):
@@ -104,7 +137,8 @@ def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Name
             inodes = frozenset(other for other in bound if other is not None)
             types = frozenset(map(lives.type, inodes))
             is_promised = all(map(bindings.promised, chain(path)))
-            yield _Name(path, types, inodes, bindings.said(barrier), is_promised)
+            directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
+            yield FsyncedName(path, types, inodes, directories, bindings.said(barrier), is_promised)
 
 
 def _stays(bindings: Bindings, link: Link, count: int) -> bool:

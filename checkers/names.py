@@ -5,10 +5,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.links import Link, chain, link_of, parent
+from postcrash.checkers.matching import CouldBe, unmatched
 from postcrash.checkers.never_written import MADE_BY_MKFS
 from postcrash.model import Entry, Tree
 from postcrash.model.simulate import ROOT_INODE
@@ -129,19 +131,41 @@ class NameObligations:
     # Inodes that must be somewhere
 
     def lost(self, tree: Tree, could_be: Callable[[int, Entry], bool]) -> Iterator[Broken]:
-        """Inodes that had a durable name, lost it at most by moving, and are nowhere. `could_be` judges an entry."""
+        """Inodes that had a durable name, lost it at most by moving, and are nowhere. `could_be` judges an entry.
+
+        One thing that is found is not two inodes, even if it could be either.
+        """
         if not self.kept:
             return
-        found: dict[int, list[str]] = {}
+        places: dict[int, list[str]] = {}
         for path in tree:
             for inode in self._bindings.inodes(path):
-                found.setdefault(inode, []).append(path)
+                places.setdefault(inode, []).append(path)
+
+        @cache
+        def is_there(inode: int, path: str) -> bool:
+            return could_be(inode, tree[path])
+
+        found = {}
         for kept in self.kept:
-            paths = found.get(kept.inode, [])
-            if not any(could_be(kept.inode, tree[path]) for path in paths):
-                names = " or ".join(self._names_since(kept))
-                told = f"what was {kept.path} then is not there as {names}"
-                yield kept.barrier.count, kept.path, f"{self._bindings.said(kept.barrier)}, but {told}"
+            if any(is_there(kept.inode, path) for path in places.get(kept.inode, ())):
+                found[kept.inode] = places[kept.inode]
+            else:
+                yield kept.barrier.count, kept.path, self._lost(kept)
+        yield from self._lost_to_another(tree, found, is_there)
+
+    def _lost_to_another(self, tree: Tree, places: dict[int, list[str]], could_be: CouldBe) -> Iterator[Broken]:
+        """An inode that is there only as what must be another one. `places` has where each can be."""
+        inode = unmatched(tree, places, could_be)
+        for kept in self.kept:
+            if kept.inode == inode:
+                names = " or ".join(path for path in places[inode] if could_be(inode, path))
+                told = f"{self._lost(kept)}; if {names} is it, something else that must be there is missing"
+                yield kept.barrier.count, kept.path, told
+
+    def _lost(self, kept: KeptInode) -> str:
+        names = " or ".join(self._names_since(kept))
+        return f"{self._bindings.said(kept.barrier)}, but what was {kept.path} then is not there as {names}"
 
     def _names_since(self, kept: KeptInode) -> list[str]:
         """The names that the inode has had since it was durable, in their order."""

@@ -4,25 +4,32 @@ rename(2) says that there "will probably be a window in which both oldpath and n
 File systems with a journal or a log commit a rename as a whole, and fstests expects this of them.
 properties/practice.toml has the numbers of the tests, and the file systems of which this is expected. What was part of
 the durable set-up, or was fsynced, must be under one of the names that it has had since, unless an operation removes
-it. `durability` asks for less: an fsync of the old folder covers that the name is gone from there, and an fsync of a
-file promises no name.
+it. The latest fsync before the rename counts. `durability` asks for less: an fsync of the old folder covers that the
+name is gone from there, and an fsync of a file promises no name.
+
+What is found under a name is taken for the renamed thing if it holds what was promised of it, or if it breaks a promise
+to which `durability` holds it. It is not taken for it if another thing must be there: if an fsync promises the name to
+another file (`fsync_names`), or if two renamed things would have to be the one that was found.
 
 The checker does not look for a file under both names in these cases: the names' last part is one that a file with
 several links ever had, because the link may have made the name; the names are two renames apart; the operation is an
 exchange; a later operation renames the names' directory; the entries cannot be read, which `mounts` checks. It does not
 look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has several
-links, or is removed or replaced by an operation; an operation renames the name's directory; the tree has something else
-under the name by now.
+links, or is removed or replaced by an operation; an operation renames the name's directory; what is found under the
+name cannot be told from the file, and need not be there.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
+from postcrash.checkers.fsync_names import fsynced_names
 from postcrash.checkers.links import parent
 from postcrash.checkers.lives import lives
+from postcrash.checkers.matching import identity, unmatched
 from postcrash.model import History, Observation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
@@ -50,12 +57,12 @@ class OneName:
             if one and other and not one.error and (one.inode, one.type) == (other.inode, other.type):
                 said = operation_at(history.workload, number)
                 return Objection(self.name, f"{said}: the same {one.type} is {old} and {new}", new)
-        for number, names in _moved(history):
-            if not any(name in observation.tree for name in names):
-                if unread := next((entry for entry in observation.tree.values() if entry.error), None):
-                    raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have the name")
-                said, missing = operation_at(history.workload, number), " nor ".join(names)
-                return Objection(self.name, f"{said}: what was durable is neither {missing}", names[-1])
+        if lost := _Found(history, observation.tree).lost():
+            if unread := next((entry for entry in observation.tree.values() if entry.error), None):
+                raise CannotTellError(f"{unread.path} cannot be read (errno {unread.error}), and may have the name")
+            move, why = lost
+            said, missing = operation_at(history.workload, move.number), " nor ".join(move.names)
+            return Objection(self.name, f"{said}: what was durable is neither {missing}{why}", move.names[-1])
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
@@ -76,13 +83,22 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """Operation `number` renamed a durable inode. `names` are all that it has had since it was durable, latest last."""
+
+    number: int
+    inode: int
+    names: tuple[str, ...]
+
+
 @lru_cache(maxsize=1024)
-def _moved(history: History) -> tuple[tuple[int, tuple[str, ...]], ...]:
+def _moved(history: History) -> tuple[_Move, ...]:
     """Renames of what was durable and nothing that had started removes.
 
-    Each is the operation's number and all names that the thing has had since it was durable, the last one last.
+    If the inode became durable several times before the rename, the last time that can be followed counts.
     """
-    found: dict[tuple[int, int], tuple[str, ...]] = {}
+    found: dict[tuple[int, int], _Move] = {}
     for count, inode in _durable(history):
         trees = lives(history.workload).trees[count : history.started + 1]
         for number in range(count, history.started):
@@ -91,8 +107,50 @@ def _moved(history: History) -> tuple[tuple[int, tuple[str, ...]], ...]:
             if moved is None or inode not in (None, moved.inode) or not trees[0].names(moved.inode):
                 continue
             if names := _names_since(trees, moved.inode):
-                found.setdefault((number, moved.inode), names)
-    return tuple((number, names) for (number, _), names in sorted(found.items()))
+                found[number, moved.inode] = _Move(number, moved.inode, names)
+    return tuple(move for _, move in sorted(found.items()))
+
+
+class _Found:
+    """What was found after a crash, and what it can be."""
+
+    def __init__(self, history: History, tree: Tree) -> None:
+        self._moves = _moved(history)
+        self._tree = tree
+        self._known = fsynced_names(history)
+        self._pins = self._known.pins(tree) if self._moves else {}
+
+    def lost(self) -> tuple[_Move, str] | None:
+        """The first rename of something that is under none of its names, with a clause that tells what is there."""
+        places: dict[int, list[str]] = {}
+        last = {move.inode: move for move in self._moves}
+        for move in self._moves:
+            places[move.inode] = [name for name in move.names if name in self._tree]
+            if not any(self._could_be(move.inode, name) for name in places[move.inode]):
+                return move, self._why(move, places[move.inode])
+        inode = unmatched(self._tree, places, self._could_be)
+        return (last[inode], self._why(last[inode], places[inode])) if inode is not None else None
+
+    def _could_be(self, inode: int, path: str) -> bool:
+        """Whether the inode can be what is found there, and what is found need not be something else."""
+        if not self._is_like(inode, path):
+            return False
+        pins = self._pins.get(identity(self._tree[path]), ())
+        return not any(inode not in pin.inodes and self._known.is_kept(pin.name, self._tree) for pin in pins)
+
+    def _is_like(self, inode: int, path: str) -> bool:
+        """Whether what is found there can be the inode, intact or with a fault to which `durability` objects."""
+        entry, bindings, contents = self._tree[path], self._known.bindings, self._known.contents
+        promised = bindings.inodes(path)
+        if (promised and inode not in promised) or bindings.lives.type(inode) != entry.type:
+            return False
+        return contents.could_be(inode, entry) or contents.broken(path, entry) is not None
+
+    def _why(self, move: _Move, names: list[str]) -> str:
+        alike = [name for name in names if self._is_like(move.inode, name)]
+        if alike:
+            return f"; if {' or '.join(alike)} is it, something else that must be there is missing"
+        return "".join(f"; {name} is another {self._tree[name].type}" for name in names)
 
 
 def _durable(history: History) -> Iterator[tuple[int, int | None]]:

@@ -1,0 +1,57 @@
+"""Whether things that must all be there can be different ones of the things that were found."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from postcrash.model import Entry, Tree
+
+Identity = int | str
+CouldBe = Callable[[int, str], bool]
+"""Whether an inode could be what is found under a path."""
+
+
+def identity(entry: Entry) -> Identity:
+    """What two entries have in common if they are names of one inode: its number, or the path if that is not known."""
+    return entry.inode or entry.path
+
+
+def unmatched(tree: Tree, places: Mapping[int, Sequence[str]], could_be: CouldBe) -> int | None:
+    """The first inode for which nothing is left if no thing in `tree` is two inodes. None if all can be there.
+
+    `places` has the paths at which each inode can be, all of them in `tree`. `could_be` is asked only where the answer
+    matters, because each look at contents that are not settled may double the work.
+    """
+    matching = _Matching(tree, places, could_be)
+    return next((inode for inode in places if not matching.place(inode)), None)
+
+
+class _Matching:
+    """Which thing of `tree` each inode is. No thing is two inodes."""
+
+    def __init__(self, tree: Tree, places: Mapping[int, Sequence[str]], could_be: CouldBe) -> None:
+        self._tree, self._places, self._could_be = tree, places, could_be
+        self._owners: dict[Identity, int] = {}
+        self._things: dict[int, Identity] = {}
+
+    def place(self, first: int) -> bool:
+        """Whether there is something for this inode too. Others make room if they can be something else."""
+        asked_by: dict[Identity, int] = {}
+        waiting = [first]
+        for inode in waiting:
+            for path in self._places[inode]:
+                thing = identity(self._tree[path])
+                if thing in asked_by or not self._could_be(inode, path):
+                    continue
+                asked_by[thing] = inode
+                if thing not in self._owners:
+                    self._give(thing, asked_by)
+                    return True
+                waiting.append(self._owners[thing])
+        return False
+
+    def _give(self, thing: Identity | None, asked_by: dict[Identity, int]) -> None:
+        """Give a thing to the inode that asked for it, what this one had to the one that asked for that, and so on."""
+        while thing is not None:
+            inode = asked_by[thing]
+            left = self._things.get(inode)
+            self._owners[thing], self._things[inode] = inode, thing
+            thing = left
