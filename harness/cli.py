@@ -1,5 +1,6 @@
 """The command line: `postcrash COMMAND`."""
 
+import io
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import NotInStoreError, StoreError
+from postcrash.reports.text import visible
 
 _SECTIONS = {
     "Is everything here": {"doctor": "doctor:doctor", "kernels": "kernels:kernels"},
@@ -137,7 +139,7 @@ def _run() -> int:
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; what was finished is kept, and the same command goes on from there")
@@ -153,9 +155,16 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:  # no file, so it is about standard output
             return _unwritten(error.strerror or str(error))
-        traceback.print_exc()
+        click.echo(visible(traceback.format_exc()), err=True, nl=False)
         say(f"a defect of postcrash itself: {error!r}")
         return ExitCode.INFRASTRUCTURE
+
+
+def _show(error: click.ClickException) -> None:
+    """Print what click has to say of the command line, whose words it may repeat. Click itself drops their colours."""
+    said = io.StringIO()
+    error.show(said)
+    click.echo(visible(said.getvalue()), err=True, nl=False)
 
 
 def _unwritten(reason: str) -> ExitCode:

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.reports.consoles import Casualty, keep_console
+from postcrash.reports.text import visible
 
 QUIET = "postcrash.quiet"
 """The key in click's `Context.meta` that says whether --quiet was given."""
@@ -37,8 +38,8 @@ def notes() -> Console:
 
 
 def say(text: str) -> None:
-    """Print a line for the user that is no result, to standard error."""
-    notes().print(f"postcrash: {text}", markup=False, highlight=False, soft_wrap=True)
+    """Print a line for the user that is no result, to standard error. Names in it may come from anywhere."""
+    notes().print(f"postcrash: {visible(text)}", markup=False, highlight=False, soft_wrap=True, emoji=False)
 
 
 def kept_evidence(store: Path, error: HarnessError) -> str:

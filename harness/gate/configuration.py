@@ -1,6 +1,7 @@
 """The file of a gate, postcrash.toml: what is run on which targets and kernels, and what is expected."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,6 +22,8 @@ from postcrash.reports.text import cut
 from postcrash.workloads import Setup
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_CONTROLS = r"[\u0000-\u001f\u007f-\u009f]"
+"""Control characters, for regular expressions of Python and of JSON Schema."""
 
 
 def _budget(text: str) -> str:
@@ -37,7 +40,14 @@ def _time(text: str) -> str:
             return text
     except BudgetError:
         pass
-    raise ValueError(f"{text!r} is no time such as 90s, 10m or 1h")
+    raise ValueError(f"{shown(text)} is no time such as 90s, 10m or 1h")
+
+
+def _without_controls(name: str) -> str:
+    """A name or a path. No file name has a NUL, and other control characters would move a terminal's cursor."""
+    if re.search(_CONTROLS, name):
+        raise ValueError(f"{shown(name)} has a control character")
+    return name
 
 
 def _model(name: str) -> str:
@@ -68,17 +78,28 @@ def _properties(names: tuple[str, ...]) -> tuple[str, ...]:
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise ValueError(f"{twice!r} is named twice")
+        raise ValueError(f"{shown(twice)} is named twice")
     return names
 
 
-Names = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_once)]
+_IS_LIST = Field(strict=False)
+"""For a tuple, which TOML has as a list. What is in it stays strict."""
+_IS_SET = Field(json_schema_extra={"uniqueItems": True})
+"""For the schema. `_once` checks it."""
+
+Name = Annotated[str, AfterValidator(_without_controls), Field(json_schema_extra={"not": {"pattern": _CONTROLS}})]
+KernelNames = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, AfterValidator(_once)]
+Names = Annotated[tuple[Name, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
+ModelName = Annotated[Name, AfterValidator(_model)]
+Models = Annotated[tuple[ModelName, ...], _IS_LIST, _IS_SET, Field(min_length=1), AfterValidator(_once)]
 Time = Annotated[str, AfterValidator(_time)]
-PropertyNames = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_properties)]
+Expected = Annotated[Name, AfterValidator(_expectation)]
+PropertyNames = Annotated[tuple[Name, ...], _IS_LIST, Field(min_length=1), AfterValidator(_properties)]
+Hold = Annotated[tuple[Name, ...], _IS_LIST, AfterValidator(lambda names: _properties(names) if names else names)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class PartSettings(_Section):
@@ -86,13 +107,13 @@ class PartSettings(_Section):
 
     targets: Names | None = None
     """File systems: names of the catalogue, `all`, or TOML files."""
-    kernels: tuple[str, ...] | None = None
+    kernels: KernelNames | None = None
     """Names of `postcrash kernels list`, versions, or files; empty for the one that is used without a name."""
-    models: Annotated[tuple[Annotated[str, AfterValidator(_model)], ...], Field(min_length=1)] | None = None
+    models: Models | None = None
     """Device models."""
-    expect: Annotated[str, AfterValidator(_expectation)] | None = None
+    expect: Expected | None = None
     """What is expected, as --expect of `hunt`."""
-    hold: Annotated[tuple[str, ...], AfterValidator(lambda names: _properties(names) if names else names)] | None = None
+    hold: Hold | None = None
     """Properties that must hold besides."""
     disks: Literal["both", "one"] | None = None
     """`both`: one that completes writes at once and one that holds them back; `one`: only the first."""
@@ -122,7 +143,7 @@ class HuntPart(PartSettings):
     """The number of operations."""
     grammar: Literal["ace", "full"] = "ace"
     """Which operations and files: ace has the bounds of ACE, full has more."""
-    setups: Annotated[tuple[Setup, ...], Field(min_length=1)] | None = None
+    setups: Annotated[tuple[Setup, ...], _IS_LIST, Field(min_length=1)] | None = None
     """The histories of the files that operations need; without it, those of the grammar."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """Only so many workloads, drawn at random."""
@@ -142,16 +163,16 @@ class RandomPart(PartSettings):
 class CorpusPart(PartSettings):
     """Every `.ops` file of a folder, or one such file. Paths are seen from the gate's file."""
 
-    corpus: str
+    corpus: Name
     """The folder, or the file."""
 
 
 class ApplicationPart(PartSettings):
     """An application: its name in the catalogue, or its TOML file."""
 
-    application: str
+    application: Name
     """A name such as `sqlite-3.40` or `sqlite-3.40[journal=wal]`, or a file whose name ends in .toml."""
-    set: dict[str, str] = Field(default_factory=dict)
+    set: dict[Name, str] = Field(default_factory=dict)
     """Values of its parameters."""
     every: bool = False
     """Whether each combination of the other parameters is run."""
@@ -172,17 +193,17 @@ class GateFile(PartSettings):
 
     targets: Names
     """File systems of all parts that name none: names of the catalogue, `all`, or TOML files."""
-    kernels: tuple[str, ...] = ()
+    kernels: KernelNames = ()
     """Kernels of all parts that name none; empty for the one that is used without a name."""
-    models: Annotated[tuple[Annotated[str, AfterValidator(_model)], ...], Field(min_length=1)] = ("cache",)
+    models: Models = ("cache",)
     """Device models of all parts that name none."""
-    expect: Annotated[str, AfterValidator(_expectation)] = "practice"
+    expect: Expected = "practice"
     """What is expected of all parts that do not say, as --expect of `hunt`."""
     time: Time | None = None
     """The most for all parts together; without it, each part runs to its end."""
     confirm: Annotated[int, Field(ge=0, le=1000)] = 2
     """How often the crash state of a new failure is recovered again, and its workload recorded again."""
-    baseline: str = "postcrash-known.txt"
+    baseline: Name = "postcrash-known.txt"
     """The file with known failures; it need not be there."""
     guests: Annotated[int, Field(ge=1, le=256)] | None = None
     """Machines at a time; without it, one for each CPU."""
@@ -202,7 +223,7 @@ class GateFile(PartSettings):
                 ),
             ],
         ],
-        Field(min_length=1),
+        Field(min_length=1, json_schema_extra={"additionalProperties": False}),
     ]
     """What is run, by a name of the user's."""
 
@@ -232,9 +253,8 @@ _OBJECTIONS_MAX = 10
 """How many things that are wrong are told."""
 _MESSAGE_MAX = 3000
 """The words of an error can hold a name from the file. Beside it they list what there is."""
-_UNSHOWN = frozenset({"missing", "kind", "too_short"})
-"""What was found says nothing for these types of errors."""
-
+_UNSHOWN = frozenset({"missing", "kind", "too_short", "value_error"})
+"""What was found says nothing for these types of errors, or their words show it: those of this module's checks do."""
 
 _WORDS = {
     "extra_forbidden": "there is no such setting",
@@ -247,11 +267,17 @@ _WORDS = {
 
 def _objections(path: Path, error: ValidationError) -> list[str]:
     """What is wrong, in the order of the file."""
-    text, errors = path.read_text(encoding="utf-8"), error.errors(include_url=False)
+    text = path.read_text(encoding="utf-8")
+    errors = [each for each in error.errors(include_url=False) if not _is_echo(each)]
     told = sorted((_objection(text, each) for each in errors[:_OBJECTIONS_MAX]), key=lambda objection: objection[0])
     lines = [f"{path}:{line}: {words}" for line, words in told]
     more = len(errors) - _OBJECTIONS_MAX
     return [*lines, f"{path}: {plural(more, 'other thing')} wrong, too"] if more > 0 else lines
+
+
+def _is_echo(wrong: ErrorDetails) -> bool:
+    """Whether something is called too short only because what is in it is wrong, which is an error of its own."""
+    return wrong["type"] == "too_short" and len(wrong["input"]) >= wrong["ctx"]["min_length"]
 
 
 def _objection(text: str, wrong: ErrorDetails) -> tuple[int, str]:

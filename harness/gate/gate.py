@@ -136,12 +136,7 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
             raise UsageError(f"{gate.file}: {unknown_name('part', name, configuration.parts)}")
     planner = Planner(session, configuration, gate.file, gate.shard)
     names = gate.names or configuration.parts
-    planned = [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
-    places = [part.place for part in planned]
-    for place in places:
-        if places.count(place) > 1:
-            raise UsageError(f"{gate.file}: {' on '.join(place[:2])}, {place[2]}, is there twice")
-    return planned
+    return [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
 
 
 def _followed_up(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:

@@ -1,6 +1,8 @@
 """What a gate is to run: each part of its file on each target, kernel and device model."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +34,7 @@ from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
 from postcrash.harness.workload_files import loaded, loaded_from
 from postcrash.model import Workload
+from postcrash.model.validation import shown
 from postcrash.properties import properties_named
 from postcrash.reports.gate.run import Kind
 from postcrash.targets import Target
@@ -40,6 +43,8 @@ from postcrash.workloads import GRAMMARS, WorkloadSpace
 Shard = tuple[int, int]
 """(i, n): the i-th of n shards; i counts from 1."""
 Workloads = Selection | RandomSelection | ListSelection
+KernelsByName = Mapping[str | None, Mapping[Target, Kernel | None]]
+"""For each name of a kernel, the kernel of each target; None if no such kernel can run the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +93,33 @@ class Planner:
             applications = self._applications(section)
         with self._blame.setting(name, "targets"):
             targets = self._targets(self._gate.of(section, "targets"))
+        kernels = self._kernels(name, section, targets)
         with self._blame.setting(name, "expect"):
-            self._check_reference(section)
-        for kernel_name in self._gate.of(section, "kernels") or (None,):
-            with self._blame.setting(name, "kernels"):
-                kernels = kernels_for(self._session, self._kernel_seen(kernel_name), targets)
+            expected = Expectation.named(self._gate.of(section, "expect"))
+            if not applications:
+                self._check_reference(section, expected)
+                there = [target for target in targets if any(of_targets[target] for of_targets in kernels.values())]
+                self._check_expected(section, expected, there)
+        for kernel_name, of_targets in kernels.items():
             for target in targets:
                 for model in self._gate.of(section, "models"):
-                    planned = self._planned(name, section, target, model)
-                    placed = replace(planned, kernel=kernels[target], kernel_name=kernel_name or "default")
+                    planned = self._planned(name, section, target, model, expected)
+                    placed = replace(planned, kernel=of_targets[target], kernel_name=kernel_name or "default")
                     yield from (
                         _of_applications(placed, applications, is_first=self._shard[0] == 1)
                         if applications
                         else [placed]
                     )
 
-    def _check_reference(self, section: PartSection) -> None:
+    def _kernels(self, name: str, section: PartSection, targets: Sequence[Target]) -> KernelsByName:
+        with self._blame.setting(name, "kernels"):
+            names = self._gate.of(section, "kernels") or (None,)
+            kernels = {each: kernels_for(self._session, self._kernel_seen(each), targets) for each in names}
+            _check_no_kernel_is_there_twice(kernels)
+        return kernels
+
+    def _check_reference(self, section: PartSection, expected: Expectation) -> None:
         """Raise UsageError if what the part is compared with is not there, or if it asks for more than to compare."""
-        if isinstance(section, ApplicationPart):
-            return
-        expected = Expectation.named(self._gate.of(section, "expect"))
         level, _, value = expected.name.partition(":")
         if level == KERNEL:
             next(self._session.kernels_called(value))
@@ -115,9 +127,28 @@ class Planner:
             self._session.target(value)
         if expected.compares and self._gate.of(section, "hold"):
             raise UsageError(f"{expected.name} compares trees only: leave hold out")
+        if expected.compares and (self._gate.of(section, "depth") or 1) > 1:
+            raise UsageError(f"{expected.name} compares first recoveries only: leave depth out")
+
+    def _check_expected(self, section: PartSection, expected: Expectation, targets: Sequence[Target]) -> None:
+        """Raise UsageError if the expectation says nothing about one of `targets`, or of the part's device models.
+
+        Parts that no kernel can run are not among these targets, because nothing is expected of them.
+        """
+        level, _, value = expected.name.partition(":")
+        for target in targets:
+            if level == KERNEL and self._session.kernel_for(value, target) is None:
+                raise UsageError(f"no kernel called {value} can run target {target.name}")
+            if expected.contract is not None:
+                for model in self._gate.of(section, "models"):
+                    expected.judges(target, model)
 
     def _targets(self, names: Sequence[str]) -> list[Target]:
-        return self._session.targets([self._seen(name) if name.endswith(".toml") else name for name in names])
+        targets = self._session.targets([self._seen(name) if name.endswith(".toml") else name for name in names])
+        for name, count in Counter(target.name for target in targets).items():
+            if count > 1:
+                raise UsageError(f"{count} targets are called {name}")
+        return targets
 
     def _applications(self, section: PartSection) -> list[Application]:
         if not isinstance(section, ApplicationPart):
@@ -137,7 +168,9 @@ class Planner:
         """A path as it is seen from where the command was started."""
         return str(self._folder / path)
 
-    def _planned(self, name: str, section: PartSection, target: Target, model: str) -> PlannedPart:
+    def _planned(
+        self, name: str, section: PartSection, target: Target, model: str, expected: Expectation
+    ) -> PlannedPart:
         gate = self._gate
         budget = gate.of(section, "budget")
         how = Exploration(
@@ -160,7 +193,7 @@ class Planner:
             kernel_name="",
             workloads=workloads,
             how=how,
-            expected=Expectation.named(gate.of(section, "expect")),
+            expected=expected,
             hold=tuple(each.name for each in properties_named(",".join(hold))) if hold else (),
             kinds=frozenset(kinds),
             folder=self._corpus_folder(section.corpus) if isinstance(section, CorpusPart) else None,
@@ -190,11 +223,11 @@ class Planner:
 
     def _corpus_folder(self, path: str) -> Path:
         """The folder of a corpus, which is a folder or one file, as seen from the gate's file."""
-        return Path(path) if Path(self._seen(path)).is_dir() else Path(path).parent
+        return Path(path) if os.path.isdir(self._seen(path)) else Path(path).parent
 
     def _corpus(self, path: str) -> tuple[Workload, ...]:
         place = Path(self._seen(path))
-        return loaded_from(place) if place.is_dir() else (loaded(str(place)),)
+        return loaded_from(place) if os.path.isdir(place) else (loaded(str(place)),)
 
 
 def _of_applications(
@@ -206,3 +239,15 @@ def _of_applications(
         name = planned.name if len(applications) == 1 else f"{planned.name}: {application.name}"
         workloads = replace(planned.workloads, workloads=(workload_of(application),) if is_first else ())
         yield replace(planned, name=name, workloads=workloads, application=application)
+
+
+def _check_no_kernel_is_there_twice(kernels: KernelsByName) -> None:
+    """Raise UsageError if a target has the same kernel under two names, or two kernels that reports call the same."""
+    names: dict[tuple[str, str], str | None] = {}
+    for name, of_targets in kernels.items():
+        for target, kernel in of_targets.items():
+            if kernel is None:
+                continue
+            other = names.setdefault((target.name, kernel.label), name)
+            if other != name:
+                raise UsageError(f"{shown(other)} and {shown(name)} are both called {kernel.label}: leave one out")

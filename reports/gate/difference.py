@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from postcrash.model.validation import shown
 from postcrash.reports.gate.failure_text import headline, plural
 from postcrash.reports.gate.run import Failure, GateRun, Part
 from postcrash.reports.text import one_line
@@ -24,7 +25,8 @@ class Change:
 
     part   the title of the part; of a part with another kernel in the other run, it has both kernels
     cause  the id of the cause; empty if it is about the part itself
-    sign   + is there now, - is gone, ? cannot be told because it was not all run or decided, ~ is otherwise now
+    sign   + is there now, - is gone, ~ is otherwise now, ? is in one run, and the other one cannot tell because it was
+           not all run or decided
     what   in words
     """
 
@@ -45,6 +47,41 @@ def changes(old: GateRun, new: GateRun) -> list[Change]:
 def difference(old: GateRun, new: GateRun) -> Iterator[str]:
     """One line for each change, without its end."""
     return map(str, changes(old, new))
+
+
+def unlike(old: GateRun, new: GateRun) -> Iterator[str]:
+    """What the runs were asked differently, a line each. Then a change need not come from what was tested."""
+    pairs = ((before, after) for before, after in _pairs(old, new) if before is not None and after is not None)
+    asked = [(_asked(old), _asked(new)), *((_asked_of(before), _asked_of(after)) for before, after in pairs)]
+    told = (
+        f"{what}: {before[what]} in OLD, and {after[what]} in NEW"
+        for before, after in asked
+        for what in before
+        if what in after and before[what] != after[what]
+    )
+    yield from dict.fromkeys(told)
+
+
+def _asked(run: GateRun) -> dict[str, str]:
+    """What a whole run was asked, by the words for it."""
+    names = shown(", ".join(sorted(run.names))) if run.names else "all"
+    return {
+        "version": shown(run.version),
+        "file": shown(run.file),
+        "shards": shown(", ".join(run.shards)),
+        "parts": names,
+    }
+
+
+def _asked_of(part: Part) -> dict[str, str]:
+    """What a section was asked. The words do not name the target: on another one, the section is asked the same.
+
+    If no kernel could run the part, its record does not say what had to hold.
+    """
+    asked: dict[str, str] = {"kind": part.kind, "expect": part.expect}
+    if part.workloads or part.not_run:
+        asked["hold"] = ", ".join(sorted(part.hold))
+    return {f"{what} of part {shown(part.name)}": shown(value) for what, value in asked.items()}
 
 
 def _pairs(old: GateRun, new: GateRun) -> Iterator[Pair]:
@@ -101,31 +138,35 @@ def _of_cause(title: str, old: Failure | None, new: Failure | None, parts: Pair)
     before, after = parts
     if old is None:
         assert new is not None
-        yield Change(title, new.cause, "+", f"{_state(new)}: {_told(new)}")
+        yield _one_sided(title, "+", new, _why_open(before, after), "OLD")
     elif new is None:
-        why = _why_open(before, after)
-        sign: Sign = "?" if why else "-"
-        yield Change(title, old.cause, sign, "; ".join(filter(None, [f"{_state(old)}: {_told(old)}", why])))
+        yield _one_sided(title, "-", old, _why_open(after, before), "NEW")
     elif (old.is_new, old.verdict) != (new.is_new, new.verdict):
         yield Change(title, new.cause, "~", f"{_state(old)} → {_state(new)}: {_told(new)}")
     elif old.workloads != new.workloads and before and after and before.workloads == after.workloads:
         yield Change(title, new.cause, "~", f"{old.workloads} → {new.workloads} workloads: {_told(new)}")
 
 
-def _why_open(before: Part | None, after: Part | None) -> str:
-    """Why a failure that is not in the new run's part may still be there; empty if all was run that could show it."""
-    if after is None:
+def _one_sided(title: str, sign: Sign, failure: Failure, why: str, silent: str) -> Change:
+    """A failure that only one run has. `why` says why the `silent` run may have it, too; empty if it cannot."""
+    told = f"{_state(failure)}: {_told(failure)}"
+    return Change(title, failure.cause, "?" if why else sign, f"{told}; in {silent}: {why}" if why else told)
+
+
+def _why_open(silent: Part | None, other: Part | None) -> str:
+    """Why the `silent` run may have a failure that only the `other` one has. Empty if it ran all that could show it."""
+    if silent is None:
         return "the part was not run"
-    if after.not_run:
-        return f"{plural(after.not_run, 'workload')} not run"
-    undecided = [failure for failure in after.failures if not failure.is_violated]
-    if undecided or after.verdict == "undecided":
-        return headline(undecided[0]) if undecided else "undecided now"
-    there = {} if before is None else before.lacking
-    if lacking := [one_line(name) for name, count in after.lacking.items() if count > there.get(name, 0)]:
+    if silent.not_run:
+        return f"{plural(silent.not_run, 'workload')} not run"
+    undecided = [failure for failure in silent.failures if not failure.is_violated]
+    if undecided or silent.verdict == "undecided":
+        return headline(undecided[0]) if undecided else "undecided"
+    there = {} if other is None else other.lacking
+    if lacking := [one_line(name) for name, count in silent.lacking.items() if count > there.get(name, 0)]:
         return f"not there: {', '.join(lacking)}"
-    if before is not None and after.workloads < before.workloads:
-        return f"{plural(after.workloads, 'workload')} run instead of {before.workloads}"
+    if other is not None and silent.workloads < other.workloads:
+        return f"{plural(silent.workloads, 'workload')} run instead of {other.workloads}"
     return ""
 
 

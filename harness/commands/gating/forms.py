@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.told import told
 from postcrash.harness.output import write_text
 from postcrash.harness.session import Session
@@ -73,6 +74,14 @@ class Forms:
     html: str | None
     github: bool
 
+    def check(self) -> None:
+        """Raise UsageError if more than one form would go to standard output, where nobody could tell them apart."""
+        there = [name for name in _WRITERS if getattr(self, name) == "-"]
+        there += ["github"] * (self.github and bool(there))
+        if len(there) > 1:
+            options = " and ".join(f"--{name.replace('_', '-')}" for name in there)
+            raise UsageError(f"{options}: only one of them can go to standard output")
+
     def write(self, run: GateRun, session: Session) -> None:
         """Write the result in each form, and print it, unless something else goes to standard output.
 
@@ -94,8 +103,9 @@ def forms_options(command: _Command) -> _Command:
 
     @wraps(command)
     def with_forms(*args: object, **options: Any) -> Any:
-        chosen = {field.name: options.pop(field.name) for field in fields(Forms)}
-        return command(*args, forms=Forms(**chosen), **options)
+        forms = Forms(**{field.name: options.pop(field.name) for field in fields(Forms)})
+        forms.check()
+        return command(*args, forms=forms, **options)
 
     help_text = "Print annotations for GitHub Actions, ten at most."
     with_github: _Command = click.option("--github", is_flag=True, help=help_text)(with_forms)

@@ -16,6 +16,7 @@ from postcrash.harness.places import GATE_FILE
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.gate.run import Part
+from postcrash.reports.text import one_line
 
 
 @click.command()
@@ -83,5 +84,5 @@ def _finished(part: Part) -> None:
     """One line for each part, as soon as it is there, for those who watch."""
     console = notes()
     if console.is_terminal:
-        text = f"{part.title}: {part.verdict}, {part.seconds:.0f} s"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        text = one_line(f"{part.title}: {part.verdict}, {part.seconds:.0f} s")
+        console.print(text, markup=False, highlight=False, soft_wrap=True, emoji=False)

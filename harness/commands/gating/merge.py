@@ -11,7 +11,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.output import say
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
-from postcrash.reports.gate.difference import difference
+from postcrash.reports.gate.difference import difference, unlike
 from postcrash.reports.gate.file import GateFileError, load
 from postcrash.reports.gate.merging import merged
 from postcrash.reports.gate.run import GateRun
@@ -55,14 +55,18 @@ def diff(old: str, new: str) -> int:
     """Say what changed from one run of a gate to another: OLD and NEW are files that `gate --json FILE` wrote.
 
     One line for each change: + a new failure, - one that is gone, ~ another verdict. A line with ? is about a failure
-    of which NEW cannot tell, because it was not run to its end, or not decided. The runs may be of two kernels or two
-    commits. Exit code 1 if there is a line, 0 if there is none.
+    of only one run. The other run cannot tell, because it was not run to its end, or not decided. The runs may be of
+    two kernels or two commits. If they were asked different things, a note says so. Exit code 1 if there is a line,
+    0 if there is none.
 
     \b
     Example:
       postcrash diff before.json after.json
     """
-    lines = list(difference(_loaded(old), _loaded(new)))
+    runs = _loaded(old), _loaded(new)
+    for note in unlike(*runs):
+        say(f"the runs are not alike: {note}")
+    lines = list(difference(*runs))
     for line in lines:
         click.echo(line)
     return ExitCode.VIOLATED if lines else ExitCode.HOLDS

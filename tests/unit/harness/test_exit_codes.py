@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from postcrash.harness import cli
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import examination_in
 from postcrash.harness.examination.result import Examination
 from postcrash.model import ExitCode
@@ -32,6 +34,26 @@ def test_what_nobody_caught_is_no_violation(
         cli.main()
     assert ended.value.code == ExitCode.INFRASTRUCTURE
     assert "postcrash: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [click.UsageError("\x1b[31mno\x08"), UsageError("\x1b[31mno\x08"), ZeroDivisionError("\x1b[31mno\x08")],
+    ids=lambda failure: f"{type(failure).__module__}.{type(failure).__name__}",
+)
+def test_no_error_moves_the_cursor(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], failure: Exception
+) -> None:
+    def fail(**_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    monkeypatch.setattr(sys, "set_int_max_str_digits", lambda _: None)
+    with pytest.raises(SystemExit):
+        cli.main()
+    said = capfd.readouterr().err
+    assert r"no\x08" in said
+    assert said.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["kernels", "--help"]], ids=" ".join)

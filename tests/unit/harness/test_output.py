@@ -74,6 +74,11 @@ def test_a_quiet_command_has_no_notes(quiet: bool, capsys: pytest.CaptureFixture
     assert capsys.readouterr() == ("", "" if quiet else "postcrash: a note\n")
 
 
+def test_a_message_cannot_move_the_cursor_or_become_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    say("\x1b[31mno\r\x00\u202e :bug: [bold]\nmore lines")
+    assert capsys.readouterr().err == "postcrash: \\x1b[31mno\\r\\x00\\u202e :bug: [bold]\nmore lines\n"
+
+
 def test_an_error_is_told_when_no_command_runs_any_more(capsys: pytest.CaptureFixture[str]) -> None:
     say("an error")
     assert capsys.readouterr().err == "postcrash: an error\n"

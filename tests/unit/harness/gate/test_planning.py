@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import HarnessError, UsageError
+from postcrash.harness.expectations.contract import Contract, HeldProperty
 from postcrash.harness.gate import planning as module
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.gate import Gate, run_gate
@@ -20,12 +21,21 @@ from postcrash.properties import property_named
 from postcrash.targets import TARGETS, Target
 
 
+class NamedKernel(str):
+    """A kernel that is only a name. Debian's packages of one version have one label."""
+
+    @property
+    def label(self) -> str:
+        return f"UML {self.removeprefix('same-')}"
+
+
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel called old has only ext4; each other one has everything."""
 
     def kernels_for(session: object, name: str | None, targets: Iterable[Target]) -> dict[Target, Any]:
-        return {target: None if name == "old" and target.fstype != "ext4" else name for target in targets}
+        kernel = NamedKernel(name or "default")
+        return {target: None if name == "old" and target.fstype != "ext4" else kernel for target in targets}
 
     monkeypatch.setattr(module, "kernels_for", kernels_for)
 
@@ -185,6 +195,10 @@ def test_names_that_stand_for_nothing(tmp_path: Path, section: str, said: str) -
             'targets = ["xfs"]\nexpect = "target:btrfs"\n[parts.a]\nhunt = 1\nhold = ["P5"]',
             ":2: expect: target:btrfs compares trees only: leave hold out",
         ),
+        (
+            'targets = ["xfs"]\nexpect = "target:btrfs"\n[parts.a]\nhunt = 1\ndepth = 2',
+            ":2: expect: target:btrfs compares first recoveries only: leave depth out",
+        ),
     ],
 )
 def test_an_error_names_the_line(tmp_path: Path, text: str, said: str) -> None:
@@ -198,12 +212,66 @@ def test_a_kernel_that_is_not_there_is_an_error_of_its_line(tmp_path: Path, monk
         planned(tmp_path, 'targets = ["xfs"]\n[parts.a]\nhunt = 1\nkernels = ["9.9"]\n')
 
 
-def test_a_kernel_that_is_named_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "kernel", None)
-    (tmp_path / "postcrash.toml").write_text('targets = ["xfs"]\nkernels = ["old", "old"]\n[parts.a]\nhunt = 1\n')
-    nobody: Any = None
-    with pytest.raises(UsageError, match="a on xfs, old, is there twice"):
-        run_gate(Gate(tmp_path / "postcrash.toml"), Session(tmp_path / "store"), nobody)
+def test_a_kernel_that_has_two_names_is_an_error_of_their_line(tmp_path: Path) -> None:
+    text = 'targets = ["xfs", "ext4-current"]\n[parts.a]\nhunt = 1\nkernels = ["old", "6.1", "same-6.1"]\n'
+    said = r":4: parts\.a\.kernels: '6\.1' and 'same-6\.1' are both called UML 6\.1: leave one out"
+    with pytest.raises(UsageError, match=said):
+        planned(tmp_path, text)
+    assert len(planned(tmp_path, text.replace(', "same-6.1"', ""))) == 4
+
+
+def test_two_targets_of_one_name(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(f'name = "own"\nlike = "xfs"\ntitle = "{name}"\n')
+    with pytest.raises(UsageError, match=r":1: targets: 2 targets are called own"):
+        planned(tmp_path, 'targets = ["one.toml", "two.toml"]\n[parts.a]\nhunt = 1\n')
+
+
+def contract(folder: Path, model: str = "cache", name: str = "P5") -> None:
+    """Write held.json, which says that the property `name` held on xfs."""
+    held = {"xfs": {name: HeldProperty(states="1", workloads=1, recoveries=1)}}
+    (folder / "held.json").write_text(Contract(kernel="UML 6.1", model=model, held=held).to_text())
+
+
+@pytest.mark.parametrize(
+    ("about", "section", "said"),
+    [
+        ({}, 'targets = ["btrfs"]', r":2: expect: .*held\.json says nothing about btrfs; it has xfs"),
+        ({}, 'models = ["torn"]', r":2: expect: .*held\.json is about device model cache, not torn"),
+        ({"name": "P77"}, "", r":2: expect: .*held\.json: no property is called 'P77'"),
+        ({"name": "P77"}, 'expect = "contract:held.json"', r":5: parts\.a\.expect: .*: no property is called 'P77'"),
+    ],
+)
+def test_a_contract_that_does_not_fit_is_an_error_before_anything_runs(
+    tmp_path: Path, about: dict[str, Any], section: str, said: str
+) -> None:
+    contract(tmp_path, **about)
+    with pytest.raises(UsageError, match=said):
+        planned(tmp_path, f'targets = ["xfs"]\nexpect = "contract:held.json"\n[parts.a]\nhunt = 1\n{section}\n')
+
+
+def test_a_contract_need_not_be_about_what_no_kernel_can_run_and_about_applications(tmp_path: Path) -> None:
+    contract(tmp_path)
+    (tmp_path / "app.toml").write_text('run = "echo"\ncheck = "true"\n')
+    whole = 'expect = "contract:held.json"\n[parts.a]\n'
+    assert len(planned(tmp_path, f'targets = ["xfs"]\n{whole}hunt = 1\n')) == 1
+    assert len(planned(tmp_path, f'targets = ["btrfs"]\nkernels = ["old"]\n{whole}hunt = 1\n')) == 1
+    assert len(planned(tmp_path, f'targets = ["btrfs"]\n{whole}application = "app.toml"\n')) == 1
+
+
+def test_a_reference_that_cannot_run_a_target_is_an_error_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "kernels_called", lambda session, name: iter([name]))
+    monkeypatch.setattr(Session, "kernel_for", lambda session, name, target: None)
+    with pytest.raises(UsageError, match=r":2: expect: no kernel called 5\.4 can run target xfs"):
+        planned(tmp_path, 'targets = ["xfs"]\nexpect = "kernel:5.4"\n[parts.a]\nhunt = 1\n')
+
+
+@pytest.mark.parametrize("length", [1, 300])
+def test_a_corpus_that_cannot_be_there(tmp_path: Path, length: int) -> None:
+    with pytest.raises(UsageError, match=r":3: parts\.a\.corpus: .*(No such file|too long)"):
+        planned(tmp_path, f'targets = ["xfs"]\n[parts.a]\ncorpus = "{"x" * length}"\n')
 
 
 def test_a_reason_without_words_is_refused_before_anything_runs(tmp_path: Path) -> None:

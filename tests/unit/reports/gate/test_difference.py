@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.reports.gate.difference import changes, difference
+from postcrash.reports.gate.difference import changes, difference, unlike
 from postcrash.reports.gate.run import Failure, GateRun, Part
 
 MakeFailure = Callable[..., Failure]
@@ -65,22 +65,24 @@ def test_what_is_gone_only_because_it_was_not_run_says_so(
     violated: GateRun, make_run: MakeRun, make_part: MakePart
 ) -> None:
     told = list(difference(violated, make_run(make_part(verdict="undecided", not_run=3))))
-    assert told[1] == f"? {PART}: new, violated: {TOLD}; 3 workloads not run"
+    assert told[1] == f"? {PART}: new, violated: {TOLD}; in NEW: 3 workloads not run"
 
 
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"verdict": "undecided"}, "undecided now"),
+        ({"verdict": "undecided"}, "undecided"),
+        ({"verdict": "undecided", "not_run": 3}, "3 workloads not run"),
         ({"workloads": 39}, "39 workloads run instead of 40"),
         ({"lacking": {"exchange": 4}}, "not there: exchange"),
     ],
 )
-def test_what_the_new_run_cannot_tell_is_not_gone(
+def test_what_one_run_cannot_tell_is_neither_gone_nor_new(
     changed: dict[str, Any], why: str, violated: GateRun, make_run: MakeRun, make_part: MakePart
 ) -> None:
-    told = list(difference(violated, make_run(make_part(**changed))))
-    assert told[-1] == f"? {PART}: new, violated: {TOLD}; {why}"
+    silent = make_run(make_part(**changed))
+    assert list(difference(violated, silent))[-1] == f"? {PART}: new, violated: {TOLD}; in NEW: {why}"
+    assert list(difference(silent, violated))[-1] == f"? {PART}: new, violated: {TOLD}; in OLD: {why}"
 
 
 def test_what_was_not_there_before_does_not_matter(
@@ -91,19 +93,19 @@ def test_what_was_not_there_before_does_not_matter(
     assert list(difference(old, make_run(make_part(lacking=lacking))))[-1] == f"- {PART}: new, violated: {TOLD}"
 
 
-def test_what_is_undecided_now_may_be_there(
+def test_what_one_run_left_undecided_may_be_there(
     violated: GateRun, make_run: MakeRun, make_part: MakePart, make_undecided: MakeFailure
 ) -> None:
-    new = make_run(make_part(verdict="undecided", failures=(make_undecided(),)))
-    assert (
-        f"? {PART}: new, violated: {TOLD}; undecided: N recoveries were not enough (durability, mounts)"
-    ) in difference(violated, new)
+    silent = make_run(make_part(verdict="undecided", failures=(make_undecided(),)))
+    told = f"? {PART}: new, violated: {TOLD}; in {{}}: undecided: N recoveries were not enough (durability, mounts)"
+    assert told.format("NEW") in difference(violated, silent)
+    assert told.format("OLD") in difference(silent, violated)
 
 
 def test_failures_of_a_part_that_was_not_run_may_be_there(violated: GateRun, make_run: MakeRun) -> None:
     assert list(difference(violated, make_run())) == [
         f"- {PART}: part removed, VIOLATED",
-        f"? {PART}: new, violated: {TOLD}; the part was not run",
+        f"? {PART}: new, violated: {TOLD}; in NEW: the part was not run",
     ]
 
 
@@ -118,11 +120,57 @@ def test_a_part_that_is_added_or_removed(green: GateRun, make_run: MakeRun, make
     assert list(difference(both, green)) == ["- hunt-small on xfs, UML 6.1.176: part removed, HOLDS"]
 
 
-def test_failures_of_an_added_part_are_told(violated: GateRun, make_run: MakeRun) -> None:
+def test_failures_of_an_added_part_may_have_been_there(violated: GateRun, make_run: MakeRun) -> None:
     assert list(difference(make_run(), violated)) == [
         f"+ {PART}: part added, VIOLATED",
-        f"+ {PART}: new, violated: {TOLD}",
+        f"? {PART}: new, violated: {TOLD}; in OLD: the part was not run",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"version": "0.2.0"}, "version: '0.1.0' in OLD, and '0.2.0' in NEW"),
+        ({"file": "other.toml"}, "file: 'postcrash.toml' in OLD, and 'other.toml' in NEW"),
+        ({"shards": ("1/2",)}, "shards: '1/1' in OLD, and '1/2' in NEW"),
+        ({"names": ("b", "a")}, "parts: all in OLD, and 'a, b' in NEW"),
+    ],
+)
+def test_runs_that_were_asked_different_things(green: GateRun, changed: dict[str, Any], note: str) -> None:
+    assert list(unlike(green, green.model_copy(update=changed))) == [note]
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"kind": "random"}, "kind of part 'hunt-small': 'hunt' in OLD, and 'random' in NEW"),
+        ({"expect": "documents"}, "expect of part 'hunt-small': 'practice' in OLD, and 'documents' in NEW"),
+        ({"hold": {"P5": None, "P1": "why"}}, "hold of part 'hunt-small': '' in OLD, and 'P1, P5' in NEW"),
+    ],
+)
+def test_a_section_that_was_asked_something_else_is_one_note(
+    make_run: MakeRun, make_part: MakePart, changed: dict[str, Any], note: str
+) -> None:
+    old = make_run(make_part(), make_part(target="xfs"), make_part(name="other"))
+    new = make_run(make_part(**changed), make_part(target="xfs", **changed), make_part(name="another"))
+    assert list(unlike(old, new)) == [note]
+
+
+def test_runs_that_were_asked_the_same(make_run: MakeRun, make_part: MakePart) -> None:
+    """Neither the kernel and the results nor the order of names make a difference."""
+    old = make_run(make_part(hold={"P1": None, "P5": None}), names=("a", "b"))
+    part = make_part(kernel="UML 6.1.2", hold={"P5": "why", "P1": None}, workloads=3)
+    assert list(unlike(old, make_run(part, names=("b", "a"), started="2026-02-01T12:00:00Z"))) == []
+
+
+def test_where_no_kernel_could_run_a_part_nothing_had_to_hold(make_run: MakeRun, make_part: MakePart) -> None:
+    absent = make_part(verdict="undecided", workloads=0)
+    assert list(unlike(make_run(absent), make_run(make_part(hold={"P5": None})))) == []
+
+
+def test_each_note_is_one_line(hostile: GateRun, green: GateRun) -> None:
+    assert all(line.isprintable() for line in unlike(green, hostile))
+    assert len(list(unlike(green, hostile))) == 2
 
 
 def test_two_kernels_are_compared(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.model import FORMS, Operation, parse_workload, simulate
+from postcrash.model import FORMS, Operation, Tree, parse_workload, simulate
 from postcrash.reports.script.shell_operations import NoCommandError, byte_of, commands
 
 SETUP = "mkdir D; mkdir e; creat A; append A 5000; creat B; setxattr A user.x 1; link B C; creat D/x_y; open A; "
@@ -100,13 +100,13 @@ def test_no_name_is_run_as_a_command(hostile: str, tmp_path: Path) -> None:
     """The shell finds no program, and makes `run` without one if a name gets out of its quotes."""
     operations = parse_workload(SETUP.replace("; ", "\n"), "named").operations
     operations += tuple(parse_workload((SETUP + text).replace("; ", "\n"), "named").operations[-1] for text in EXPECTED)
-    trees = simulate(parse_workload(SETUP.replace("; ", "\n"), "named"))[-1]
+    entries = simulate(parse_workload(SETUP.replace("; ", "\n"), "named"))[-1].values()
+    tree = Tree(replace(entry, path=hostile_of(entry.path, hostile)) for entry in entries)
     lines = []
     for operation in operations:
-        renamed = replace(operation, **{name: hostile_of(getattr(operation, name), hostile) for name in ("path", "to")})
-        named = {hostile_of(path, hostile): node for path, node in trees.items()}
+        path, to = hostile_of(operation.path, hostile), hostile_of(operation.to, hostile)
         with suppress(NoCommandError, KeyError):
-            lines += commands(renamed, named, "ext4")
+            lines += commands(replace(operation, path=path, to=to), tree, "ext4")
     assert {line.split()[0] for line in lines} >= {"xfs_io", "mv", "ln", "unlink", "mkdir", "setfattr", "perl", "exec"}
     script = "\n".join([*lines, ": >ended"])
     subprocess.run(["/bin/bash"], input=script, text=True, cwd=tmp_path, env={"PATH": "/nonexistent"}, check=False)

@@ -82,6 +82,23 @@ def test_what_goes_to_standard_output_stands_there_alone(tmp_path: Path) -> None
     assert done.return_value == ExitCode.HOLDS
 
 
+@pytest.mark.parametrize("command", ["merge", "gate"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--json", "-", "--json-lines", "-"], "--json and --json-lines"),
+        (["--junit", "-", "--github"], "--junit and --github"),
+    ],
+)
+def test_two_forms_on_standard_output_are_refused_before_anything_is_done(
+    command: str, options: list[str], said: str
+) -> None:
+    done = invoke(command, "absent", *options)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == f"{said}: only one of them can go to standard output"
+    assert done.output == ""
+
+
 @pytest.mark.parametrize("shards", [("1/2",), ("1/2", "1/2"), ("1/2", "2/3")])
 def test_shards_that_are_not_all_of_a_gate(tmp_path: Path, shards: tuple[str, ...]) -> None:
     files = [written(tmp_path, str(number), shard) for number, shard in enumerate(shards)]
@@ -116,7 +133,15 @@ def test_what_changed(tmp_path: Path) -> None:
     done = invoke("diff", old, new)
     assert done.return_value == ExitCode.VIOLATED
     assert [line[0] for line in done.output.splitlines()] == ["~", "+"]
+    assert done.stderr == ""
     assert [line[0] for line in invoke("diff", new, old).output.splitlines()] == ["~", "-"]
+
+
+def test_a_difference_in_what_was_asked_is_a_note_and_no_change(tmp_path: Path) -> None:
+    old, new = written(tmp_path, "old", "1/1"), written(tmp_path, "new", "1/1", version="2")
+    done = invoke("diff", old, new)
+    assert (done.return_value, done.stdout) == (ExitCode.HOLDS, "")
+    assert done.stderr == "postcrash: the runs are not alike: version: '1' in OLD, and '2' in NEW\n"
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "[1]"])
