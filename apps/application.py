@@ -112,7 +112,7 @@ class Application:
                 raise ApplicationFileError(f"{self.name} has no parameter {name!r} (known: {known})")
             if value not in self.parameters[name]:
                 known = ", ".join(self.parameters[name])
-                raise ApplicationFileError(f"{self.name}: {name} cannot be {value!r} (known: {known})")
+                raise ApplicationFileError(f"{self.name}: {name} cannot be {shown(value)} (known: {known})")
         values = {name: chosen.get(name, known[0]) for name, known in self.parameters.items()}
         named = ",".join(f"{name}={value}" for name, value in values.items())
         values |= self._places()

@@ -11,6 +11,8 @@ from pydantic import ValidationError
 _SHOWN_MAX = 80
 _MESSAGE_MAX = 500
 _TOML_BYTES_MAX = 64 * 1024
+_DOTS_MAX = 500
+"""tomllib takes time with the square of the parts of a key, which has dots between them."""
 _AT_END = "(at end of document)"
 """What tomllib says in place of a line if the file ends too soon."""
 
@@ -37,11 +39,16 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = ""
     try:
         text = read_bounded(path, _TOML_BYTES_MAX).decode()
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.count(".") > _DOTS_MAX:
+                raise TomlError(f"{path}:{number}: more than {_DOTS_MAX} dots in a line")
         return tomllib.loads(text)
     except OSError as error:
         raise TomlError(f"{path}: {error.strerror}") from None
     except TooLargeError as error:
         raise TomlError(str(error)) from None
+    except TomlError:
+        raise
     except (ValueError, RecursionError) as error:  # also numbers and tables that Python cannot take in
         last = text.rstrip().count("\n") + 1
         told = _cut(str(error), _MESSAGE_MAX).replace(_AT_END, f"(at the end, line {last})")

@@ -20,6 +20,12 @@ _DEFAULTS = (
 NAMES = (FSTYP, *_OF_SECTION, *DEVICES, *_DEFAULTS)
 """The settings that say how xfstests makes and mounts the scratch device."""
 FILE_BYTES_MAX = 1 << 20
+LINES_MAX = 20_000
+LINE_CHARACTERS_MAX = 10_000
+"""The time to split a line into words as a shell does grows with the square of its longest word."""
+SECTIONS_MAX = 200
+"""Each section has the settings of those before it, and can be a target with a file of its own."""
+VALUE_CHARACTERS_MAX = 1_000
 _HEADER = re.compile(r"\[([^\]]*)\]")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,50}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -58,18 +64,29 @@ def read_sections(path: Path) -> list[Section]:
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
-        text = content.decode()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}:{line}: not UTF-8: byte {content[error.start]:#04x}") from None
-    if len(content) > FILE_BYTES_MAX:
-        raise ConfigError(f"{path}: more than {FILE_BYTES_MAX} bytes")
-    lines = list(enumerate(text.split("\n"), start=1))
+    lines = list(enumerate(_lines(content, path), start=1))
     if not any(line.startswith("[") for _, line in lines):
         return [Section("", 1, dict(_of_shell(lines)))]
     return list(_carried(_split(lines, path)))
+
+
+def _lines(content: bytes, path: Path) -> list[str]:
+    """The lines of a file with this content, which is bounded."""
+    if len(content) > FILE_BYTES_MAX:
+        raise ConfigError(f"{path}: more than {FILE_BYTES_MAX} bytes")
+    try:
+        lines = content.decode().split("\n")
+    except UnicodeDecodeError as error:
+        number = content[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{path}:{number}: not UTF-8: byte {content[error.start]:#04x}") from None
+    if len(lines) > LINES_MAX:
+        raise ConfigError(f"{path}: more than {LINES_MAX} lines")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LINE_CHARACTERS_MAX:
+            raise ConfigError(f"{path}:{number}: more than {LINE_CHARACTERS_MAX} characters in a line")
+    return lines
 
 
 _Given = tuple[str, int, dict[str, Setting]]
@@ -84,6 +101,8 @@ def _split(lines: Iterable[tuple[int, str]], path: Path) -> list[_Given]:
             raise ConfigError(
                 f"{path}:{number}: expected a section's name of letters, digits, _ and -, found {line[:80]!r}"
             )
+        if header is not None and len(found) == SECTIONS_MAX:
+            raise ConfigError(f"{path}:{number}: more than {SECTIONS_MAX} sections")
         if header is not None:
             found.append((header[1], number, {}))
         elif found:
@@ -103,7 +122,9 @@ def _of_section(number: int, line: str) -> Iterator[tuple[str, Setting]]:
 
 
 def _problem(text: str) -> str:
-    """Why a value is not what is written; empty if it is."""
+    """Why a value is not what is written, or why it is not taken; empty if it is."""
+    if len(text) > VALUE_CHARACTERS_MAX:
+        return f"it has more than {VALUE_CHARACTERS_MAX} characters"
     if found := _BY_SHELL.search(text):
         return f"a shell would have to fill in {found[0]!r}"
     return "" if text.isprintable() else "it is not printable"

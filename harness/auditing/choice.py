@@ -20,6 +20,7 @@ from postcrash.harness.auditing.catalogued import require_installed
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
+from postcrash.model.validation import shown
 
 _VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
 _NO_SYNC = "eatmydata"
@@ -35,7 +36,7 @@ def name_and_parameters(text: str) -> tuple[str, dict[str, str]]:
     """The name and the parameters in a text such as `sqlite-3.40[journal=wal]`, as tables show it. UsageError."""
     match = _VARIANT.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r}: expected a name such as sqlite-3.40 or sqlite-3.40[journal=wal]")
+        raise UsageError(f"{shown(text)}: expected a name such as sqlite-3.40 or sqlite-3.40[journal=wal]")
     return match[1], assignments(match[2].split(",") if match[2] else ())
 
 
@@ -60,7 +61,7 @@ def assignments(given: Iterable[str]) -> dict[str, str]:
     for word in given:
         parameter, is_set, value = word.partition("=")
         if not is_set:
-            raise UsageError(f"{word!r} sets no parameter: expected NAME=VALUE")
+            raise UsageError(f"{shown(word)} sets no parameter: expected NAME=VALUE")
         values[parameter] = value
     return values
 

@@ -8,6 +8,10 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.gate.configuration import GateFile
 from postcrash.model.places_in_toml import line_of
 from postcrash.model.validation import place_of
+from postcrash.reports.text import cut
+
+MESSAGE_MAX = 3000
+"""An error can hold a name from the file. Beside it, it lists what there is."""
 
 
 class Blame:
@@ -24,7 +28,7 @@ class Blame:
         except (UsageError, NothingSelectedError) as error:
             place = self._place(part, name)
             line = line_of(self._file.read_text(encoding="utf-8"), place)
-            raise UsageError(f"{self._file}:{line}: {place_of(place)}: {error}") from error
+            raise UsageError(f"{self._file}:{line}: {place_of(place)}: {cut(str(error), MESSAGE_MAX)}") from error
 
     def _place(self, part: str, name: str) -> tuple[str, ...]:
         """Where the setting stands. If it stands nowhere, its place is in the part."""

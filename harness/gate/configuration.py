@@ -154,7 +154,7 @@ class HuntPart(PartSettings):
 class RandomPart(PartSettings):
     """Random workloads, as `postcrash hunt --random`: so many, drawn with `seed`."""
 
-    random: Annotated[int, Field(ge=1)]
+    random: Annotated[int, Field(ge=1, lt=2**63)]
     """The number of workloads."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     """What they are drawn with."""

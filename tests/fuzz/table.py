@@ -13,7 +13,6 @@ from postcrash.harness.commands.recordings.export_log import marks_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.expectations.known import FILE, load_known
-from postcrash.harness.gate import configuration
 from postcrash.harness.gate.baseline import load_baseline
 from postcrash.harness.guests.events import read_event
 from postcrash.harness.workload_files import loaded
@@ -27,8 +26,10 @@ from postcrash.reports.store.plain import PlainError
 from postcrash.reports.store.records import Cell, Finding
 from postcrash.reports.store.store import DATABASE, Store, StoreError
 from postcrash.targets.catalogue import TargetFileError, load_target
+from postcrash.targets.xfstests import NotImportedError, target_of_section
+from postcrash.targets.xfstests_config import ConfigError, read_sections
 
-from . import bundles, sound
+from . import bundles, gates, sound
 from .target import FuzzTarget, Read, text
 
 _DIGEST_BYTES = 32
@@ -83,6 +84,23 @@ def _event(file: Path) -> None:
     read_event(file.read_text(encoding="utf-8", errors="replace"))
 
 
+def _xfstests(file: Path) -> None:
+    """Each section becomes a target whose file says the same. Of those that cannot, the worst message is raised."""
+    refused: list[NotImportedError] = []
+    for section in read_sections(file):
+        try:
+            imported = target_of_section(section, file.name)
+        except NotImportedError as error:
+            refused.append(error)
+            continue
+        made = file.with_suffix(".toml")
+        made.write_text(imported.to_toml(), encoding="utf-8")
+        if load_target(made) != imported.target:
+            raise AssertionError(f"the file of section {section.name!r} is another target: {imported.to_toml()!r}")
+    if refused:
+        raise max(refused, key=lambda error: (not str(error).isprintable(), len(str(error))))
+
+
 def _of_json(read: Callable[[object], object]) -> Read:
     """Reads what JSON says. Text that is no JSON comes to no such reader."""
 
@@ -96,11 +114,6 @@ def _of_json(read: Callable[[object], object]) -> Read:
     return read_file
 
 
-_GATE = (
-    'targets = ["ext4-current"]\nkernels = ["6.1"]\ntime = "10m"\nexpect = "practice"\n',
-    '[parts.table]\nproperties = ["hotdep13"]\n[parts.small]\nhunt = 1\nhold = ["P5"]\n',
-    '[parts.app]\napplication = "sqlite-3.40"\nset = {journal = "wal"}\n[parts."a.b"]\ncorpus = "x"\nbudget = "9m"\n',
-)
 _KNOWN = '[page]\npage = "page.md"\ntargets = ["f2fs"]\njudges = ["mounts"]\nworkloads = ["a*"]\n'
 
 TARGETS = {
@@ -114,8 +127,9 @@ TARGETS = {
         FuzzTarget("calls", sound.files("tests/fuzz/seeds/calls.jsonl"), read_trace, (TraceError,)),
         FuzzTarget("workload", sound.files("examples/*.ops"), lambda file: loaded(str(file)), (UsageError,)),
         FuzzTarget("target", sound.files("targets/catalogue/*.toml"), load_target, (TargetFileError,)),
+        FuzzTarget("xfstests", sound.files("tests/fuzz/seeds/*.config"), _xfstests, (ConfigError, NotImportedError)),
         FuzzTarget("application", sound.applications, load_application, (ApplicationFileError,)),
-        FuzzTarget("gate", text("".join(_GATE)), configuration.load, (UsageError,)),
+        FuzzTarget("gate", text("".join(gates.GATE)), gates.plan, (UsageError,)),
         FuzzTarget("baseline", sound.baselines, load_baseline, (UsageError,)),
         FuzzTarget("known", text(_KNOWN), lambda file: load_known(file.parent, Path()), (UsageError,), file=FILE),
         FuzzTarget("contract", sound.contracts, lambda file: Contract.load(str(file)), (UsageError,)),

@@ -62,6 +62,13 @@ def test_toml_that_ends_too_soon_has_a_line(tmp_path: Path, text: str, line: int
         read_toml(tmp_path / "file.toml")
 
 
+def test_a_key_of_thousands_of_parts_is_refused_before_it_takes_seconds(tmp_path: Path) -> None:
+    file = tmp_path / "many.toml"
+    file.write_text("fine = 1\n" + ".".join("a" * 12_000) + " = 1\n")
+    with pytest.raises(TomlError, match=r"many.toml:2: more than 500 dots in a line"):
+        read_toml(file)
+
+
 def test_no_more_is_read_than_may_be_there(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
