@@ -77,10 +77,10 @@ class Bindings:
         return f"{operation_at(self.history.workload, barrier.count - 1)} had returned"
 
     def fsyncs(self) -> Iterator[tuple[Barrier, int]]:
-        """The returned fsyncs of files, in order, with the inode of each file."""
+        """The returned fsyncs of files and directories, in order, with the inode of each."""
         for barrier in self.barriers:
             inode = barrier.inode if barrier.persistence is Persistence.FILE else None
-            if inode is not None and self.lives.type(inode) == "file":
+            if inode is not None and self.lives.type(inode) in ("file", "dir"):
                 yield barrier, inode
 
     def settling(self, directory: int) -> tuple[Barrier, ...]:

@@ -2,18 +2,18 @@
 
 Every write has bytes of its own, and free space is filled before the file system is made (docs/formats.md, "Bytes"). So
 the origin of a byte is known. Zeros belong to no one. Bytes of unknown origin, such as metadata that was there before,
-are foreign too.
+are foreign too. If several files had the name, what is found is one of them: all of the bytes must have been in one
+file, which also had this size and these attributes.
 
 Not checked: bytes that cannot be read (`mounts` checks these), and names that no operation made (`never-written`).
 """
 
-from itertools import pairwise
+from collections.abc import Collection
 
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inodes import Past, pasts
-from postcrash.model import Entry, History, Observation, all_from
-from postcrash.model.segments import ZERO
-from postcrash.model.tree import UNREAD
+from postcrash.checkers.inodes import Past, pasts, together
+from postcrash.checkers.origins import foreign, never
+from postcrash.model import Entry, History, Observation, Workload
 from postcrash.properties.wording import shown_bytes
 
 
@@ -31,14 +31,9 @@ class ForeignBytes:
         """The first file with a byte that was never written to it at that place, from free space or elsewhere."""
         known = pasts(history)
         for path, entry in observation.tree.items():
-            past = known.of(path)
-            if past is None or entry.type != "file" or entry.error:
-                continue
-            own = {ZERO} | {run.source for run in entry.segments if run.source.startswith(UNREAD)}
-            for start, end in pairwise(sorted(_edges(past, entry))):
-                if not all_from(entry, start, end, own | _written(past, start, end)):
-                    found = shown_bytes(history.workload, path, entry, start, end)
-                    return Objection(self.name, f"{found}; no operation put all of them there", path)
+            each = known.of(path)
+            if each and (message := _foreign(history.workload, each.values(), entry)):
+                return Objection(self.name, message, path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
@@ -47,10 +42,16 @@ class ForeignBytes:
         return any(entry.type == "file" and entry.size and known.of(path) for path, entry in observation.tree.items())
 
 
-def _edges(past: Past, entry: Entry) -> set[int]:
-    edges = {edge for run in past.written for edge in (run.start, run.end) if edge < entry.size}
-    return edges | {0, entry.size}
+def _foreign(workload: Workload, each: Collection[Past], entry: Entry) -> str:
+    """What no inode ever had of the bytes that are found. Empty if one of `each` can be what is found.
 
-
-def _written(past: Past, start: int, end: int) -> set[str]:
-    return {run.source for run in past.written if run.start <= start and end <= run.end}
+    An inode that was never of this type or size, or never had these attributes, is not what is found. If that is true
+    of all, `never-written` objects.
+    """
+    alike = [past for past in each if len(each) == 1 or not never(past, entry)] or each
+    if any(foreign(past, entry) is None for past in alike):
+        return ""
+    if stretch := foreign(together(each), entry):
+        return f"{shown_bytes(workload, entry.path, entry, *stretch)}; no operation put all of them there"
+    found = shown_bytes(workload, entry.path, entry, 0, entry.size)
+    return f"{found}; several files had this name, but none ever had all these bytes with this size and attributes"

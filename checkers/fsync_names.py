@@ -1,10 +1,10 @@
-"""A file that was fsynced is found under the names that it had then.
+"""A file or directory that was fsynced is found under the names that it had then.
 
 fsync(2) promises no name. But file systems with a journal or a log make the names of an inode durable with the inode,
 and fstests expects this of them. properties/practice.toml has the numbers of the tests, and the file systems of which
 this is expected.
 
-The checker checks the names that the file had when fsync returned. It checks each name as long as no operation that had
+The checker checks the names that the file or directory had when fsync returned. It checks each name as long as no operation that had
 started takes it away. Each directory above the name must be new and must never have had another name, or it must be
 certain to be found under its name. If documents promise a name and all directories above it, `durability` checks them.
 
@@ -31,10 +31,10 @@ from postcrash.model import Entry, EntryType, History, Observation, Tree
 
 
 class FsyncNames:
-    """fsync of a file persists its names."""
+    """fsync of a file or directory persists its names."""
 
     name = "fsync-names"
-    statement = "A file is found under each name that it had when an fsync of it returned."
+    statement = "A file or directory is found under each name that it had when an fsync of it returned."
     depends_on: tuple[str, ...] = ("started", "returned")
     looks_at: tuple[str, ...] = ("walk",)
     needs: Stage = "tree"
@@ -54,7 +54,7 @@ class FsyncNames:
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
-        """Whether a file was fsynced under a name that no document promises to this file."""
+        """Whether something was fsynced under a name that no document promises to it."""
         return bool(fsynced_names(history).names)
 
 

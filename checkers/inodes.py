@@ -3,6 +3,7 @@
 Directories are followed through renames: a file made in a renamed directory may show under the directory's old name.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -46,22 +47,16 @@ class Pasts:
         self._lives = known
         self._started = started
         self._known: dict[int, Past] = {}
-        self._of: dict[str, Past | None] = {}
+        self._of: dict[str, dict[int, Past]] = {}
 
-    def of(self, path: str) -> Past | None:
-        """What the inodes that `path` can stand for were. None if no operation made the name."""
+    def of(self, path: str) -> Mapping[int, Past]:
+        """What each inode was that `path` can stand for, in the order of their numbers. Empty if nothing made the name.
+
+        What is found under the name is one of these inodes. It has nothing of another one.
+        """
         if path not in self._of:
-            self._of[path] = self._whole(self._inodes(path))
+            self._of[path] = {inode: self._past(inode) for inode in sorted(self._inodes(path))}
         return self._of[path]
-
-    def _whole(self, inodes: set[int]) -> Past | None:
-        """Everything that these inodes were. None for no inode."""
-        if not inodes:
-            return None
-        whole = Past()
-        for inode in inodes:
-            whole.add(self._past(inode))
-        return whole
 
     def _inodes(self, path: str) -> set[int]:
         inodes = {ROOT_INODE}
@@ -78,6 +73,14 @@ class Pasts:
             past.written |= displaced(self._lives.workload, (entry.segments for entry in states))
             self._known[inode] = past
         return self._known[inode]
+
+
+def together(each: Iterable[Past]) -> Past:
+    """Everything that several inodes were."""
+    whole = Past()
+    for past in each:
+        whole.add(past)
+    return whole
 
 
 def pasts(history: History) -> Pasts:

@@ -2,16 +2,18 @@
 
 A name must be one that some operation, started before the crash, made in that directory. What is behind the name must
 have been so at some time: its type, a size no larger than its largest, its target if it is a symbolic link, and its
-extended attributes with their values.
+extended attributes with their values. If several things had the name, one of them must have been all of this.
 
 Not checked: bytes, which `foreign-bytes` checks; permission bits, which vfat makes up; attributes outside the user
 namespace (SELinux sets its own); entries that cannot be read, which `mounts` checks; what mkfs makes.
 """
 
+from collections.abc import Collection
+
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inodes import Past, pasts
+from postcrash.checkers.inodes import Past, pasts, together
+from postcrash.checkers.origins import never
 from postcrash.model import Entry, History, Observation
-from postcrash.model.simulate import DEVICES
 from postcrash.model.tree import ROOT_PATH
 
 MADE_BY_MKFS = frozenset({"lost+found"})
@@ -34,8 +36,8 @@ class NeverWritten:
         for path, entry in observation.tree.items():
             if path in MADE_BY_MKFS:
                 continue
-            past = known.of(path)
-            message = _never(entry, past) if past else f"{path} is there, but no operation made it"
+            each = known.of(path)
+            message = _never(each.values(), entry) if each else f"{path} is there, but no operation made it"
             if message:
                 return Objection(self.name, message, path)
         return None
@@ -45,19 +47,14 @@ class NeverWritten:
         return any(path not in MADE_BY_MKFS | {ROOT_PATH} for path in observation.tree.paths())
 
 
-def _never(entry: Entry, past: Past) -> str:
-    """What is found of `entry` that it never was. Empty if there is nothing, or if the entry could not be read."""
-    if entry.error:
-        return ""
-    if entry.type not in past.types:
-        return f"{entry.path} is a {entry.type}, which it never was"
-    if entry.size > past.size:
-        return f"{entry.path} is {entry.size} bytes long, but it never had more than {past.size}"
-    if entry.type == "symlink" and entry.target not in past.targets:
-        return f"{entry.path} points to {entry.target!r}, but no operation made it point there"
-    if entry.type in DEVICES and entry.target not in past.targets:
-        return f"{entry.path} is the {entry.type} device {entry.target}, but no operation made that"
-    for name, value in entry.xattrs:
-        if name.startswith("user.") and (name, value) not in past.xattrs:
-            return f"attribute {name} of {entry.path} is {bytes.fromhex(value)!r}, but no operation set it so"
-    return ""
+def _never(each: Collection[Past], entry: Entry) -> str:
+    """What is found of `entry` that no inode with the name ever was. Empty if it can be one of them."""
+    messages = []
+    for past in each:
+        message = never(past, entry)
+        if not message:
+            return ""
+        messages.append(message)
+    if whole := never(together(each), entry):
+        return whole
+    return f"{entry.path} is a mixture of what had this name: {'; as another, '.join(dict.fromkeys(messages))}"

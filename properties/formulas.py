@@ -297,14 +297,19 @@ def p4(w: World) -> Formula:
 
 
 def p5(w: World) -> Formula:
-    """If no byte of the old file is under the new name of rename i, all that was written to the new file is there."""
+    """If the new name of rename i has a byte that only the new file has, or no byte of the old one, it has all data."""
 
     def says(i: int) -> Formula:
         name = w.operation(i).to
         old, new = w.before(i)[name], w.after(i)[name]
         old_sources = {run.source for run in old.segments if run.source.startswith("write:")}
+        new_sources = {run.source for run in new.segments if run.source.startswith("write:")} - old_sources
         length = max(entry.size for tree in w.trees for entry in tree.values())
-        is_old = exists(w.places(0, length), lambda x: exists(old_sources, lambda s: w.byte(name, x) == w.code(s)))
+
+        def shows(sources: set[str]) -> Formula:
+            return exists(w.places(0, length), lambda x: exists(sources, lambda s: w.byte(name, x) == w.code(s)))
+
+        is_old = z3.And(shows(old_sources), z3.Not(shows(new_sources)))
         has_new = forall(
             [run for run in new.segments if run.source.startswith("write:") and run.source not in stored(w)],
             lambda run: forall(w.places(run.start, run.end), lambda x: w.byte(name, x) == w.code(run.source)),

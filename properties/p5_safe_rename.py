@@ -1,8 +1,9 @@
 """P5, safe rename.
 
-A tells whether the rename is visible: it is not visible while any byte of A is one of old A's. The rename shows if A is
-missing, empty or holds anything else, because nothing else in the workload could have taken the old contents away. So a
-missing A breaks P5, with a message of its own: the name is durable, and only the rename touched it.
+A tells whether the rename is visible: any byte of A that only the new file has shows it. Without such a byte the rename
+is not visible while any byte of A is one of old A's. The rename also shows if A is missing, empty or holds anything
+else, because nothing else in the workload could have taken the old contents away. So a missing A breaks P5, with a
+message of its own: the name is durable, and only the rename touched it.
 """
 
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ class SafeRename:
         relevant = False
         for rename in _replacements(history):
             entry = tree.get(rename.path)
-            if entry is not None and any_from(entry, _written(rename.old)):
+            if entry is not None and not _is_visible(rename, entry):
                 continue
             relevant = True
             broken = _missing_data(history.workload, rename, entry)
@@ -59,6 +60,12 @@ class _Replacement(NamedTuple):
     path: str
     old: Entry
     new: Entry
+
+
+def _is_visible(rename: _Replacement, entry: Entry) -> bool:
+    """Whether what is found cannot be the old file, whole or in part. Bytes that both files have tell nothing."""
+    old = _written(rename.old)
+    return any_from(entry, _written(rename.new) - old) or not any_from(entry, old)
 
 
 def _missing_data(workload: Workload, rename: _Replacement, entry: Entry | None) -> str:

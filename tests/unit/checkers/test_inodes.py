@@ -39,17 +39,18 @@ class EveryTree:
                 if not states or states[-1] != entry:
                     states.append(entry)
 
-    def of(self, path: str) -> Past | None:
+    def of(self, path: str) -> dict[int, Past]:
         inodes = {ROOT_INODE}
         for name in path.split("/") if path != "." else ():
             inodes = set[int]().union(*(self.made.get(Link(directory, name), set()) for directory in inodes))
-        whole = Past()
-        for inode in inodes:
-            states = self.states[inode]
-            for entry in states:
-                whole.add(Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments)))
-            whole.written |= displaced(self.workload, [entry.segments for entry in states])
-        return whole if inodes else None
+        return {inode: self._past(inode) for inode in inodes}
+
+    def _past(self, inode: int) -> Past:
+        past, states = Past(), self.states[inode]
+        for entry in states:
+            past.add(Past({entry.type}, entry.size, {entry.target}, set(entry.xattrs), set(entry.segments)))
+        past.written |= displaced(self.workload, [entry.segments for entry in states])
+        return past
 
 
 @pytest.mark.parametrize("workload", drawn(11), ids=lambda workload: workload.name)
@@ -63,6 +64,7 @@ def test_every_name_is_what_all_trees_say(workload: Workload) -> None:
         slow, known = EveryTree(workload, started), pasts(History(workload, started, started))
         for path in paths:
             assert known.of(path) == slow.of(path), (workload.to_text(), started, path)
+            assert [*known.of(path)] == sorted(slow.of(path))
 
 
 @pytest.mark.parametrize("workload", drawn(13), ids=lambda workload: workload.name)

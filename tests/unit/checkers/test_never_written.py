@@ -53,6 +53,8 @@ def test_a_failed_mount_shows_no_names() -> None:
     assert NeverWritten().check(History(workload, 1, 1), Observation(5, Tree())) is None
 
 
+USER_K = (("user.k", "76"),)
+
 # workload, what is found, and what it never was
 PASTS = [
     ("creat a; append a 10", Entry("a", "file", size=10), None),
@@ -70,6 +72,40 @@ PASTS = [
     ("creat a; setxattr a user.k v", Entry("a", "file", xattrs=(("user.k", "76"),)), None),
     ("creat a; setxattr a user.k v; removexattr a user.k", Entry("a", "file", xattrs=(("user.k", "76"),)), None),
     ("creat a", Entry("a", "file", xattrs=(("security.selinux", "00"),)), None),
+    # Several files had the name: what is found is one of them.
+    ("creat a; append a 10; unlink a; creat a", Entry("a", "file", size=10), None),
+    ("creat a; setxattr a user.k v; unlink a; creat a; append a 10", Entry("a", "file", xattrs=USER_K), None),
+    ("creat a; setxattr a user.k v; unlink a; creat a; append a 10", Entry("a", "file", size=10), None),
+    (
+        "creat a; setxattr a user.k v; unlink a; creat a; append a 10",
+        Entry("a", "file", size=10, xattrs=USER_K),
+        "a is a mixture of what had this name: a is 10 bytes long, but it never had more than 0; as another, attribute "
+        "user.k of a is b'v', but no operation set it so",
+    ),
+    (
+        "creat a; setxattr a user.k v; creat b; append b 10; exchange a b",
+        Entry("b", "file", size=10, xattrs=USER_K),
+        "b is a mixture of what had this name: b is 10 bytes long, but it never had more than 0; as another, attribute "
+        "user.k of b is b'v', but no operation set it so",
+    ),
+    (
+        "creat a; setxattr a user.k v; creat b; append b 10; exchange a b; append b 10",
+        Entry("b", "file", size=10, xattrs=USER_K),
+        None,
+    ),
+    (
+        "creat a; append a 10; unlink a; creat a",
+        Entry("a", "file", size=11),
+        "a is 11 bytes long, but it never had more than 10",
+    ),
+    ("mkdir a; setxattr a user.k v; rmdir a; creat a", Entry("a", "dir", xattrs=USER_K), None),
+    (
+        "mkdir a; setxattr a user.k v; rmdir a; creat a",
+        Entry("a", "file", xattrs=USER_K),
+        "a is a mixture of what had this name: a is a file, which it never was; as another, attribute user.k of a is "
+        "b'v', but no operation set it so",
+    ),
+    ("creat a; setxattr a user.k v; unlink a; creat a", Entry("a", "file", error=5), None),
     (
         "creat a; setxattr a user.k v",
         Entry("a", "file", xattrs=(("user.k", ""),)),

@@ -14,6 +14,8 @@ P5 = SafeRename()
 OLD = "creat a; append a 100"
 USUAL = (OLD, "creat b; append b 8192; rename b a")
 
+SHARING = "creat b; reflink a 0 b 0 4096; append b 4096; rename b a"
+
 # set-up and operations, tree after the crash, holds, relevant
 ROWS = [
     (USUAL, "a=w0:100", True, False),
@@ -32,6 +34,17 @@ ROWS = [
     # The name has neither the old file nor the new one
     (USUAL, "b=w1:8192", False, True),
     (USUAL, "", False, True),
+    # Half of A is new: the rename is visible, and B's data is not all there.
+    (USUAL, "a=w0:100+w1:8092", False, True),
+    (USUAL, "a=w1:50+w0:50", False, True),
+    (USUAL, "a=w0:50+zero:50", True, False),
+    (("creat a; append a 8192", "creat b; append b 8192; rename b a"), "a=w0:4096+w1:4096", False, True),
+    # B shares bytes of the old file, which show nothing. Its own bytes do.
+    (("creat a; append a 8192", SHARING), "a=w0:8192", True, False),
+    (("creat a; append a 8192", SHARING), "a=w0:4096+w1:4096", True, True),
+    (("creat a; append a 8192", SHARING), "a=w0:4096+zero:4096", True, False),
+    (("creat a; append a 8192", SHARING), "a=w0:4096+w1:2048", False, True),
+    (("creat a; append a 8192", SHARING), "a=zero:4096+w1:4096", False, True),
     # P5 does not judge bytes behind the data written to B.
     (USUAL, "a=w1:8192+zero:1", True, True),
     ((OLD, "creat b; write b 4096 10; rename b a"), "a=stale:4096+w1:10", True, True),

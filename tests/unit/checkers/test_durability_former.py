@@ -1,0 +1,222 @@
+"""Names that stand for another file by now: durability does not take the former file for it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from postcrash.checkers.durability import Durability
+from postcrash.checkers.foreign_bytes import ForeignBytes
+from postcrash.checkers.lives import lives
+from postcrash.checkers.never_written import NeverWritten
+from postcrash.model import Entry, History, Observation, Tree, Workload
+from postcrash.properties.family import family
+from postcrash.workloads import GRAMMARS
+from postcrash.workloads.random import Pool
+
+from .test_durability import check
+
+OLD = "creat a; append a 8192"
+NEW = "creat b; append b 8192"
+SHARING = "creat b; reflink a 0 b 0 4096"
+
+# set-up, operations (all returned), tree after the crash
+FINE = [
+    # Nothing has settled the name yet.
+    (OLD, f"{NEW}; rename b a", "a=w0:8192"),
+    (OLD, f"{NEW}; rename b a", "a=w0:8192 b=w1:8192"),
+    (OLD, f"{NEW}; fsync .; rename b a", "a=w0:8192 b"),
+    (OLD, "unlink a; creat a; append a 10", "a=w0:8192"),
+    ("mkdir D; " + OLD, f"{NEW}; rename b a; fsync D", "D/ a=w0:8192"),
+    (OLD, f"{NEW}; rename b a; fdatasync .", "a=w0:8192"),
+    # The new file has any part of what it ever was.
+    (OLD, f"{NEW}; rename b a; fsync .", "a"),
+    (OLD, f"{NEW}; rename b a; fsync .", "a=w1:8192"),
+    (OLD, f"{NEW}; rename b a; fsync .", "a=w1:4096"),
+    (OLD, f"{NEW}; rename b a; fsync .", "a=zero:4096+w1:4096"),
+    (OLD, f"{NEW}; rename b a; fsync .; truncate a 0; append a 100", "a=w1:8192"),
+    (OLD, f"{NEW}; rename b a; fsync .; write a 0 100", "a=w2:100+w1:8092"),
+    (f"{OLD}; setxattr a user.x y", "creat b; setxattr b user.x z; rename b a; fsync .", "a@user.x:7a"),
+    (f"{OLD}; setxattr a user.x y", "creat b; setxattr b user.x z; rename b a; fsync .", "a"),
+    # A later operation gives the name back.
+    (OLD, f"rename a c; {NEW}; rename b a; fsync .; rename c a", "a=w0:8192"),
+    (OLD, f"rename a c; {NEW}; rename b a; fsync .; rename a b; rename c a", "a=w0:8192 b"),
+    (OLD, f"{NEW}; exchange a b; fsync .; exchange a b", "a=w0:8192 b=w1:8192"),
+    (OLD, f"{NEW}; exchange a b; fsync .; exchange a b", "a b=w0:8192"),
+    (OLD, f"link a c; {NEW}; rename b a; fsync .; rename c a", "a=w0:8192"),
+    # Another name of the old file
+    (OLD, f"link a c; {NEW}; rename b a; fsync .", "a=w1:8192 c=w0:8192"),
+    (OLD, f"link a c; {NEW}; unlink a; link c a; fsync .", "a=w0:8192 b c=w0:8192"),
+    # The new file shares bytes of the old one, at the same place and at another one.
+    (OLD, f"{SHARING}; rename b a; fsync .", "a=w0:4096"),
+    (OLD, f"{SHARING}; append b 4096; rename b a; fsync .", "a=w0:4096+w1:4096"),
+    (OLD, "creat b; reflink a 4096 b 0 4096; rename b a; fsync .", "a=w0>-4096:4096"),
+    (OLD, "creat b; reflink a 0 b 0 8192; rename b a; fsync .", "a=w0:8192"),
+    # A shift of the new file is lost, and a later write is not.
+    (
+        OLD,
+        f"{NEW}; rename b a; fsync .; fallocate a collapse-range 0 4096; dwrite a 0 512",
+        "a=w1:4096+w2>4096:512+w1:3584",
+    ),
+    # Bytes that no file with the name ever had are the business of foreign-bytes, and so are mixtures.
+    (OLD, f"{NEW}; rename b a; fsync .", "a=stale:8192"),
+    (OLD, f"{NEW}; rename b a; fsync .", "a=w0:4096+w1:4096"),
+    # Directories
+    ("mkdir D; creat D/a; append D/a 10", "rename D E; mkdir D; creat D/a; append D/a 20", "D/ D/a=w0:10"),
+    (
+        "mkdir D; creat D/a; append D/a 10",
+        "rename D E; mkdir D; fsync .; creat D/a; append D/a 20",
+        "D/ D/a E/ E/a=w0:10",
+    ),
+    ("creat a; append a 10", "unlink a; mkdir a", "a=w0:10"),
+    ("creat a; append a 10", "unlink a; mkdir a; fsync .", "a/"),
+]
+
+SINCE = "had returned, but a is not what the name stands for since then: a is"
+
+# set-up, operations (all returned), tree after the crash, message
+BROKEN = [
+    (
+        OLD,
+        f"{NEW}; rename b a; fsync .",
+        "a=w0:8192",
+        f"fsync . (operation 6) {SINCE} 8192 bytes long; of its bytes, 0 to 8192 are those of append a 8192; these "
+        "were never in it",
+    ),
+    (
+        OLD,
+        f"{NEW}; rename b a; syncfs; append a 10",
+        "a=w0:8192",
+        "syncfs (operation 6) had returned, but a is 8192 bytes long; of its bytes, 0 to 8192 are those of append a "
+        "8192; it promised bytes 0 to 8192 that are those of append b 8192",
+    ),
+    (
+        OLD,
+        "unlink a; creat a; fsync .",
+        "a=w0:8192",
+        f"fsync . (operation 5) {SINCE} 8192 bytes long, but it never had more than 0",
+    ),
+    (
+        OLD,
+        "unlink a; sync; creat a",
+        "a=w0:8192",
+        f"sync (operation 4) {SINCE} 8192 bytes long, but it never had more than 0",
+    ),
+    (
+        "",
+        f"{OLD}; unlink a; sync; creat a",
+        "a=zero:1",
+        f"sync (operation 4) {SINCE} 1 bytes long, but it never had more than 0",
+    ),
+    (
+        f"{OLD}; setxattr a user.x y",
+        "unlink a; creat a; append a 8192; fsync .",
+        "a=zero:10@user.x:79",
+        "fsync . (operation 7) had returned, but a is not what the name stands for since then: attribute user.x of a "
+        "is b'y', but no operation set it so",
+    ),
+    # A rename back that was settled too, and one that had not begun
+    (
+        OLD,
+        f"rename a c; {NEW}; rename b a; fsync .",
+        "a=w0:8192 c=w0:8192",
+        f"fsync . (operation 7) {SINCE} 8192 bytes long; of its bytes, 0 to 8192 are those of append a 8192; these "
+        "were never in it",
+    ),
+    # A mixture with a hole is the old file with lost bytes, or the new one with foreign bytes.
+    (
+        OLD,
+        f"{NEW}; rename b a",
+        "a=w0:4096+zero:4096",
+        "the set-up was durable, but a is 8192 bytes long; of its bytes, 0 to 4096 are those of append a 8192, 4096 to "
+        "8192 are zero; it promised bytes 0 to 8192 that are those of append a 8192; and if it is another file, a is "
+        "8192 bytes long; of its bytes, 0 to 4096 are those of append a 8192, 4096 to 8192 are zero; these were never "
+        "in it",
+    ),
+    # Types
+    ("creat a; append a 10", "unlink a; sync; mkdir a", "a=w0:10", f"sync (operation 4) {SINCE} a file"),
+    # The old file's bytes beside shared ones
+    (
+        OLD,
+        f"{SHARING}; append b 4096; rename b a; fsync .",
+        "a=w0:8192",
+        f"fsync . (operation 7) {SINCE} 8192 bytes long; of its bytes, 4096 to 8192 are those of append a 8192; these "
+        "were never in it",
+    ),
+    # A directory that was replaced
+    (
+        "mkdir D; creat D/a; append D/a 10; mkdir E",
+        "rename D F; rename E D; fsync .; creat D/a",
+        "D/ D/a=w0:10 F/ F/a=w0:10",
+        "fsync . (operation 7) had returned, but D/a is not what the name stands for since then: D/a is 10 bytes long, "
+        "but it never had more than 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("setup", "operations", "tree"), FINE)
+def test_no_false_alarm(setup: str, operations: str, tree: str) -> None:
+    assert check(setup, operations, tree) == ""
+
+
+@pytest.mark.parametrize(("setup", "operations", "tree", "message"), BROKEN)
+def test_the_former_file_is_found(setup: str, operations: str, tree: str, message: str) -> None:
+    assert check(setup, operations, tree) == message
+
+
+def test_an_fsync_that_has_not_returned_settles_nothing() -> None:
+    operations = f"{NEW}; rename b a; fsync ."
+    assert check(OLD, operations, "a=w0:8192", started=4, returned=3) == ""
+    assert check(OLD, operations, "a=w0:8192", started=4, returned=4) != ""
+
+
+def test_a_name_that_cannot_be_read_is_no_former_file() -> None:
+    (workload,) = family(("unread", "creat a; append a 10", "unlink a; sync; mkdir a; setxattr a user.x y"))
+    tree = Tree([Entry(".", "dir"), Entry("a", "file", error=5)])
+    count = len(workload.operations)
+    assert Durability().check(History(workload, count, count), Observation(0, tree)) is None
+
+
+def test_a_settled_name_is_put_to_the_test() -> None:
+    (workload,) = family(("settled", "", f"{OLD}; unlink a; sync; creat a"))
+    tree = Tree([Entry(".", "dir"), Entry("a", "file")])
+    relevant = [Durability().is_relevant(History(workload, count, count), Observation(0, tree)) for count in (3, 4, 5)]
+    assert relevant == [False, True, True]
+
+
+# A file system that writes inodes and names one by one
+
+
+FULL = GRAMMARS["full"]
+
+
+def drawn() -> list[Workload]:
+    pool = Pool(FULL, 17)
+    workloads = (pool.draw(number).workload(f"drawn-{number}", FULL) for number in range(120))
+    return [workload for workload in workloads if len(workload.operations) < 60]
+
+
+def outcomes(random: Random, history: History) -> Iterator[Tree]:
+    """Trees with the names of any time since the last barrier, each inode as at a time of its own since then."""
+    done = enumerate(history.workload.operations[: history.returned], 1)
+    first = len(history.workload.setup)
+    since = max([first, *(number for number, operation in done if operation.form.persistence and number > first)])
+    known = lives(history.workload)
+    for tree in history.possible_trees(since):
+        states = {
+            inode: random.choice(known.states(inode, since, history.started))
+            for inode in {tree[path].inode for path in tree.paths()}
+        }
+        yield Tree(replace(states[entry.inode], path=path) for path, entry in tree.items())
+
+
+@pytest.mark.parametrize("workload", drawn(), ids=lambda workload: workload.name)
+def test_each_inode_may_be_of_another_time(workload: Workload) -> None:
+    random = Random(workload.name)
+    first, count = len(workload.setup), len(workload.operations)
+    for returned in range(first, count + 1):
+        history = History(workload, min(returned + random.randrange(2), count), returned)
+        for tree in outcomes(random, history):
+            for checker in (Durability(), ForeignBytes(), NeverWritten()):
+                assert checker.check(history, Observation(0, tree)) is None, (workload.to_text(), history, tree)
