@@ -33,8 +33,6 @@ exists, under whichever name. These are the rules:
   two inodes if there is no inode that both can stand for.
 - The file found under a name must be as was promised of an inode that the name can stand for. Its size must lie between
   those of the later states, and each promised byte must come from where it comes from in one of these states.
-- The file found under a name must not be one for which the name can no longer stand. If what is found was at some time
-  an inode that had the name, but never one that can still have it and keeps what was promised, an old file is back.
 
 The checker does not check the following. Each has its case in tests/unit/checkers/test_exclusions.py, which would be a
 false alarm:

@@ -134,7 +134,7 @@ def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[Fsync
     for link, path in lives.paths(inode, barrier.count):
         above = [link_of(tree, name) for name in chain(path)][:-1]
         bound = lives.bound(link, barrier.count, started)
-        if None not in bound and all(_stays(bindings, each, barrier.count) for each in above):
+        if None not in bound and all(stays(bindings, each, barrier.count) for each in above):
             inodes = frozenset(other for other in bound if other is not None)
             types = frozenset(map(lives.type, inodes))
             is_promised = all(map(bindings.promised, chain(path)))
@@ -142,7 +142,7 @@ def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[Fsync
             yield FsyncedName(path, types, inodes, directories, bindings.said(barrier), is_promised)
 
 
-def _stays(bindings: Bindings, link: Link, count: int) -> bool:
+def stays(bindings: Bindings, link: Link, count: int) -> bool:
     """Whether the directory that the entry stands for after `count` operations has no other name to be found under."""
     lives, started = bindings.lives, bindings.history.started
     now = lives.bound(link, count, started)

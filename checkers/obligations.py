@@ -1,7 +1,7 @@
 """What operations have made durable of files: contents, attributes and, for symbolic links, targets.
 
 `durability.py` says in prose which operation makes what durable. Everything here is about an inode, whatever name it is
-found under. `former.py` looks for inodes that have lost their name for good.
+found under.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Protocol
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.former import Former
 from postcrash.checkers.lives import lives
 from postcrash.checkers.shifts import displaced, sources_at
 from postcrash.model import Entry, Persistence, Route, Segment, Workload, all_from, sources
@@ -44,40 +43,28 @@ class Contents:
         self._bindings = bindings
         history = bindings.history
         self._terms = _terms(history.workload, history.started)
-        self._former = Former(bindings)
         self._barriers: dict[int, tuple[Barrier, ...]] = {}
         self._found: dict[int, list[Obligation]] = {}
 
     @property
     def is_any(self) -> bool:
         """Whether anything at all is promised about a file."""
-        return any(self._obligations(inode) for inode in self._bindings.lives.links) or self._former.is_any
+        return any(self._obligations(inode) for inode in self._bindings.lives.links)
 
     def concern(self, path: str, entry: Entry) -> bool:
-        """Whether something was promised of an inode that the entry at `path` can be, or what the path stands for."""
+        """Whether something was promised of an inode that the entry at `path` can be."""
         candidates = self._bindings.inodes(path)
-        return self._former.concerns(path) or any(
-            self._terms.is_alike(inode, entry) and self._obligations(inode) for inode in candidates
-        )
+        return any(self._terms.is_alike(inode, entry) and self._obligations(inode) for inode in candidates)
 
     def broken(self, path: str, entry: Entry) -> tuple[int, str] | None:
-        """How the entry at `path` breaks promises, whichever inode it is, and after how many operations.
-
-        An inode that keeps its promises, but never was as the entry is, is not what was found.
-        """
+        """How the entry at `path` breaks promises, whichever inode it is, and after how many operations."""
         candidates = sorted(self._bindings.inodes(path))
         alike = [inode for inode in candidates if self._terms.is_alike(inode, entry)]
-        found = {inode: self._first_broken(inode, entry) for inode in alike}
-        broken = [each for each in found.values() if each is not None]
-        possible = [inode for inode, each in found.items() if each is None]
-        mistaken = self._former.mistaken(path, entry, possible) if possible or (candidates and not alike) else ""
-        if mistaken and not broken:
-            count, said = self._former.settled(path)
-            return count, f"{said}, but {path} is not what the name stands for since then: {mistaken}"
-        if not broken or (possible and not mistaken):
+        found = [self._first_broken(inode, entry) for inode in alike]
+        broken = [each for each in found if each is not None]
+        if not broken or len(broken) < len(found):
             return None
-        messages = [message for _, message in broken] + [mistaken] * bool(mistaken)
-        return broken[0][0], "; and if it is another file, ".join(dict.fromkeys(messages))
+        return broken[0][0], "; and if it is another file, ".join(dict.fromkeys(message for _, message in broken))
 
     def could_be(self, inode: int, entry: Entry) -> bool:
         """Whether `entry` keeps everything that was promised of the inode."""

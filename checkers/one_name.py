@@ -26,8 +26,8 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
-from postcrash.checkers.fsync_names import fsynced_names
-from postcrash.checkers.links import parent
+from postcrash.checkers.fsync_names import fsynced_names, stays
+from postcrash.checkers.links import chain, link_of, parent
 from postcrash.checkers.lives import lives
 from postcrash.checkers.matching import identity, unmatched
 from postcrash.model import History, Observation, Tree, Workload
@@ -106,7 +106,8 @@ def _moved(history: History) -> tuple[_Move, ...]:
             moved = before.get(operation.path) if operation.word == "rename" else None
             if moved is None or inode not in (None, moved.inode) or not trees[0].names(moved.inode):
                 continue
-            if names := _names_since(trees, moved.inode):
+            names = _names_since(trees, moved.inode)
+            if names and (inode is None or _is_found_under(history, trees[0], names, count)):
                 found[number, moved.inode] = _Move(number, moved.inode, names)
     return tuple(move for _, move in sorted(found.items()))
 
@@ -158,6 +159,17 @@ def _durable(history: History) -> Iterator[tuple[int, int | None]]:
     yield len(history.workload.setup), None
     for barrier, inode in Bindings(history).fsyncs():
         yield barrier.count, inode
+
+
+def _is_found_under(history: History, tree: Tree, names: Sequence[str], count: int) -> bool:
+    """Whether a crash leaves each directory above the names under its name of now, if it was there after `count`
+    operations.
+
+    A directory that was renamed before may have its old name again, because an fsync of what is in it need not make the
+    rename durable.
+    """
+    folders = {folder for name in names for folder in chain(parent(name)) if folder in tree}
+    return all(stays(fsynced_names(history).bindings, link_of(tree, folder), count) for folder in folders)
 
 
 def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ Kernels are a version, a range of versions whose ends may be left open, or * for
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import write_text
 from postcrash.model.validation import TooLargeError, read_bounded
-from postcrash.reports.gate.fixed import NO_SERIES, VERSION, series_of
+from postcrash.reports.gate.fixed import NO_SERIES, VERSION, place_of, series_of
 from postcrash.reports.gate.run import Failure, Part, Place, UnseenLine
 from postcrash.reports.gate.unasked import unasked
 from postcrash.reports.text import cut
@@ -26,6 +27,8 @@ _BYTES_MAX = 16 << 20
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
 _MOST = re.compile(r"<=([1-9][0-9]{0,8})")
 _VERDICTS = ("violated", "undecided")
+_TURNS = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
+"""Bidirectional classes of characters that change the direction of the text behind them."""
 _NUMBERS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
 _RANGE = re.compile(rf"(?P<from>{_NUMBERS})?(?P<dots>\.\.)?(?P<to>{_NUMBERS})?")
 
@@ -103,7 +106,7 @@ class BaselineLine:
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
     """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
     try:
-        text = read_bounded(path, _BYTES_MAX).decode()
+        text = read_bounded(path, _BYTES_MAX).decode("utf-8-sig")
     except FileNotFoundError:
         return ()
     except UnicodeDecodeError as error:
@@ -138,9 +141,22 @@ def _split(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def hidden_character(text: str) -> str:
+    """The first character that hides what stands there: a control, an end of line, or a change of direction.
+
+    Empty if there is none. A tab is none.
+    """
+    return next((each for each in text if each != "\t" and _is_hidden(each)), "")
+
+
+def _is_hidden(character: str) -> bool:
+    is_turn = unicodedata.bidirectional(character) in _TURNS
+    return is_turn or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+
+
 def _line(number: int, content: str) -> BaselineLine | None:
     """What one line says; None if it says nothing. Raises ValueError."""
-    if unseen := next((each for each in content if not each.isprintable() and each != "\t"), None):
+    if unseen := hidden_character(content):
         raise ValueError(f"{unseen!r} is a character that nobody can see")
     said, _, why = content.partition("#")
     if not said.strip():
@@ -192,17 +208,20 @@ def _compared(failure: Failure, line: BaselineLine | None) -> Failure:
 def unseen_lines(
     lines: Iterable[BaselineLine], parts: Sequence[Part], places: Callable[[str], Iterable[Place]]
 ) -> tuple[UnseenLine, ...]:
-    """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen."""
-    return tuple(
-        UnseenLine(
-            line=line.number,
-            cause=line.id,
-            why=line.why,
-            places=tuple(sorted(place for place in places(line.id) if line.kernels.may_have(place[-1]))),
-        )
-        for line in lines
-        if not any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
-    )
+    """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen.
+
+    A line is left out if only a kernel beside its range ran at such a place, such as another release of the series.
+    """
+    unseen = []
+    for line in lines:
+        seen = {place for place in places(line.id) if line.kernels.may_have(place[-1])}
+        ran = {place_of(part) for part in parts if line.kernels.has(part.kernel)}
+        beside = {place_of(part) for part in parts} - ran
+        is_seen = any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
+        if not is_seen and not seen & beside:
+            told = UnseenLine(line=line.number, cause=line.id, why=line.why, places=tuple(sorted(seen)))
+            unseen.append(told)
+    return tuple(unseen)
 
 
 def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) -> tuple[str, ...]:
@@ -234,7 +253,7 @@ def add_lines(path: Path, lines: Iterable[str]) -> None:
     Raises InfrastructureError.
     """
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else HEADING
+        before = path.read_text(encoding="utf-8-sig") if path.exists() else HEADING
     except OSError as error:
         raise InfrastructureError(f"{path}: {error.strerror}") from error
     new = {_about(line): line for line in lines}

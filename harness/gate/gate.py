@@ -11,7 +11,14 @@ from pathlib import Path
 import postcrash
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.minimize import kept_for_minimizing
-from postcrash.harness.gate.baseline import add_lines, compared_with, lines_for, load_baseline, unseen_lines
+from postcrash.harness.gate.baseline import (
+    add_lines,
+    compared_with,
+    hidden_character,
+    lines_for,
+    load_baseline,
+    unseen_lines,
+)
 from postcrash.harness.gate.configuration import GateFile, load
 from postcrash.harness.gate.digests import digests_of
 from postcrash.harness.gate.follow_up import FollowUp
@@ -71,6 +78,8 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
     """
     if gate.accept is not None and not gate.accept.strip():
         raise UsageError("--accept wants the reason why new failures are accepted")
+    if hidden := hidden_character(" ".join((gate.accept or "").split())):
+        raise UsageError(f"--accept: {hidden!r} is a character that nobody can see")
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     configuration, folder = load(gate.file), gate.file.parent
     lines = load_baseline(folder / configuration.baseline)

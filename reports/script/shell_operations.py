@@ -188,6 +188,7 @@ def _with_file(word: str, path: str, numbers: str) -> str:
         return f'"{word} {quoted(path)} {numbers}"'
     if re.search(r"\s", path):
         raise NoCommandError(f"xfs_io's {word} cannot be given {path!r}, because it has a blank")
+    path = f"./{path}" if path.startswith("-") else path
     if _HARMLESS.fullmatch(path):
         return f'"{word} {path} {numbers}"'
     return shlex.quote(f"{word} {path} {numbers}")

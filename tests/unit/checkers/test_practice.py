@@ -209,10 +209,20 @@ def test_what_was_durable_is_under_one_of_its_names(operations: str, started: in
         ("creat b; rename b c; fsync c", 3, ""),
         ("creat b; fdatasync b; rename b c", 3, ""),
         ("mkdir D; rename D E", 2, ""),
+        ("mkdir P; creat P/a; sync; rename P Q; fsync Q/a; rename Q/a b", 6, "P=2/ P/a=3"),
+        ("mkdir P; mkdir P/D; sync; rename P Q; fsync Q/D; rename Q/D E", 6, "P=2/ P/D=3/"),
+        (
+            "mkdir G; mkdir G/P; creat G/P/a; sync; rename G H; fsync H/P/a; rename H/P/a H/P/b",
+            7,
+            "G=2/ G/P=3/ G/P/a=4",
+        ),
+        ("mkdir P; mkdir R; creat P/a; sync; exchange P R; fsync R/a; rename R/a b", 7, "P=2/ R=3/ P/a=4"),
+        ("mkdir P; sync; rename P Q; creat Q/a; fsync Q/a; rename Q/a b", 6, "P=2/ P/a=3"),
     ],
     ids=[
         *("not begun", "removed", "replaced", "linked", "its folder moved", "another file", "not durable"),
-        *("fsynced later", "only its data", "a folder"),
+        *("fsynced later", "only its data", "a folder", "a folder above was renamed before", "a folder in it"),
+        *("further up", "exchanged", "made in it"),
     ],
 )
 def test_what_may_be_under_none_of_its_names(operations: str, started: int, names: str) -> None:

@@ -111,6 +111,18 @@ def test_a_line_about_a_kernel_that_was_not_run_is_not_fixed(tmp_path: Path) -> 
     assert fixed(tmp_path, text, part(), part(kernel="UML 6.12.1"), seen=on_both) == [1, 2]
 
 
+def test_a_line_about_other_releases_of_the_series_is_not_fixed(tmp_path: Path) -> None:
+    text = f"{CAUSE} violated 6.1.50..6.1.60 # why\n"
+    for failures in ((), (failure(),)):
+        assert fixed(tmp_path, text, part(*failures, kernel="UML 6.1.70")) == []
+    assert fixed(tmp_path, text, part(kernel="UML 6.1.55")) == [1]
+
+
+def test_what_can_be_seen_is_no_hidden_character(tmp_path: Path) -> None:
+    text = f"\ufeff# mine\n{CAUSE} violated * # siehe\u00a0Liste, soft\u00adware, \u3000, \U0001f469\u200d\U0001f52c\n"
+    assert [line.number for line in load_baseline(baseline(tmp_path, text))] == [2]
+
+
 def test_a_failure_that_has_another_verdict_now_is_not_fixed(tmp_path: Path) -> None:
     assert fixed(tmp_path, f"{CAUSE} undecided 6.1 # one\n", part(failure())) == []
 
@@ -161,6 +173,7 @@ def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) 
         (f"{CAUSE} violated 6.12..6.1 # why", "1: '6.12..6.1' ends before it begins"),
         (f"# nothing\x85{CAUSE} violated * # why", r"1: '\\x85' is a character that nobody can see"),
         (f"# nothing\u2028{CAUSE} violated * # why", r"1: '\\u2028' is a character"),
+        (f"# \u202e{CAUSE} violated * # why", r"1: '\\u202e' is a character"),
         (f"\n{CAUSE} violated * # \x1b[31m", r"2: '\\x1b' is a character"),
     ],
 )

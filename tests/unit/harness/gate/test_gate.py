@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from postcrash.harness.errors import UsageError
 from postcrash.harness.gate import gate as module
 from postcrash.harness.gate.gate import Gate, Watcher, run_gate
 from postcrash.harness.session import Session
@@ -82,6 +83,12 @@ def test_what_is_never_put_to_the_test_can_be_accepted(run: Any) -> None:
     assert run(unasked, accept="no workload renames").verdict is Verdict.HOLDS
     assert run(unasked).verdict is Verdict.HOLDS
     assert run(unasked, shard=(1, 2)).parts[0].hold == {"P5": "no workload renames"}
+
+
+def test_a_reason_that_the_baseline_could_not_have_is_refused_before_anything_runs(run: Any) -> None:
+    with pytest.raises(UsageError, match=r"--accept: '\\x1b' is a character that nobody can see"):
+        run(part(failure()), accept="known \x1b[31m")
+    assert run(part(failure()), accept="soft\u00adware\nin two lines").verdict is Verdict.HOLDS
 
 
 def test_a_lack_of_time_is_not_accepted(run: Any, tmp_path: Path) -> None:

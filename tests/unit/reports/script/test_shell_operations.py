@@ -34,6 +34,7 @@ EXPECTED = {
     "fallocate A collapse-range 0 4096": ['xfs_io -c "fcollapse 0 4096" A'],
     "fallocate A insert-range 4096 8192": ['xfs_io -c "finsert 4096 8192" A'],
     "reflink A 0 B 8192 4096": ['xfs_io -c "reflink A 0 8192 4096" B'],
+    'rename A "-s"; reflink "-s" 0 B 0 4096': ["xfs_io -c 'reflink ./-s 0 0 4096' B"],
     "reflink @A 0 B 0 5000": ['xfs_io -c "reflink /proc/self/fd/$held_A 0 0 5000" B'],
     "reflink A 0 B 0 5000; dedupe A 0 B 0 5000": ['xfs_io -c "dedupe A 0 0 5000" B'],
     "mknod f fifo": ["mknod -m 644 f p"],
