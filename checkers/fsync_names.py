@@ -79,14 +79,14 @@ class FsyncedName:
 
 
 class Pin(NamedTuple):
-    """What is found somewhere can only be one of the inodes, if `name` stands for what it should."""
+    """If `name` stands for what it should, what was found at some place can only be one of these inodes."""
 
     name: FsyncedName
     inodes: frozenset[int]
 
 
 class FsyncedNames:
-    """The names of one history that fsyncs of files make last. `names` is without those that `durability` asks for."""
+    """The names that fsyncs made durable in one history. `names` is without those that `durability` asks for."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings

@@ -162,11 +162,10 @@ def _durable(history: History) -> Iterator[tuple[int, int | None]]:
 
 
 def _is_found_under(history: History, tree: Tree, names: Sequence[str], count: int) -> bool:
-    """Whether a crash leaves each directory above the names under its name of now, if it was there after `count`
-    operations.
+    """Whether a crash leaves each directory above the names under the name that it had after `count` operations.
 
     A directory that was renamed before may have its old name again, because an fsync of what is in it need not make the
-    rename durable.
+    rename durable. Directories that were made later do not count.
     """
     folders = {folder for name in names for folder in chain(parent(name)) if folder in tree}
     return all(stays(fsynced_names(history).bindings, link_of(tree, folder), count) for folder in folders)

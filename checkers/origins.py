@@ -10,11 +10,6 @@ from postcrash.model.simulate import DEVICES
 from postcrash.model.tree import UNREAD
 
 
-def was(past: Past, entry: Entry) -> bool:
-    """Whether everything that is found of `entry` can be what the inode with this past once was."""
-    return not never(past, entry) and foreign(past, entry) is None
-
-
 def never(past: Past, entry: Entry) -> str:
     """What is found of `entry` that the inode never was, its bytes aside. Empty if there is nothing.
 

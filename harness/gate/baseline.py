@@ -210,15 +210,15 @@ def unseen_lines(
 ) -> tuple[UnseenLine, ...]:
     """The lines whose failures are in none of the parts. `places` says where something of an id was ever seen.
 
-    A line is left out if only a kernel beside its range ran at such a place, such as another release of the series.
+    A line is left out if only kernels outside its range ran at such a place, such as another release of the series.
     """
     unseen = []
     for line in lines:
         seen = {place for place in places(line.id) if line.kernels.may_have(place[-1])}
         ran = {place_of(part) for part in parts if line.kernels.has(part.kernel)}
-        beside = {place_of(part) for part in parts} - ran
+        outside = {place_of(part) for part in parts} - ran
         is_seen = any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
-        if not is_seen and not seen & beside:
+        if not is_seen and not seen & outside:
             told = UnseenLine(line=line.number, cause=line.id, why=line.why, places=tuple(sorted(seen)))
             unseen.append(told)
     return tuple(unseen)

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from postcrash.model import Entry, History, Segment, Tree, Workload
-from postcrash.model.segments import clipped, merged
+from postcrash.model.segments import ZERO, clipped, merged
 from postcrash.properties import PROPERTIES, Property
 from postcrash.properties.family import family
 from postcrash.properties.formulas import FORMULAS
@@ -155,6 +155,26 @@ def test_the_predicate_says_what_the_formula_says(checked: Property) -> None:
             answers[judgement.holds] += judgement.relevant
     assert answers[True], "no tree puts the question and is fine"
     assert answers[False], "no tree breaks the property"
+
+
+@pytest.mark.parametrize(
+    ("sources", "holds"),
+    [("oo", True), ("on", False), ("no", False), ("nn", True), ("zo", True), ("zz", False), ("zn", False)],
+)
+def test_both_say_the_same_of_a_replacement_that_is_there_in_part(sources: str, holds: bool) -> None:
+    """Each half is of the old file (o), of the new one (n), or zero (z). Random trees seldom have both files."""
+    setup, operations = "creat a; append a 4096; append a 4096", "creat b; append b 4096; append b 4096; rename b a"
+    (workload,) = family(("replaced", setup, operations))
+    count = len(workload.operations)
+    history = History(workload, count, count)
+    before, after = history.trees[len(workload.setup)]["a"], history.trees[-1]["a"]
+    zeros = (Segment(0, 4096, ZERO), Segment(4096, 8192, ZERO))
+    halves = {"o": before.segments, "n": after.segments, "z": zeros}
+    found = merged([halves[source][place] for place, source in enumerate(sources)])
+    tree = Tree([history.trees[-1]["."], replace(after, segments=found)])
+    checked = next(each for each in PROPERTIES if each.name == "P5")
+    world = World(history)
+    assert (checked.judge(history, tree).holds, world.holds(FORMULAS["P5"](world), tree)) == (holds, holds)
 
 
 def test_every_property_has_a_formula() -> None:
