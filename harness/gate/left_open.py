@@ -5,9 +5,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.output import write_text
 from postcrash.reports.gate.run import Part
+from postcrash.reports.store.store import locked
 
 FILE = "gate-open.json"
 Seat = tuple[str, str, str, str]
@@ -20,21 +22,31 @@ class LeftOpen:
 
     def __init__(self, folder: Path) -> None:
         """`folder` is the store's. A file that cannot be read counts as empty."""
-        self._file = folder / FILE
+        self._folder = folder
+        self._open = self._read()
+
+    def _read(self) -> set[Seat]:
         try:
-            self._open = _seats.validate_json(self._file.read_bytes())
+            return _seats.validate_json((self._folder / FILE).read_bytes())
         except (OSError, ValidationError):
-            self._open = set()
+            return set()
 
     def first(self, planned: Iterable[PlannedPart]) -> list[PlannedPart]:
         """The parts, with those that were left open before the others."""
         return sorted(planned, key=lambda each: _seat(each) not in self._open)
 
     def add(self, planned: Iterable[PlannedPart], parts: Iterable[Part]) -> None:
-        """Keep which of the parts that were run were left open. What is known of other parts stays."""
-        for each, part in zip(planned, parts, strict=True):
-            (self._open.add if _is_open(part) else self._open.discard)(_seat(each))
-        write_text(str(self._file), _seats.dump_json(self._open).decode())
+        """Keep which of the parts that were run were left open. What other runs of the store know of others stays.
+
+        Raises InfrastructureError.
+        """
+        run = {_seat(each): _is_open(part) for each, part in zip(planned, parts, strict=True)}
+        try:
+            with locked(self._folder):
+                self._open = {seat for seat in self._read() | set(run) if run.get(seat, True)}
+                write_text(str(self._folder / FILE), _seats.dump_json(self._open).decode())
+        except OSError as error:
+            raise InfrastructureError(f"cannot lock {self._folder}: {error.strerror or error}") from error
 
 
 def _seat(planned: PlannedPart) -> Seat:

@@ -202,7 +202,7 @@ class Store:
         return self._recordings / f"{_id(check_recording_id, id)}.pcr"
 
     def _create_if_absent(self) -> None:
-        with _locked(self.folder):
+        with locked(self.folder):
             if self._database.exists():
                 return
             with tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder) as folder:
@@ -329,8 +329,8 @@ def _cell_row(cell: Cell) -> tuple[str, ...]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Exclude other processes that make a store in `folder`."""
+def locked(folder: Path) -> Iterator[None]:
+    """Exclude other processes that change what a store's folder has beside the database. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

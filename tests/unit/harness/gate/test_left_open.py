@@ -35,6 +35,13 @@ def test_a_run_of_one_part_forgets_nothing_of_the_others(tmp_path: Path) -> None
     assert LeftOpen(tmp_path).first([A, B]) == [B, A]
 
 
+def test_two_runs_of_one_store_at_the_same_time_forget_nothing_of_each_other(tmp_path: Path) -> None:
+    one, other = LeftOpen(tmp_path), LeftOpen(tmp_path)
+    one.add([A], [part(not_run=1)])
+    other.add([B], [part(not_run=1)])
+    assert LeftOpen(tmp_path).first([C, B, A]) == [B, A, C]
+
+
 def test_an_application_that_was_cut_short_is_open(tmp_path: Path) -> None:
     undecided = failure(verdict="undecided", message="covered 3 of 9 crash states", finding="")
     LeftOpen(tmp_path).add([A, B], [part(undecided, kind="hunt"), part(undecided, kind="application")])
