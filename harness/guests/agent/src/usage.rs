@@ -3,10 +3,17 @@
 //! First every file is appended to, and in every folder a new file is made and removed again. Then everything is
 //! deleted, each folder after its contents, until the root is empty. At last a folder with a file is made. It must be
 //! there with its bytes after mounting again. A full disk is no failure until everything has been deleted.
+//!
+//! libfuse hides a file that is removed before its last close was served, and a close is served some time after it has
+//! returned. So names that libfuse makes on the way are given time to go.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use postcrash_wire::{pattern, Mount};
 use serde::Serialize;
@@ -19,6 +26,10 @@ use crate::MOUNT_POINT;
 /// Names that workloads do not use.
 const NEW: &str = ".postcrash-new";
 const BYTES: usize = 8192;
+/// How the names of files begin that libfuse hides.
+const HIDDEN: &[u8] = b".fuse_hidden";
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+const CLOSE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The first step that failed; `failed` is empty and `errno` 0 if none did.
 #[derive(Serialize)]
@@ -32,7 +43,7 @@ pub struct Usage {
 
 /// Use the mounted file system.
 pub fn use_after_recovery(device: &str, how: &Mount) -> Usage {
-    let failed = change().and_then(|()| delete()).and_then(|()| write_anew(device, how)).err();
+    let failed = change_and_delete().and_then(|()| write_anew(device, how)).err();
     failed.unwrap_or(Usage { failed: String::new(), errno: 0, is_mounted: true })
 }
 
@@ -54,15 +65,25 @@ fn unless_full<T>(result: io::Result<T>) -> io::Result<()> {
     }
 }
 
-/// Find all paths below `folder`, each folder before its contents, and whether each is a folder.
-fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> StepResult<()> {
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().starts_with(HIDDEN))
+}
+
+/// A path, and whether it is a folder.
+type Found = (PathBuf, bool);
+
+/// Find all paths below `folder`, each folder before its contents.
+fn below(folder: &Path, found: &mut Vec<Found>) -> StepResult<()> {
     for entry in step("list", folder, fs::read_dir(folder))? {
         let entry = step("list", folder, entry)?;
         let path = entry.path();
         if folder == Path::new(MOUNT_POINT) && entry.file_name() == LOST_AND_FOUND {
             continue;
         }
-        let is_folder = step("stat", &path, path.symlink_metadata())?.is_dir();
+        let is_folder = match path.symlink_metadata() {
+            Err(error) if errno(&error) == libc::ENOENT && is_hidden(&path) => continue,
+            metadata => step("stat", &path, metadata)?.is_dir(),
+        };
         found.push((path.clone(), is_folder));
         if is_folder {
             below(&path, found)?;
@@ -71,37 +92,57 @@ fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> StepResult<()> {
     Ok(())
 }
 
-fn everything() -> StepResult<Vec<(PathBuf, bool)>> {
+fn everything(root: &Path) -> StepResult<Vec<Found>> {
     let mut found = Vec::new();
-    below(Path::new(MOUNT_POINT), &mut found)?;
+    below(root, &mut found)?;
     Ok(found)
 }
 
-fn change() -> StepResult<()> {
-    for (path, is_folder) in everything()? {
-        if is_folder {
+/// What is there when the hidden files that were not in `before` have gone. After `patience` they are part of it.
+fn everything_closed(root: &Path, before: &BTreeSet<PathBuf>, patience: Duration) -> StepResult<Vec<Found>> {
+    let start = Instant::now();
+    loop {
+        let found = everything(root)?;
+        let closed = found.iter().all(|(path, _)| !is_hidden(path) || before.contains(path));
+        if closed || start.elapsed() > patience {
+            return Ok(found);
+        }
+        sleep(CLOSE_INTERVAL);
+    }
+}
+
+fn change_and_delete() -> StepResult<()> {
+    let found = everything(Path::new(MOUNT_POINT))?;
+    change(&found)?;
+    delete(&found.into_iter().map(|(path, _)| path).collect())
+}
+
+fn change(found: &[Found]) -> StepResult<()> {
+    for (path, is_folder) in found {
+        if *is_folder {
             let new = path.join(NEW);
             step("create", &new, unless_full(File::create_new(&new)))?;
             if new.exists() {
                 step("unlink", &new, fs::remove_file(&new))?;
             }
         } else if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-            let append = || OpenOptions::new().append(true).open(&path)?.write_all(b"x");
-            step("append to", &path, unless_full(append()))?;
+            let append = || OpenOptions::new().append(true).open(path)?.write_all(b"x");
+            step("append to", path, unless_full(append()))?;
         }
     }
     Ok(())
 }
 
-fn delete() -> StepResult<()> {
-    for (path, is_folder) in everything()?.into_iter().rev() {
-        if is_folder {
-            step("rmdir", &path, fs::remove_dir(&path))?;
-        } else {
-            step("unlink", &path, fs::remove_file(&path))?;
-        }
+/// Delete everything. `before` is what was there at first.
+fn delete(before: &BTreeSet<PathBuf>) -> StepResult<()> {
+    let there = || everything_closed(Path::new(MOUNT_POINT), before, CLOSE_TIMEOUT);
+    for (path, _) in there()?.iter().filter(|(_, is_folder)| !is_folder) {
+        step("unlink", path, fs::remove_file(path))?;
     }
-    match everything()?.first() {
+    for (path, _) in there()?.iter().rev().filter(|(_, is_folder)| *is_folder) {
+        step("rmdir", path, fs::remove_dir(path))?;
+    }
+    match there()?.first() {
         Some((path, _)) => step("after unlink there is still", path, Err(io::Error::from_raw_os_error(libc::EEXIST))),
         None => Ok(()),
     }
@@ -126,4 +167,60 @@ fn write_anew(device: &str, how: &Mount) -> StepResult<()> {
     step("read", &file, read)?;
     let same = if found == bytes { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) };
     step("find the bytes written to", &file, same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("postcrash-usage-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        folder
+    }
+
+    fn names(found: StepResult<Vec<Found>>, root: &Path) -> Vec<String> {
+        let Ok(found) = found else { panic!("listing fails") };
+        found.iter().map(|(path, _)| path.strip_prefix(root).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_hidden_file_that_goes_late_is_waited_for() {
+        let root = folder("late");
+        let hidden = root.join(".fuse_hidden0001");
+        File::create_new(&hidden).unwrap();
+        let removal = std::thread::spawn(move || {
+            sleep(SHORT);
+            fs::remove_file(&hidden).unwrap();
+        });
+        let found = everything_closed(&root, &BTreeSet::new(), CLOSE_TIMEOUT);
+        removal.join().unwrap();
+        assert!(names(found, &root).is_empty());
+        fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn a_hidden_file_that_stays_is_part_of_the_tree() {
+        let root = folder("stays");
+        File::create_new(root.join(".fuse_hidden0002")).unwrap();
+        assert_eq!(names(everything_closed(&root, &BTreeSet::new(), SHORT), &root), [".fuse_hidden0002"]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_waited_for_but_hidden_files_that_are_new() {
+        let root = folder("before");
+        let before = BTreeSet::from([root.join(".fuse_hidden0003")]);
+        for name in [".fuse_hidden0003", "foo"] {
+            File::create_new(root.join(name)).unwrap();
+        }
+        let start = Instant::now();
+        let mut found = names(everything_closed(&root, &before, CLOSE_TIMEOUT), &root);
+        assert!(start.elapsed() < CLOSE_TIMEOUT);
+        found.sort();
+        assert_eq!(found, [".fuse_hidden0003", "foo"]);
+        fs::remove_dir_all(root).unwrap();
+    }
 }
