@@ -16,6 +16,7 @@ from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
 from postcrash.checkers.never_written import NeverWritten
 from postcrash.checkers.one_name import OneName
+from postcrash.checkers.removed_names import RemovedNames
 from postcrash.checkers.usable import Usable
 
 CHECKERS: tuple[Checker, ...] = (
@@ -30,7 +31,7 @@ CHECKERS: tuple[Checker, ...] = (
     Usable(),
 )
 """The checkers whose expectations documents state, in the order of the tables."""
-PRACTICE: tuple[Checker, ...] = (FsyncNames(), OneName(), InPlace())
+PRACTICE: tuple[Checker, ...] = (FsyncNames(), RemovedNames(), OneName(), InPlace())
 """The checkers of what file systems are expected to do in practice (properties/practice.toml)."""
 
 

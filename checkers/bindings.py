@@ -77,11 +77,14 @@ class Bindings:
         return f"{operation_at(self.history.workload, barrier.count - 1)} had returned"
 
     def fsyncs(self) -> Iterator[tuple[Barrier, int]]:
-        """The returned fsyncs of files and directories, in order, with the inode of each."""
+        """The returned fsyncs of files and directories, in order, with the inode of each.
+
+        A write with O_SYNC is one of them, open(2): "as though each write(2) was followed by a call to fsync(2)".
+        """
         for barrier in self.barriers:
-            inode = barrier.inode if barrier.persistence is Persistence.FILE else None
-            if inode is not None and self.lives.type(inode) in ("file", "dir"):
-                yield barrier, inode
+            is_fsync = barrier.operation is not None and barrier.operation.form.fsyncs
+            if is_fsync and barrier.inode is not None and self.lives.type(barrier.inode) in ("file", "dir"):
+                yield barrier, barrier.inode
 
     def settling(self, directory: int) -> tuple[Barrier, ...]:
         """The barriers that made the entries of the directory durable, in order. The set-up is one of them."""

@@ -4,10 +4,10 @@ fsync(2) promises no name. But file systems with a journal or a log make the nam
 and fstests expects this of them. properties/practice.toml has the numbers of the tests, and the file systems of which
 this is expected.
 
-The checker checks the names that the file or directory had when fsync returned. It checks each name as long as no
-operation that had started takes it away. Each directory above the name must be new and must never have had another
-name, or it must be certain to be found under its name. If documents promise a name and all directories above it,
-`durability` checks them.
+The checker checks the names that the file or directory had when fsync returned. A write with O_SYNC is as good as an
+fsync (open(2)). It checks each name as long as no operation that had started takes it away. Each directory above the
+name must be new and must never have had another name, or it must be certain to be found under its name. If documents
+promise a name and all directories above it, `durability` checks them.
 
 The file that is found must be the one that was fsynced, or one that a later operation gives the name. It is taken for
 one of these if it holds what was promised of it. `durability` asks for less: if the directory was not made durable, the

@@ -106,6 +106,7 @@ class Form:
     data         it writes bytes of its own, in this way, and so carries a tag
     opens        it makes a handle
     persistence  what is promised to survive a crash once it has returned
+    fsyncs       the kernel does with it all that fsync of the file does
     environment  the kernel may do it by itself at any time
     optional     how many of the last arguments may be left out, all together
     """
@@ -119,6 +120,7 @@ class Form:
     data: Route | None = None
     opens: bool = False
     persistence: Persistence | None = None
+    fsyncs: bool = False
     environment: bool = False
     optional: int = 0
 
@@ -209,7 +211,7 @@ _TABLE = (
     Form("exchange", (_FROM, _TO), "swap two names (RENAME_EXCHANGE)", naming=Naming.SWAP),
     Form("setxattr", (_FILE, _NAME, _VALUE), "set an extended attribute", attributes=True),
     Form("removexattr", (_FILE, _NAME), "remove an extended attribute", attributes=True),
-    Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=Persistence.FILE),
+    Form("fsync", (_ANY,), "fsync a file or directory; `.` is the root", persistence=Persistence.FILE, fsyncs=True),
     Form("fdatasync", (_ANY,), "fdatasync a file or directory", persistence=Persistence.CONTENT),
     Form(
         "msync",
@@ -220,9 +222,15 @@ _TABLE = (
     ),
     Form("sync", (), "sync everything", persistence=Persistence.EVERYTHING),
     Form("syncfs", (), "sync this file system", persistence=Persistence.EVERYTHING),
-    _cached_write("write-osync", (_NAMED, *_RANGE), "write with O_SYNC", persistence=Persistence.OWN),
+    _cached_write("write-osync", (_NAMED, *_RANGE), "write with O_SYNC", persistence=Persistence.OWN, fsyncs=True),
     _cached_write("write-odsync", (_NAMED, *_RANGE), "write with O_DSYNC", persistence=Persistence.OWN),
-    _direct_write("dwrite-osync", (_NAMED, *_SECTORS), "write with O_DIRECT and O_SYNC", persistence=Persistence.OWN),
+    _direct_write(
+        "dwrite-osync",
+        (_NAMED, *_SECTORS),
+        "write with O_DIRECT and O_SYNC",
+        persistence=Persistence.OWN,
+        fsyncs=True,
+    ),
     Form("writeback", (_FILE, *_RANGE), "dirty pages go to the disk, no metadata", environment=True, optional=2),
     Form("commit", (), "the journal commits as if its timer had fired", environment=True),
     Form("checkpoint", (), "metadata goes from the log to its own place", environment=True),

@@ -33,6 +33,7 @@ EXCHANGED = (
     "exchange a b; fsync a"
 )
 IN_FOLDER = "mkdir D; ---; creat D/a; write D/a 0 4096; fsync D/a; creat b; write b 0 100; rename b D/a; fsync D/a"
+O_SYNC = "creat a; write-osync a 0 4096"
 THRICE = f"{NEW_FILE}; creat c; write c 0 50; rename c a; fsync a"
 
 
@@ -48,10 +49,20 @@ THRICE = f"{NEW_FILE}; creat c; write c 0 50; rename c a; fsync a"
             {"D": (1, "D"), "D/a": (4, "D/a")},
             "fsync D/a (operation 8) had returned, but D/a is another file",
         ),
+        (O_SYNC, {}, "write-osync a 0 4096 (operation 2) had returned, but a is missing"),
         (THRICE, {"a": (3, "a")}, "fsync a (operation 7) had returned, but a is another file"),
         (THRICE, {"a": (7, "a")}, "fsync a (operation 11) had returned, but a is another file"),
     ],
-    ids=["new", "missing", "part of the set-up", "exchanged", "in a folder", "the oldest of three", "the second"],
+    ids=[
+        "new",
+        "missing",
+        "part of the set-up",
+        "exchanged",
+        "in a folder",
+        "O_SYNC",
+        "the oldest of three",
+        "the second",
+    ],
 )
 def test_a_later_fsync_of_the_name_counts(operations: str, found: Found, expected: str) -> None:
     assert objection(FsyncNames(), operations, found) == expected

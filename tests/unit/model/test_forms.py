@@ -146,3 +146,5 @@ def test_what_it_makes_durable_is_something_that_it_names(form: Form) -> None:
     if form.persistence:
         assert (form.persistence is Persistence.EVERYTHING) == (not form.arguments)
         assert (form.persistence is Persistence.OWN) == bool(form.data)
+    if form.fsyncs:
+        assert form.persistence is (Persistence.OWN if form.data else Persistence.FILE)

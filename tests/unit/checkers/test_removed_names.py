@@ -1,0 +1,82 @@
+"""A name that was removed before an fsync of the file by another name or a handle is gone after a crash."""
+
+import pytest
+
+from postcrash.checkers.removed_names import RemovedNames
+
+from .test_fsync_names import Found, objection
+
+LINKED = "creat a; write a 0 100; link a b; ---; unlink b; fsync a"
+HELD = "mkdir D; creat D/a; ---; open D/a; unlink D/a; fsync @D/a"
+IN_FOLDER = "mkdir D; creat a; link a D/b; ---; unlink D/b; fsync a"
+NEW_FOLDER = "creat a; ---; mkdir D; link a D/b; sync; unlink D/b; fsync a"
+USED_AGAIN = f"{LINKED}; creat b; write b 0 50"
+SHORTER = "creat a; write a 0 100; link a b; creat c; write c 0 50; ---"
+TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
+
+
+@pytest.mark.parametrize(
+    ("operations", "found", "expected"),
+    [
+        (LINKED, {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had returned after unlink b (operation 4)"),
+        (HELD, {"D": (1, "D"), "D/a": (2, "D/a")}, "fsync @D/a (operation 5) had returned after unlink D/a"),
+        (IN_FOLDER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
+        (NEW_FOLDER, {"D": (2, "D"), "D/b": (3, "D/b"), "a": (1, "a")}, "fsync a (operation 6) had returned after"),
+        (USED_AGAIN, {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had returned after unlink b (operation 4)"),
+        (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (3, "b")}, "fsync a (operation 7) had returned after unlink b"),
+        (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (9, "b")}, "fsync a (operation 7) had returned after unlink b"),
+    ],
+    ids=[
+        "by its other name",
+        "by a handle",
+        "in a folder",
+        "in a new folder",
+        "name used again",
+        "two lost it",
+        "as the other",
+    ],
+)
+def test_a_removed_name_is_there_again(operations: str, found: Found, expected: str) -> None:
+    said = objection(RemovedNames(), operations, found)
+    assert said.startswith(expected)
+    assert said.endswith(" is there")
+
+
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        (LINKED, {"a": (3, "a")}),
+        ("creat a; link a b; ---; unlink b", {"a": (1, "a"), "b": (2, "b")}),
+        ("creat a; link a b; ---; unlink b; fdatasync a", {"a": (1, "a"), "b": (2, "b")}),
+        ("creat a; link a b; ---; fsync a; unlink b", {"a": (1, "a"), "b": (2, "b")}),
+        ("creat a; link a b; creat c; ---; unlink b; fsync c", {"a": (1, "a"), "b": (2, "b")}),
+        (USED_AGAIN, {"a": (3, "a"), "b": (7, "b")}),
+        (f"{LINKED}; creat b; write b 0 200", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{LINKED}; link a b", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{LINKED}; rename a b", {"b": (3, "b")}),
+        ("creat a; ---; rename a b; fsync b", {"a": (1, "a")}),
+        ("creat a; link a b; creat c; ---; rename c b; fsync a", {"a": (1, "a"), "b": (2, "b")}),
+        ("mkdir D; creat a; link a D/b; ---; rename D E; unlink E/b; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
+        ("mkdir D; creat a; link a D/b; ---; unlink D/b; rename D E; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
+        ("creat a; link a b; ---; unlink b; fsync .", {"a": (1, "a"), "b": (2, "b")}),
+    ],
+    ids=[
+        *(
+            "gone",
+            "no fsync",
+            "fdatasync",
+            "fsync before it",
+            "fsync of another file",
+            "another file",
+            "either",
+            "linked again",
+        ),
+        *("moved there", "renamed", "replaced", "folder renamed before", "folder renamed later", "asked of durability"),
+    ],
+)
+def test_what_a_crash_may_leave_of_removed_names(operations: str, found: Found) -> None:
+    assert objection(RemovedNames(), operations, found) == ""
+
+
+def test_an_fsync_that_has_not_returned_promises_nothing() -> None:
+    assert objection(RemovedNames(), LINKED, {"a": (3, "a"), "b": (3, "b")}, is_last_running=True) == ""
