@@ -59,7 +59,9 @@ impl Area {
 pub fn ends() -> Ends {
     let mut ends = [0; COMPONENTS];
     for (component, end) in ends.iter_mut().enumerate().skip(FIRST_COMPONENT) {
-        let found = __cpuid_count(XSAVE_LEAF, component as u32);
+        // SAFETY: Every processor that has XSAVE has this leaf. Newer Rust takes the call for safe, Rust 1.85 does not.
+        #[allow(unused_unsafe)]
+        let found = unsafe { __cpuid_count(XSAVE_LEAF, component as u32) };
         // Components of the supervisor have a size, but no offset.
         if found.ebx as usize >= COMPONENTS_AT {
             *end = (found.ebx + found.eax) as usize;
