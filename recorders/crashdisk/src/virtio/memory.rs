@@ -188,6 +188,16 @@ pub mod fake {
     pub const USER: u64 = 0x7000_0000_0000;
     pub const BYTES: u64 = 1 << 16;
 
+    /// The end of a pipe to read from, and the end to write to. `std::io::pipe` needs Rust 1.87.
+    pub fn pipe() -> (std::fs::File, std::os::fd::OwnedFd) {
+        let mut ends = [0; 2];
+        // SAFETY: pipe2 fills the array. Nobody else has the two new descriptors.
+        unsafe {
+            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0, "a pipe");
+            (std::os::fd::FromRawFd::from_raw_fd(ends[0]), std::os::fd::FromRawFd::from_raw_fd(ends[1]))
+        }
+    }
+
     pub fn file(bytes: u64) -> OwnedFd {
         let file = tempfile::tempfile().expect("a temporary file");
         file.set_len(bytes).expect("room");

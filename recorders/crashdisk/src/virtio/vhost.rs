@@ -280,7 +280,7 @@ fn u64_at(payload: &[u8], at: usize) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::virtio::memory::fake::{file, memory, BYTES, GUEST, USER};
+    use crate::virtio::memory::fake::{file, memory, pipe, BYTES, GUEST, USER};
 
     fn pair() -> (UnixStream, Connection) {
         let (guest, ours) = UnixStream::pair().expect("sockets");
@@ -409,8 +409,8 @@ mod tests {
     #[test]
     fn a_pipe_that_the_guest_does_not_read_is_not_waited_for() {
         let (_guest, mut connection) = pair();
-        let (_reader, writer) = io::pipe().expect("a pipe");
-        connection.configure(request::SET_VRING_CALL, &words(&[0]), &mut vec![writer.into()]).expect("set");
+        let (_reader, writer) = pipe();
+        connection.configure(request::SET_VRING_CALL, &words(&[0]), &mut vec![writer]).expect("set");
         connection.memory = memory();
         connection.queue.set_size(256).expect("a size");
         let rings = RingAddresses { desc: USER, used: USER + 0x4000, avail: USER + 0x8000 };

@@ -248,7 +248,7 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::virtio::memory::fake::{memory, GUEST, USER};
+    use crate::virtio::memory::fake::{memory, pipe, GUEST, USER};
 
     const SIZE: u16 = 8;
     const DESC: u64 = 0x1000;
@@ -303,9 +303,9 @@ mod tests {
     fn a_guest_is_reminded_of_an_interrupt_that_it_has_not_read() {
         use std::io::Read;
         let mut guest = Guest::new();
-        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let (mut reader, writer) = pipe();
         assert!(!guest.queue.remind(), "nobody to interrupt");
-        guest.queue.call = Some(writer.into());
+        guest.queue.call = Some(writer);
         assert!(!guest.queue.remind(), "no interrupt yet");
         guest.queue.complete(0, 0);
         guest.queue.notify();
