@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from postcrash.checkers.bindings import Barrier, Bindings
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.links import Link, chain, link_of
+from postcrash.checkers.links import Link, chain, link_of, parent
 from postcrash.checkers.matching import Identity, identity
 from postcrash.checkers.obligations import Contents
 from postcrash.model import Entry, EntryType, History, Observation, Tree
@@ -132,14 +132,19 @@ def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[Fsync
     """The names that the file had then and that nothing has taken away since."""
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(inode, barrier.count):
-        above = [link_of(tree, name) for name in chain(path)][:-1]
         bound = lives.bound(link, barrier.count, started)
-        if None not in bound and all(stays(bindings, each, barrier.count) for each in above):
+        if None not in bound and keeps_its_path(bindings, parent(path), barrier.count):
             inodes = frozenset(other for other in bound if other is not None)
             types = frozenset(map(lives.type, inodes))
             is_promised = all(map(bindings.promised, chain(path)))
             directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
             yield FsyncedName(path, types, inodes, directories, bindings.said(barrier), is_promised)
+
+
+def keeps_its_path(bindings: Bindings, folder: str, count: int) -> bool:
+    """Whether `folder` of the tree after `count` operations, and each above it, has no other path to be found under."""
+    tree = bindings.history.trees[count]
+    return all(stays(bindings, link_of(tree, path), count) for path in chain(folder))
 
 
 def stays(bindings: Bindings, link: Link, count: int) -> bool:

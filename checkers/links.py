@@ -22,6 +22,11 @@ def parent(path: str) -> str:
     return path.rpartition("/")[0] or ROOT_PATH
 
 
+def within(folder: str, name: str) -> str:
+    """The path of `name` in the directory `folder`."""
+    return name if folder == ROOT_PATH else f"{folder}/{name}"
+
+
 def chain(path: str) -> Iterator[str]:
     """`path` and the directories on the way to it, outermost first, without the root."""
     if path != ROOT_PATH:

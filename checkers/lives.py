@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 from postcrash.checkers.links import Link, link_of, links
@@ -86,6 +87,20 @@ class Lives:
         bound = self._bound.get(link, _Changes([], []))
         later = zip(bound.counts, bound.values, strict=True)
         return next((number for number, other in later if number > count and other != inode), None)
+
+    def taken_away(self, link: Link, count: int, inode: int | None = None) -> int | None:
+        """The index of the operation that, among the first `count`, last took away what the entry stood for.
+
+        With `inode`, it must have been this one. None if there is no such operation.
+        """
+        bound = self._bound.get(link, _Changes([], []))
+        changes = zip(bound.counts[1:], pairwise(bound.values), strict=True)
+        found = [
+            number - 1
+            for number, (old, _) in changes
+            if number <= count and (old is not None if inode is None else old == inode)
+        ]
+        return found[-1] if found else None
 
     def paths(self, inode: int, count: int) -> Iterator[tuple[Link, str]]:
         """The entries that stand for the inode after `count` operations, with the path of each."""

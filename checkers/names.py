@@ -6,10 +6,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.links import Link, chain, link_of, parent
+from postcrash.checkers.links import Link, chain, link_of, parent, within
 from postcrash.checkers.matching import CouldBe, unmatched
 from postcrash.checkers.never_written import MADE_BY_MKFS
 from postcrash.model import Entry, Tree
@@ -56,7 +55,7 @@ class NameObligations:
             meant = self._bindings.directories(directory) if found.type == "dir" else []
             for name in self._certain_of(meant[0]) if meant else ():
                 if all(name in self._certain_of(other) for other in meant[1:]):
-                    path = name if directory == ROOT_PATH else f"{directory}/{name}"
+                    path = within(directory, name)
                     yield from self._missing(path, tree.get(path))
 
     def _missing(self, path: str, entry: Entry | None) -> Iterator[Broken]:
@@ -89,9 +88,9 @@ class NameObligations:
 
     def _removal(self, link: Link, count: int) -> str:
         """The operation that last took the entry away."""
-        before = [self._bindings.lives.bound(link, number, number) != {None} for number in range(count + 1)]
-        removed = [index for index, (old, new) in enumerate(pairwise(before)) if old and not new]
-        return operation_at(self._bindings.history.workload, removed[-1])
+        number = self._bindings.lives.taken_away(link, count)
+        assert number is not None
+        return operation_at(self._bindings.history.workload, number)
 
     # Names that must stand for one inode, or for two
 

@@ -5,26 +5,29 @@ durable with the file, and fstests expects that names which were removed before 
 the numbers of the tests, and the file systems of which this is expected. `durability` asks for less: an fsync of the
 folder covers that the name is gone.
 
-The checker looks at names that unlink or rmdir took away before an fsync of the same inode returned, by another name or
-by a handle, and that no operation gives to this inode again. Each directory above the name must be new and must never
-have had another name, or it must be certain to be found under its name.
+The checker looks at names that unlink took away before an fsync of the same file returned, by another name or by a
+handle, and that no operation gives to this file again. Each directory above the name must be there as long as the crash
+can keep it. It must never have had another name, or it must be certain to be found under its name.
 
-It does not object if what is found can be something else that had the name or gets it later. It does not look at names
-that a rename took away: `one_name` does.
+It does not object if what is found can be something else that had the name or gets it later. It does not look at these
+names:
+
+- names that a rename took away (`one_name` looks at them);
+- names below a directory that an operation removes or renames;
+- names whose directory was made durable after the removal (`durability` looks at them, unless the name is used again).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Barrier, Bindings
+from postcrash.checkers.bindings import Barrier, Bindings, Standing
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.fsync_names import fsynced_names, stays
+from postcrash.checkers.fsync_names import fsynced_names, keeps_its_path
 from postcrash.checkers.inodes import pasts
-from postcrash.checkers.links import Link, chain, link_of
+from postcrash.checkers.links import Link, within
 from postcrash.checkers.origins import never
 from postcrash.model import Entry, History, Naming, Observation
-from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
 
@@ -42,7 +45,7 @@ class RemovedNames:
         """The first name that is there again."""
         for name in _removed(history):
             entry = observation.tree.get(name.path)
-            if entry is not None and not entry.error and _is_back(history, name, entry):
+            if entry is not None and _is_back(history, name, entry):
                 return Objection(self.name, f"{name.said}, but {name.path} is there", name.path)
         return None
 
@@ -87,19 +90,17 @@ def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Removed
     """The names that the inode lost before the barrier, and has as far as documents say."""
     lives, tree = bindings.lives, bindings.history.trees[barrier.count]
     for link in lives.links[inode]:
-        removal = _removal(bindings, link, inode, barrier.count)
-        for folder in tree.names(link.directory) if removal and inode in bindings.standing(link) else ():
-            above = [link_of(tree, name) for name in chain(folder)]
-            if all(stays(bindings, each, barrier.count) for each in above):
-                path = link.name if folder == ROOT_PATH else f"{folder}/{link.name}"
-                if not any(inode in bindings.standing(other) for other in _same_path(bindings, folder, link)):
-                    said = f"{bindings.said(barrier)} after {removal}"
-                    yield _RemovedName(path, inode, bindings.inodes(path) - {inode}, said)
+        removal = _removal(bindings, link, inode, barrier.count) if inode in bindings.standing(link) else ""
+        for folder in tree.names(link.directory) if removal else ():
+            if keeps_its_path(bindings, folder, barrier.count) and inode not in _elsewhere(bindings, folder, link):
+                path, said = within(folder, link.name), f"{bindings.said(barrier)} after {removal}"
+                yield _RemovedName(path, inode, bindings.inodes(path) - {inode}, said)
 
 
-def _same_path(bindings: Bindings, folder: str, link: Link) -> Iterator[Link]:
-    """The entries of other directories that may be found at the same path."""
-    return (Link(other, link.name) for other in bindings.directories(folder) if other != link.directory)
+def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Standing:
+    """What the name can stand for in other directories that can be found as `folder`."""
+    others = (Link(other, link.name) for other in bindings.directories(folder) if other != link.directory)
+    return Standing().union(*map(bindings.standing, others))
 
 
 def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> str:
@@ -108,8 +109,9 @@ def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> str:
     It is empty, too, if something else than a removal did.
     """
     lives, history = bindings.lives, bindings.history
-    had = [number for number in range(count) if lives.bound(link, number, number) == {inode}]
-    if not had or inode in lives.bound(link, count, history.started):
+    if inode in lives.bound(link, count, history.started):
         return ""
-    is_removal = history.workload.operations[had[-1]].form.naming is Naming.REMOVE
-    return operation_at(history.workload, had[-1]) if is_removal else ""
+    number = lives.taken_away(link, count, inode)
+    if number is None or history.workload.operations[number].form.naming is not Naming.REMOVE:
+        return ""
+    return operation_at(history.workload, number)

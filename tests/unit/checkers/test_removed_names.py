@@ -3,14 +3,16 @@
 import pytest
 
 from postcrash.checkers.removed_names import RemovedNames
+from postcrash.model import Entry, History, Observation, Tree, parse_workload
 
-from .test_fsync_names import Found, objection
+from .test_fsync_names import ROOT, Found, objection
 
 LINKED = "creat a; write a 0 100; link a b; ---; unlink b; fsync a"
 HELD = "mkdir D; creat D/a; ---; open D/a; unlink D/a; fsync @D/a"
 IN_FOLDER = "mkdir D; creat a; link a D/b; ---; unlink D/b; fsync a"
 NEW_FOLDER = "creat a; ---; mkdir D; link a D/b; sync; unlink D/b; fsync a"
 USED_AGAIN = f"{LINKED}; creat b; write b 0 50"
+USED_BETWEEN = "creat a; write a 0 100; link a b; ---; unlink b; creat b; rename b c; fsync a"
 SHORTER = "creat a; write a 0 100; link a b; creat c; write c 0 50; ---"
 TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
 
@@ -23,6 +25,16 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         (IN_FOLDER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
         (NEW_FOLDER, {"D": (2, "D"), "D/b": (3, "D/b"), "a": (1, "a")}, "fsync a (operation 6) had returned after"),
         (USED_AGAIN, {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had returned after unlink b (operation 4)"),
+        (
+            f"{USED_AGAIN}; write b 50 150; fsync b",
+            {"a": (3, "a"), "b": (3, "b")},
+            "fsync a (operation 5) had returned",
+        ),
+        (
+            USED_BETWEEN,
+            {"a": (3, "a"), "b": (3, "b")},
+            "fsync a (operation 7) had returned after unlink b (operation 4)",
+        ),
         (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (3, "b")}, "fsync a (operation 7) had returned after unlink b"),
         (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (9, "b")}, "fsync a (operation 7) had returned after unlink b"),
     ],
@@ -32,6 +44,8 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         "in a folder",
         "in a new folder",
         "name used again",
+        "name fsynced again",
+        "name used between",
         "two lost it",
         "as the other",
     ],
@@ -58,7 +72,13 @@ def test_a_removed_name_is_there_again(operations: str, found: Found, expected: 
         ("creat a; link a b; creat c; ---; rename c b; fsync a", {"a": (1, "a"), "b": (2, "b")}),
         ("mkdir D; creat a; link a D/b; ---; rename D E; unlink E/b; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
         ("mkdir D; creat a; link a D/b; ---; unlink D/b; rename D E; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
-        ("creat a; link a b; ---; unlink b; fsync .", {"a": (1, "a"), "b": (2, "b")}),
+        ("creat a; link a b; ---; unlink b; fsync a; fsync .", {"a": (1, "a"), "b": (2, "b")}),
+        (LINKED, {"a": (3, "a"), "b": (1, "a")}),
+        ("mkdir c; creat a; link a b; ---; unlink b; fsync a", {"a": (2, "a"), "b": (1, "c")}),
+        (
+            "mkdir D; creat D/b; ---; rename D/b a; rmdir D; mkdir D; link a D/b; unlink D/b; fsync a",
+            {"D": (1, "D"), "D/b": (2, "D/b")},
+        ),
     ],
     ids=[
         *(
@@ -72,10 +92,28 @@ def test_a_removed_name_is_there_again(operations: str, found: Found, expected: 
             "linked again",
         ),
         *("moved there", "renamed", "replaced", "folder renamed before", "folder renamed later", "asked of durability"),
+        *("promise that durability finds broken", "something else", "in the folder that was there before"),
     ],
 )
 def test_what_a_crash_may_leave_of_removed_names(operations: str, found: Found) -> None:
     assert objection(RemovedNames(), operations, found) == ""
+
+
+def test_what_cannot_be_read_is_left_to_mounts() -> None:
+    workload = parse_workload("creat a\nlink a b\n---\nunlink b\nfsync a\n", "case")
+    history = History(workload, 4, 4)
+    for error, objected in ((0, True), (5, False)):
+        found = Tree([ROOT, history.trees[4]["a"], Entry("b", "file", error=error)])
+        assert (RemovedNames().check(history, Observation(0, found)) is not None) == objected
+
+
+def test_what_was_not_started_took_nothing_away() -> None:
+    workload = parse_workload(LINKED.replace("; ", "\n") + "\nlink a b\nunlink b\n", "case")
+    history = History(workload, 5, 5)
+    found = Tree([ROOT, *(history.trees[3][name] for name in "ab")])
+    objected = RemovedNames().check(history, Observation(0, found))
+    assert objected is not None
+    assert "after unlink b (operation 4)" in objected.message
 
 
 def test_an_fsync_that_has_not_returned_promises_nothing() -> None:

@@ -1,8 +1,12 @@
 """Which parts of a gate come first in the next run."""
 
+import fcntl
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from postcrash.harness.gate.left_open import FILE, LeftOpen
 from postcrash.reports.gate.run import NO_TIME
@@ -40,6 +44,24 @@ def test_two_runs_of_one_store_at_the_same_time_forget_nothing_of_each_other(tmp
     one.add([A], [part(not_run=1)])
     other.add([B], [part(not_run=1)])
     assert LeftOpen(tmp_path).first([C, B, A]) == [B, A, C]
+
+
+def test_nobody_else_changes_the_file_between_reading_and_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_open = LeftOpen(tmp_path)
+
+    def is_locked(place: str, text: str) -> None:
+        other = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(other)
+        written.append(place)
+
+    written: list[str] = []
+    monkeypatch.setattr("postcrash.harness.gate.left_open.write_text", is_locked)
+    left_open.add([A], [part(not_run=1)])
+    assert written == [str(tmp_path / FILE)]
 
 
 def test_an_application_that_was_cut_short_is_open(tmp_path: Path) -> None:
