@@ -3,15 +3,17 @@
 Every write has bytes of its own, and free space is filled before the file system is made (docs/formats.md, "Bytes"). So
 the origin of a byte is known. Zeros belong to no one. Bytes of unknown origin, such as metadata that was there before,
 are foreign too. If several files had the name, what is found is one of them: all of the bytes must have been in one
-file, which also had this size and these attributes.
+file, which also had this size and these attributes. A file that lost the name for good is none of them: the directory
+was made durable without it.
 
 Not checked: bytes that cannot be read (`mounts` checks these), and names that no operation made (`never-written`).
 """
 
 from collections.abc import Collection
 
+from postcrash.checkers.candidates import Candidates, candidates
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.inodes import Past, pasts, together
+from postcrash.checkers.inodes import Past, together
 from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Observation, Workload
 from postcrash.properties.wording import shown_bytes
@@ -22,24 +24,33 @@ class ForeignBytes:
 
     name = "foreign-bytes"
     statement = "Every byte in a file is zero, or was written to that file at that place."
-    depends_on: tuple[str, ...] = ("started",)
+    depends_on: tuple[str, ...] = ("started", "returned")
     looks_at: tuple[str, ...] = ("walk",)
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
         """The first file with a byte that was never written to it at that place, from free space or elsewhere."""
-        known = pasts(history)
+        known = candidates(history)
         for path, entry in observation.tree.items():
-            each = known.of(path)
-            if each and (message := _foreign(history.workload, each.values(), entry)):
+            if message := _message(history.workload, known, path, entry):
                 return Objection(self.name, message, path)
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Whether there is a file with bytes, under a name that an operation made."""
-        known = pasts(history)
-        return any(entry.type == "file" and entry.size and known.of(path) for path, entry in observation.tree.items())
+        known = candidates(history)
+        return any(entry.type == "file" and entry.size and known.ever(path) for path, entry in observation.tree.items())
+
+
+def _message(workload: Workload, known: Candidates, path: str, entry: Entry) -> str:
+    """What is foreign of what is found. Empty if it can be what the name can stand for, or if nothing made the name."""
+    ever = known.ever(path)
+    message = _foreign(workload, ever.values(), entry) if ever else ""
+    if message or len(ever) <= 1:
+        return message
+    message = _foreign(workload, known.now(path).values(), entry)
+    return f"{known.settled(path)}, but {path} is not what the name stands for since then: {message}" if message else ""
 
 
 def _foreign(workload: Workload, each: Collection[Past], entry: Entry) -> str:

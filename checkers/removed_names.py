@@ -6,15 +6,16 @@ the numbers of the tests, and the file systems of which this is expected. `durab
 folder covers that the name is gone.
 
 The checker looks at names that unlink took away before an fsync of the same file returned, by another name or by a
-handle, and that no operation gives to this file again. Each directory above the name must be there as long as the crash
-can keep it. It must never have had another name, or it must be certain to be found under its name.
+handle, and that no operation gives to this file again. Each directory above the name must never have had another name,
+or it must be certain to be found under its name.
 
 It does not object if what is found can be something else that had the name or gets it later. It does not look at these
 names:
 
 - names that a rename took away (`one_name` looks at them);
-- names below a directory that an operation removes or renames;
-- names whose directory was made durable after the removal (`durability` looks at them, unless the name is used again).
+- names below a directory that an operation renames;
+- names whose directory was made durable after the removal (`durability` looks at them; if the name is used again,
+  `never-written` and `foreign-bytes`).
 """
 
 from collections.abc import Iterator
@@ -23,11 +24,11 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Barrier, Bindings, Standing
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.fsync_names import fsynced_names, keeps_its_path
+from postcrash.checkers.fsync_names import fsynced_names
 from postcrash.checkers.inodes import pasts
-from postcrash.checkers.links import Link, within
+from postcrash.checkers.links import Link, chain, link_of, parent
 from postcrash.checkers.origins import never
-from postcrash.model import Entry, History, Naming, Observation
+from postcrash.model import Entry, History, Naming, Observation, Tree
 from postcrash.properties.wording import operation_at
 
 
@@ -88,13 +89,24 @@ def _removed(history: History) -> tuple[_RemovedName, ...]:
 
 def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_RemovedName]:
     """The names that the inode lost before the barrier, and has as far as documents say."""
-    lives, tree = bindings.lives, bindings.history.trees[barrier.count]
-    for link in lives.links[inode]:
-        removal = _removal(bindings, link, inode, barrier.count) if inode in bindings.standing(link) else ""
-        for folder in tree.names(link.directory) if removal else ():
-            if keeps_its_path(bindings, folder, barrier.count) and inode not in _elsewhere(bindings, folder, link):
-                path, said = within(folder, link.name), f"{bindings.said(barrier)} after {removal}"
-                yield _RemovedName(path, inode, bindings.inodes(path) - {inode}, said)
+    for link in bindings.lives.links[inode]:
+        number = _removal(bindings, link, inode, barrier.count) if inode in bindings.standing(link) else None
+        if number is None:
+            continue
+        tree, operation = bindings.history.trees[number], bindings.history.workload.operations[number]
+        folder = parent(operation.path)
+        if _has_one_path(bindings, folder, tree) and inode not in _elsewhere(bindings, folder, link):
+            path, said = (
+                operation.path,
+                f"{bindings.said(barrier)} after {operation_at(bindings.history.workload, number)}",
+            )
+            yield _RemovedName(path, inode, bindings.inodes(path) - {inode}, said)
+
+
+def _has_one_path(bindings: Bindings, folder: str, tree: Tree) -> bool:
+    """Whether `folder` and those above it never have another path than in this tree, or are certain to have it."""
+    found = [(link_of(tree, path), tree[path].inode) for path in chain(folder)]
+    return all(bindings.lives.links[inode] == [link] or bindings.standing(link) == {inode} for link, inode in found)
 
 
 def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Standing:
@@ -103,15 +115,15 @@ def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Standing:
     return Standing().union(*map(bindings.standing, others))
 
 
-def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> str:
-    """The operation that last took the entry away from the inode, among the first `count`. Empty if none did for good.
+def _removal(bindings: Bindings, link: Link, inode: int, count: int) -> int | None:
+    """The index of the operation that last took the entry away from the inode, among the first `count`.
 
-    It is empty, too, if something else than a removal did.
+    None if none did for good, or if something else than a removal did.
     """
     lives, history = bindings.lives, bindings.history
     if inode in lives.bound(link, count, history.started):
-        return ""
+        return None
     number = lives.taken_away(link, count, inode)
     if number is None or history.workload.operations[number].form.naming is not Naming.REMOVE:
-        return ""
-    return operation_at(history.workload, number)
+        return None
+    return number

@@ -1,5 +1,7 @@
 """The foreign-bytes checker: bytes of free space and of other files, at other places, and in choices."""
 
+from dataclasses import replace
+
 import pytest
 
 from postcrash.checkers.foreign_bytes import ForeignBytes
@@ -119,6 +121,31 @@ def test_bytes_size_and_attributes_must_be_of_one_file() -> None:
     bigger = SHORT.replace("setxattr", "truncate b 100; setxattr")
     assert is_foreign(bigger, Entry("b", "file", size=100, segments=runs, xattrs=attribute))
     assert not is_foreign(bigger, new)
+
+
+BYTES_AGAIN = "creat b; write b 0 10; unlink b; sync; creat b; write b 0 10"
+
+
+def test_bytes_of_a_file_that_lost_the_name_for_good_are_foreign() -> None:
+    old, new = (Entry("b", "file", size=10, segments=(Segment(0, 10, f"write:{number}"),)) for number in range(2))
+    assert message_of(BYTES_AGAIN, old) == (
+        "sync (operation 4) had returned, but b is not what the name stands for since then: b is 10 bytes long; of its "
+        "bytes, 0 to 10 are those of write b 0 10; no operation put all of them there"
+    )
+    assert not is_foreign(BYTES_AGAIN, new)
+    assert not is_foreign(BYTES_AGAIN, replace(new, segments=(Segment(0, 10, "zero"),)))
+    assert not is_foreign(BYTES_AGAIN.replace("sync; ", ""), old)
+    assert not is_foreign(f"{BYTES_AGAIN}; unlink b; sync", old)
+    stale = Entry("b", "file", size=10, segments=(Segment(0, 10, "stale"),))
+    assert message_of(BYTES_AGAIN, stale).startswith("b is 10 bytes long")
+
+
+def test_a_sync_that_has_not_returned_took_no_name_away_for_good() -> None:
+    workload = parse_workload(BYTES_AGAIN.replace("; ", "\n"), "litmus")
+    old = Entry("b", "file", size=10, segments=(Segment(0, 10, "write:0"),))
+    found = Observation(0, Tree([Entry(".", "dir"), old]))
+    assert ForeignBytes().check(History(workload, 4, 3), found) is None
+    assert ForeignBytes().check(History(workload, 6, 6), found) is not None
 
 
 def test_the_message_tells_a_mixture_from_bytes_that_no_file_had() -> None:

@@ -54,6 +54,7 @@ def test_a_failed_mount_shows_no_names() -> None:
 
 
 USER_K = (("user.k", "76"),)
+SYNCED = "sync (operation {}) had returned, but b is not what the name stands for since then: "
 
 # workload, what is found, and what it never was
 PASTS = [
@@ -106,6 +107,42 @@ PASTS = [
         "b'v', but no operation set it so",
     ),
     ("creat a; setxattr a user.k v; unlink a; creat a", Entry("a", "file", error=5), None),
+    # What lost the name for good is not what is found.
+    (
+        "creat b; unlink b; mkdir b; sync; rmdir b",
+        Entry("b", "file"),
+        SYNCED.format(4) + "b is a file, which it never was",
+    ),
+    (
+        "creat b; unlink b; fsync .; mkdir b",
+        Entry("b", "file"),
+        "fsync . (operation 3) had returned, but b is not what the name stands for since then: b is a file, which it "
+        "never was",
+    ),
+    (
+        "creat b; append b 10; unlink b; sync; creat b; append b 5",
+        Entry("b", "file", size=10),
+        SYNCED.format(4) + "b is 10 bytes long, but it never had more than 5",
+    ),
+    (
+        "creat b; append b 10; rename b c; sync; creat b",
+        Entry("b", "file", size=10),
+        SYNCED.format(4) + "b is 10 bytes long, but it never had more than 0",
+    ),
+    (
+        "symlink x b; unlink b; sync; symlink y b",
+        Entry("b", "symlink", target="x"),
+        SYNCED.format(3) + "b points to 'x', but no operation made it point there",
+    ),
+    (
+        "creat b; append b 10; unlink b; creat b; append b 10; sync; unlink b; mkdir b",
+        Entry("b", "file", size=10),
+        None,
+    ),
+    ("creat b; append b 10; rename b c; sync; creat b; rename c b", Entry("b", "file", size=10), None),
+    ("creat b; append b 10; unlink b; fdatasync .; mkdir b", Entry("b", "file", size=10), None),
+    ("creat b; mkdir D; unlink b; fsync D; mkdir b", Entry("b", "file"), None),
+    ("creat b; unlink b; sync", Entry("b", "file"), None),
     (
         "creat a; setxattr a user.k v",
         Entry("a", "file", xattrs=(("user.k", ""),)),

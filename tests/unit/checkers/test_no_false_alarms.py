@@ -2,8 +2,8 @@
 
 After a crash this file system has what persistence operations promised. Of everything else it has any part, in any
 order: operations are lost one by one, and later writes are cut short. Operations act on inodes and directory entries,
-not on paths, so a file made in a renamed directory is there even if the rename is lost. The checkers durability and
-never-written must accept whatever such a crash leaves.
+not on paths, so a file made in a renamed directory is there even if the rename is lost. The checkers durability,
+never-written and foreign-bytes must accept whatever such a crash leaves.
 """
 
 from collections import Counter
@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postcrash.checkers.durability import Durability
+from postcrash.checkers.foreign_bytes import ForeignBytes
 from postcrash.checkers.links import Link, link_of
 from postcrash.checkers.never_written import NeverWritten
 from postcrash.model import History, Observation, Operation, Segment, SimulationError, Tree, Workload, simulate
@@ -228,8 +229,8 @@ def may_be_lost(data: st.DataObject, workload: Workload) -> None:
         elif data.draw(st.booleans(), f"keep `{operation}`"):
             remains.apply(index, data.draw(st.sampled_from([None, 1, 4096])))
     observation = Observation(0, Tree(remains.tree.values()))
-    assert Durability().check(history, observation) is None
-    assert NeverWritten().check(history, observation) is None
+    for checker in (Durability(), NeverWritten(), ForeignBytes()):
+        assert checker.check(history, observation) is None
 
 
 @pytest.mark.parametrize("returned", range(3, 6))

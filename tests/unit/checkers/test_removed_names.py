@@ -11,6 +11,9 @@ LINKED = "creat a; write a 0 100; link a b; ---; unlink b; fsync a"
 HELD = "mkdir D; creat D/a; ---; open D/a; unlink D/a; fsync @D/a"
 IN_FOLDER = "mkdir D; creat a; link a D/b; ---; unlink D/b; fsync a"
 NEW_FOLDER = "creat a; ---; mkdir D; link a D/b; sync; unlink D/b; fsync a"
+FOLDER_LATER = f"{IN_FOLDER}; rmdir D"
+FOLDER_BEFORE = "mkdir D; creat a; link a D/b; ---; unlink D/b; rmdir D; fsync a"
+FOLDER_OVER = "mkdir D; creat a; link a D/b; mkdir E; ---; unlink D/b; fsync a; rename E D"
 USED_AGAIN = f"{LINKED}; creat b; write b 0 50"
 USED_BETWEEN = "creat a; write a 0 100; link a b; ---; unlink b; creat b; rename b c; fsync a"
 SHORTER = "creat a; write a 0 100; link a b; creat c; write c 0 50; ---"
@@ -24,6 +27,9 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         (HELD, {"D": (1, "D"), "D/a": (2, "D/a")}, "fsync @D/a (operation 5) had returned after unlink D/a"),
         (IN_FOLDER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
         (NEW_FOLDER, {"D": (2, "D"), "D/b": (3, "D/b"), "a": (1, "a")}, "fsync a (operation 6) had returned after"),
+        (FOLDER_LATER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
+        (FOLDER_BEFORE, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 6) had returned after"),
+        (FOLDER_OVER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 6) had returned after"),
         (USED_AGAIN, {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had returned after unlink b (operation 4)"),
         (
             f"{USED_AGAIN}; write b 50 150; fsync b",
@@ -43,6 +49,9 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         "by a handle",
         "in a folder",
         "in a new folder",
+        "folder removed later",
+        "folder removed before",
+        "folder replaced",
         "name used again",
         "name fsynced again",
         "name used between",

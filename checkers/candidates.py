@@ -1,0 +1,42 @@
+"""What a name can be after a crash: of all that ever had the name, that which a durable change did not take away."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.inodes import Past, pasts
+from postcrash.checkers.links import parent
+from postcrash.model import History
+
+
+class Candidates:
+    """The inodes that each name of one history can stand for after a crash, with the past of each."""
+
+    def __init__(self, history: History) -> None:
+        self._bindings = Bindings(history)
+        self._pasts = pasts(history)
+
+    def ever(self, path: str) -> Mapping[int, Past]:
+        """All inodes that ever had the name. Empty if nothing made it."""
+        return self._pasts.of(path)
+
+    def now(self, path: str) -> Mapping[int, Past]:
+        """Those of `ever` that the name can still stand for: nothing took it from them and was made durable.
+
+        These are all if nothing was made durable, or if the name must be gone (`durability` looks at it).
+        """
+        each = self.ever(path)
+        standing = self._bindings.inodes(path) if len(each) > 1 and self._bindings.barriers else frozenset()
+        return {inode: each[inode] for inode in sorted(standing)} or each
+
+    def settled(self, path: str) -> str:
+        """For messages: since when the name can only stand for these, `fsync D (operation 5) had returned`."""
+        directories = self._bindings.directories(parent(path))
+        barriers = [self._bindings.settling(directory)[-1] for directory in directories]
+        return self._bindings.said(max(barriers, key=lambda barrier: barrier.count))
+
+
+@lru_cache(maxsize=256)
+def candidates(history: History) -> Candidates:
+    """The candidates of a history, computed once."""
+    return Candidates(history)
