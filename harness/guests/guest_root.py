@@ -8,23 +8,29 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
+from postcrash.harness.known_files import known_files
 from postcrash.targets import TARGETS, Target
 
+Content = bytes | Path
+"""What a file in a root folder holds: these bytes, or what a file of this machine holds, uncompressed."""
 AGENT = Path("init")
 """The agent's place in a root folder."""
 _BOOT_MODULES: tuple[str, ...] = ("virtio_pci", "virtio_blk")
 _MAPPINGS = ("log-writes", "mirror", "flakey")
 _LIBRARY = re.compile(r"(?<!\S)(/\S+) (?:\(0x|=> )")
 """Files that ldd names by path: libraries and the program's loader. ldd may show the system's loader instead."""
+_LOADER_LIST = Path("/etc/ld.so.cache")
+"""Where the loader looks for libraries. It changes whenever a library is installed (ldconfig(8))."""
 _C_LIBRARY, _UNWINDER = "libc.so.6", "libgcc_s.so.1"
 """glibc loads the second when a thread is cancelled, and ends the program if it is not there. ldd does not name it."""
 
@@ -35,14 +41,14 @@ def guest_root(kernel: Kernel, cache: Path, targets: Iterable[Target] = TARGETS)
         agent = find_binary("postcrash-agent")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    files = {AGENT: agent.read_bytes(), **module_files(kernel, targets)}
+    files: dict[Path, Content] = {AGENT: agent, **module_files(kernel, targets)}
     for program in sorted({program for target in targets for program in target.programs}):
         if Path(program).exists():
             files |= with_libraries(program)
     return cached_root(files, cache)
 
 
-def cached_root(files: dict[Path, bytes], cache: Path) -> Path:
+def cached_root(files: Mapping[Path, Content], cache: Path) -> Path:
     """A root folder with `files` and empty folders to mount on. It is made in `cache` if it is not there."""
     folder = cache / "guest-root" / _digest(files)
     if not folder.is_dir():
@@ -68,7 +74,7 @@ def has_program(root: Path, program: str) -> bool:
     return (root / Path(program).relative_to("/")).is_file()
 
 
-def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]:
+def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, Content]:
     """The modules of `kernel` that guests may need, and the lists of those needed at boot and by each file system."""
     if kernel.modules is None:
         return {}
@@ -77,10 +83,10 @@ def module_files(kernel: Kernel, targets: Iterable[Target]) -> dict[Path, bytes]
     needs |= {kind: (f"dm_{kind.replace('-', '_')}",) for kind in _MAPPINGS}
     for target in targets:
         needs[target.fstype] = (*needs.get(target.fstype, (f"fs-{target.fstype}",)), *target.modules)
-    files: dict[Path, bytes] = {}
+    files: dict[Path, Content] = {}
     for need, names in needs.items():
         places = {Path("modules") / f"{module_name(file.name)}.ko": file for file in modules.needed_by(*names)}
-        files |= {place: uncompressed(file) for place, file in places.items()}
+        files |= places
         files[Path("modules") / need] = "".join(f"/{place}\n" for place in places).encode()
     return files
 
@@ -93,15 +99,22 @@ def _program_modules(kernel: Kernel, modules: Modules) -> Iterator[str]:
                 yield name
 
 
-def with_libraries(program: str) -> dict[Path, bytes]:
+def with_libraries(program: str) -> dict[Path, Path]:
     """A program of this machine (an absolute path) and its libraries, by their places in a root folder."""
     libraries = _libraries(program)
     unwinders = [Path(file).with_name(_UNWINDER) for file in libraries if Path(file).name == _C_LIBRARY]
     files = [Path(program), *map(Path, libraries), *filter(Path.exists, unwinders)]
-    return {file.relative_to("/"): file.read_bytes() for file in files}
+    return {file.relative_to("/"): file for file in files}
 
 
 def _libraries(program: str) -> list[str]:
+    """The files that ldd names. It is asked again if the program or the loader's list of libraries has changed."""
+    question = f"ldd {os.environ.get('LD_LIBRARY_PATH', '')}"
+    files = (Path(program), *filter(Path.exists, [_LOADER_LIST]))
+    return known_files().ask(question, files, lambda: "\n".join(_ldd(program))).splitlines()
+
+
+def _ldd(program: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         listed = subprocess.run(["ldd", program], env=environment, capture_output=True, text=True, check=False)
@@ -110,15 +123,16 @@ def _libraries(program: str) -> list[str]:
     return _LIBRARY.findall(listed.stdout)
 
 
-def _digest(files: dict[Path, bytes]) -> str:
-    digest = hashlib.sha256()
-    for place, content in sorted(files.items()):
-        digest.update(f"{place}\0".encode())
-        digest.update(hashlib.sha256(content).digest())
-    return digest.hexdigest()[:16]
+def _digest(files: Mapping[Path, Content]) -> str:
+    held = (f"{place}\0{_content_digest(files[place])}\n" for place in sorted(files))
+    return hashlib.sha256("".join(held).encode()).hexdigest()[:16]
 
 
-def _make(folder: Path, files: dict[Path, bytes]) -> None:
+def _content_digest(content: Content) -> str:
+    return content_digest(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+
+
+def _make(folder: Path, files: Mapping[Path, Content]) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".root-", dir=folder.parent) as made:
@@ -127,7 +141,7 @@ def _make(folder: Path, files: dict[Path, bytes]) -> None:
                 (root / empty).mkdir(parents=True)
             for place, content in files.items():
                 (root / place).parent.mkdir(parents=True, exist_ok=True)
-                (root / place).write_bytes(content)
+                (root / place).write_bytes(uncompressed(content) if isinstance(content, Path) else content)
                 (root / place).chmod(0o755)
             if not folder.is_dir():
                 root.rename(folder)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Qemu, uml_library
-from postcrash.harness.guests.guest_root import cached_root, module_files, packed, with_libraries
+from postcrash.harness.guests.guest_root import Content, cached_root, module_files, packed, with_libraries
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.scratch import scratch
 from postcrash.model.units import SECTOR_BYTES
@@ -116,9 +116,9 @@ def script_root(kernel: Kernel, target: Target, cache: Path) -> Path:
     targets = (*TARGETS, target)
     makers = {program for each in targets for program in (each.mkfs[0], *each.programs)}
     found = [shutil.which(program, path=_PATH) for program in sorted({*PROGRAMS, *makers})]
-    files = {Path("init"): _INIT.encode(), **module_files(kernel, targets)}
+    files: dict[Path, Content] = {Path("init"): _INIT.encode(), **module_files(kernel, targets)}
     if _CONFIGURATION.exists():
-        files[_CONFIGURATION.relative_to("/")] = _CONFIGURATION.read_bytes()
+        files[_CONFIGURATION.relative_to("/")] = _CONFIGURATION
     for program in filter(None, found):
         files |= with_libraries(program)
     return cached_root(files, cache)

@@ -13,7 +13,7 @@ from postcrash.harness.examination.judges import judges_named, recoveries_for
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.repair import ONLY_REPAIRED, Recovery
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.guests.guest_root import cached_root, guest_root, with_libraries
+from postcrash.harness.guests.guest_root import Content, cached_root, guest_root, with_libraries
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.machine import Machine, MachineSettings
@@ -47,7 +47,7 @@ PLANTED = {
 def planted() -> MachineSettings:
     """Guests that also have a shell, debugfs and the planted programs."""
     kernel = find_kernel()
-    files = root_files(kernel)
+    files: dict[Path, Content] = {**root_files(kernel)}
     for program in (shutil.which("sh"), shutil.which("debugfs", path="/usr/sbin:/sbin")):
         assert program is not None
         files |= with_libraries(program)

@@ -85,6 +85,28 @@ def test_a_drive_that_ignores_flushes_shows_in_the_table(tmp_path: Path) -> None
     assert (result.returncode, cell["verdict"]) == (1, "violated")
 
 
+OTHER_THAN_PUBLISHED = {
+    ("ext3-ordered", "P2"),
+    ("ext3-ordered", "P3"),
+    ("ext3-writeback", "P5"),
+    ("ext4-original", "P2"),
+    ("ext4-current", "P2"),
+    ("btrfs", "P1"),
+    ("btrfs", "P3"),
+}
+"""Where a power cut alone shows something else than HotDep'13's table. docs/table.md has the causes."""
+
+
+def test_a_power_cut_alone_gives_the_published_table(table: Table, tmp_path: Path) -> None:
+    cells = cells_of(tmp_path, "--adversary", "plain")
+    plain = {place: Verdict[cell["verdict"].upper()] for place, cell in cells.items()}
+    printed = {place: verdict for place in plain if (verdict := published(*place)) is not None}
+    assert len(printed) == 5 * 5
+    assert {place for place, verdict in printed.items() if plain[place] is not verdict} == OTHER_THAN_PUBLISHED
+    for place, cell in table[1].items():
+        assert (cell["adversary"] == "plain") == (plain[place] is Verdict.VIOLATED), place
+
+
 def cells_of(folder: Path, *arguments: str) -> Cells:
     """The cells of a table of the chosen properties."""
     result = postcrash(folder, "characterize", *arguments, "--json", "-")
