@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import Bindings
 from postcrash.checkers.inodes import Past, pasts
-from postcrash.checkers.links import parent
+from postcrash.checkers.links import Link, chain, parent
 from postcrash.model import History
 
 
@@ -23,15 +23,22 @@ class Candidates:
     def now(self, path: str) -> Mapping[int, Past]:
         """Those of `ever` that the name can still stand for: nothing took it from them and was made durable.
 
-        These are all if nothing was made durable, or if the name must be gone (`durability` looks at it).
+        Empty if the name must be gone. These are all if nothing was made durable, or if the directory of the name must
+        be gone.
         """
         each = self.ever(path)
-        standing = self._bindings.inodes(path) if len(each) > 1 and self._bindings.barriers else frozenset()
-        return {inode: each[inode] for inode in sorted(standing)} or each
+        if not self._bindings.barriers or not self._bindings.directories(parent(path)):
+            return each
+        return {inode: each[inode] for inode in sorted(self._bindings.inodes(path))}
+
+    def is_gone(self, path: str) -> bool:
+        """Whether the name was taken away for good in its directory. `durability` objects if it is there."""
+        links = (Link(inode, path.rpartition("/")[2]) for inode in self._bindings.directories(parent(path)))
+        return any(map(self._bindings.gone, links))
 
     def settled(self, path: str) -> str:
         """For messages: since when the name can only stand for these, `fsync D (operation 5) had returned`."""
-        directories = self._bindings.directories(parent(path))
+        directories = {inode for name in chain(path) for inode in self._bindings.directories(parent(name))}
         barriers = [self._bindings.settling(directory)[-1] for directory in directories]
         return self._bindings.said(max(barriers, key=lambda barrier: barrier.count))
 

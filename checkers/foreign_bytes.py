@@ -45,12 +45,14 @@ class ForeignBytes:
 
 def _message(workload: Workload, known: Candidates, path: str, entry: Entry) -> str:
     """What is foreign of what is found. Empty if it can be what the name can stand for, or if nothing made the name."""
-    ever = known.ever(path)
-    message = _foreign(workload, ever.values(), entry) if ever else ""
-    if message or len(ever) <= 1:
+    if not (ever := known.ever(path)):
+        return ""
+    message = _foreign(workload, ever.values(), entry)
+    now = [past for past in known.now(path).values() if not never(past, entry)]
+    if message or not now or any(foreign(past, entry) is None for past in now):
         return message
-    message = _foreign(workload, known.now(path).values(), entry)
-    return f"{known.settled(path)}, but {path} is not what the name stands for since then: {message}" if message else ""
+    found = shown_bytes(workload, path, entry, 0, entry.size)
+    return f"{known.settled(path)}, but {found}; what the name stands for since then never had all of them"
 
 
 def _foreign(workload: Workload, each: Collection[Past], entry: Entry) -> str:

@@ -9,10 +9,10 @@ The checker looks at names that unlink took away before an fsync of the same fil
 handle, and that no operation gives to this file again. Each directory above the name must never have had another name,
 or it must be certain to be found under its name.
 
-It does not object if what is found can be something else that had the name or gets it later. It does not look at these
-names:
+It does not object if what is found can be something else that had the name or gets it later. If this follows from
+nothing but its size, the bytes decide. It does not look at these names:
 
-- names that a rename took away (`one_name` looks at them);
+- names that a rename took away (`one_name` looks at them), or gave to another file;
 - names below a directory that an operation renames;
 - names whose directory was made durable after the removal (`durability` looks at them; if the name is used again,
   `never-written` and `foreign-bytes`).
@@ -25,9 +25,10 @@ from functools import lru_cache
 from postcrash.checkers.bindings import Barrier, Bindings, Standing
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names
-from postcrash.checkers.inodes import pasts
-from postcrash.checkers.links import Link, chain, link_of, parent
-from postcrash.checkers.origins import never
+from postcrash.checkers.inodes import Past, pasts
+from postcrash.checkers.links import Link, chain, link_of, within
+from postcrash.checkers.lives import lives
+from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Naming, Observation, Tree
 from postcrash.properties.wording import operation_at
 
@@ -67,13 +68,26 @@ class _RemovedName:
 
 def _is_back(history: History, name: _RemovedName, entry: Entry) -> bool:
     """Whether the entry is the inode that lost the name. `durability` objects to what breaks its promises."""
-    known = fsynced_names(history)
+    known, past = fsynced_names(history), pasts(history).of(name.path)
     if entry.type != known.bindings.lives.type(name.inode):
         return False
-    past = pasts(history).of(name.path)
-    if any(not never(past[inode], entry) and known.contents.could_be(inode, entry) for inode in name.others):
+    others = [past[other] for other in name.others if known.contents.could_be(other, entry)]
+    others = [other for other in others if not never(other, entry)]
+    if others and not _is_told_by_bytes(history, name.inode, others, entry):
         return False
     return known.contents.broken(name.path, entry) is None
+
+
+def _is_told_by_bytes(history: History, inode: int, others: list[Past], entry: Entry) -> bool:
+    """Whether the bytes are those of the inode, and none of the others ever had them.
+
+    The inode must have them to the end: another file that uses its blocks again may show them.
+    """
+    known, end = lives(history.workload), history.trees[history.started]
+    if not end.names(inode) and all(held.inode != inode for held in end.held.values()):
+        return False
+    own = Past(written={*known.states(inode, history.started, history.started)[-1].segments})
+    return foreign(own, entry) is None and all(foreign(other, entry) for other in others)
 
 
 @lru_cache(maxsize=256)
@@ -90,17 +104,23 @@ def _removed(history: History) -> tuple[_RemovedName, ...]:
 def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_RemovedName]:
     """The names that the inode lost before the barrier, and has as far as documents say."""
     for link in bindings.lives.links[inode]:
-        number = _removal(bindings, link, inode, barrier.count) if inode in bindings.standing(link) else None
-        if number is None:
+        number = _removal(bindings, link, inode, barrier.count)
+        if number is None or inode not in bindings.standing(link):
             continue
-        tree, operation = bindings.history.trees[number], bindings.history.workload.operations[number]
-        folder = parent(operation.path)
-        if _has_one_path(bindings, folder, tree) and inode not in _elsewhere(bindings, folder, link):
-            path, said = (
-                operation.path,
-                f"{bindings.said(barrier)} after {operation_at(bindings.history.workload, number)}",
-            )
-            yield _RemovedName(path, inode, bindings.inodes(path) - {inode}, said)
+        said = f"{bindings.said(barrier)} after {operation_at(bindings.history.workload, number)}"
+        for folder in _folders(bindings, link.directory, number, barrier.count):
+            if inode not in _elsewhere(bindings, folder, link):
+                path = within(folder, link.name)
+                yield _RemovedName(path, inode, bindings.inodes(path), said)
+
+
+def _folders(bindings: Bindings, directory: int, *counts: int) -> set[str]:
+    """The paths that the directory has after one of these numbers of operations, and under which only it can be found.
+
+    It and those above it never have another path, or are certain to have this one.
+    """
+    trees = [bindings.history.trees[count] for count in counts]
+    return {folder for tree in trees for folder in tree.names(directory) if _has_one_path(bindings, folder, tree)}
 
 
 def _has_one_path(bindings: Bindings, folder: str, tree: Tree) -> bool:

@@ -51,6 +51,15 @@ def test_what_it_does_not_depend_on_makes_no_difference(checker: Checker, worklo
     assert {len(alike) for alike in answers(checker, workload)} == {1}
 
 
+USED_AGAIN = "creat b\nwrite b 0 10\nunlink b\nsync\ncreat b\nwrite b 0 10\nunlink b\nfsync .\nmkdir b\n"
+"""What a name can stand for depends on which barriers had returned."""
+
+
+@pytest.mark.parametrize("checker", [*CHECKERS, *PRACTICE], ids=lambda checker: checker.name)
+def test_a_name_that_is_used_again(checker: Checker) -> None:
+    assert {len(alike) for alike in answers(checker, parse_workload(USED_AGAIN, "used again"))} == {1}
+
+
 @pytest.mark.parametrize("field", ["started", "returned"])
 def test_this_test_would_notice(field: str) -> None:
     class Forgetful:

@@ -129,13 +129,16 @@ BYTES_AGAIN = "creat b; write b 0 10; unlink b; sync; creat b; write b 0 10"
 def test_bytes_of_a_file_that_lost_the_name_for_good_are_foreign() -> None:
     old, new = (Entry("b", "file", size=10, segments=(Segment(0, 10, f"write:{number}"),)) for number in range(2))
     assert message_of(BYTES_AGAIN, old) == (
-        "sync (operation 4) had returned, but b is not what the name stands for since then: b is 10 bytes long; of its "
-        "bytes, 0 to 10 are those of write b 0 10; no operation put all of them there"
+        "sync (operation 4) had returned, but b is 10 bytes long; of its bytes, 0 to 10 are those of write b 0 10; "
+        "what the name stands for since then never had all of them"
     )
     assert not is_foreign(BYTES_AGAIN, new)
     assert not is_foreign(BYTES_AGAIN, replace(new, segments=(Segment(0, 10, "zero"),)))
     assert not is_foreign(BYTES_AGAIN.replace("sync; ", ""), old)
     assert not is_foreign(f"{BYTES_AGAIN}; unlink b; sync", old)
+    # never-written says that this was never a directory, or never so long.
+    assert not is_foreign("creat b; write b 0 10; unlink b; sync; mkdir b", old)
+    assert not is_foreign("creat b; write b 0 10; unlink b; sync; creat b; write b 0 5", old)
     stale = Entry("b", "file", size=10, segments=(Segment(0, 10, "stale"),))
     assert message_of(BYTES_AGAIN, stale).startswith("b is 10 bytes long")
 

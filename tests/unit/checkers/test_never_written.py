@@ -55,6 +55,7 @@ def test_a_failed_mount_shows_no_names() -> None:
 
 USER_K = (("user.k", "76"),)
 SYNCED = "sync (operation {}) had returned, but b is not what the name stands for since then: "
+NOT_IN_D = "sync (operation 5) had returned, but D/b is there; its directory never had it"
 
 # workload, what is found, and what it never was
 PASTS = [
@@ -144,6 +145,26 @@ PASTS = [
     ("creat b; mkdir D; unlink b; fsync D; mkdir b", Entry("b", "file"), None),
     ("creat b; unlink b; sync", Entry("b", "file"), None),
     (
+        "mkdir D; creat D/b; append D/b 10; fsync .; unlink D/b; rmdir D; mkdir D; creat D/b; fsync .",
+        Entry("D/b", "file", size=10),
+        "fsync . (operation 9) had returned, but D/b is not what the name stands for since then: D/b is 10 bytes long, "
+        "but it never had more than 0",
+    ),
+    (
+        "mkdir D; creat D/b; append D/b 10; unlink D/b; creat D/b; fsync .; fsync D; sync; fsync D; fsync .",
+        Entry("D/b", "file", size=10),
+        "fsync . (operation 10) had returned, but D/b is not what the name stands for since then: D/b is 10 bytes "
+        "long, but it never had more than 0",
+    ),
+    # The directory that has the name of another one for good never had what was in that one.
+    ("mkdir D; creat D/b; rename D E; mkdir D; sync", Entry("D/b", "file"), NOT_IN_D),
+    ("mkdir D; creat D/b; unlink D/b; rmdir D; mkdir D; sync", Entry("D/b", "file"), NOT_IN_D.replace("5", "6")),
+    ("mkdir D; creat D/b; rename D E; mkdir D; fsync E", Entry("D/b", "file"), None),
+    # That the name or its directory is there again is asked of durability.
+    ("mkdir D; creat D/b; unlink D/b; sync", Entry("D/b", "file"), None),
+    ("mkdir D; creat D/b; unlink D/b; rmdir D; sync", Entry("D/b", "file"), None),
+    ("mkdir D; creat D/b; unlink D/b; fsync D; rename D E; mkdir D", Entry("D/b", "file"), None),
+    (
         "creat a; setxattr a user.k v",
         Entry("a", "file", xattrs=(("user.k", ""),)),
         "attribute user.k of a is b'', but no operation set it so",
@@ -157,3 +178,17 @@ def test_what_is_behind_a_name(operations: str, entry: Entry, message: str | Non
     count = len(workload.operations)
     finding = NeverWritten().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), entry])))
     assert finding == (message and Objection("never-written", message, entry.path))
+
+
+@pytest.mark.parametrize("returned", [2, 3])
+def test_before_recording_begins_nothing_is_gone_for_good(returned: int) -> None:
+    workload = parse_workload("creat b\nunlink b\nmkdir b\n---\nsync\n", "litmus")
+    finding = NeverWritten().check(History(workload, 3, returned), Observation(0, tree_of("b")))
+    assert (finding is not None) == (returned == 3)
+
+
+def test_a_sync_that_has_not_returned_took_no_name_away_for_good() -> None:
+    workload = parse_workload("creat b\nunlink b\nsync\nmkdir b\n", "litmus")
+    for started, returned, expected in ((3, 2, False), (4, 3, True), (4, 4, True)):
+        finding = NeverWritten().check(History(workload, started, returned), Observation(0, tree_of("b")))
+        assert (finding is not None) == expected

@@ -8,6 +8,7 @@ from postcrash.model import Entry, History, Observation, Tree, parse_workload
 from .test_fsync_names import ROOT, Found, objection
 
 LINKED = "creat a; write a 0 100; link a b; ---; unlink b; fsync a"
+NO_BYTES = LINKED.replace("write a 0 100", "truncate a 100")
 HELD = "mkdir D; creat D/a; ---; open D/a; unlink D/a; fsync @D/a"
 IN_FOLDER = "mkdir D; creat a; link a D/b; ---; unlink D/b; fsync a"
 NEW_FOLDER = "creat a; ---; mkdir D; link a D/b; sync; unlink D/b; fsync a"
@@ -27,6 +28,26 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         (HELD, {"D": (1, "D"), "D/a": (2, "D/a")}, "fsync @D/a (operation 5) had returned after unlink D/a"),
         (IN_FOLDER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
         (NEW_FOLDER, {"D": (2, "D"), "D/b": (3, "D/b"), "a": (1, "a")}, "fsync a (operation 6) had returned after"),
+        (
+            f"{LINKED}; creat b; write b 0 200",
+            {"a": (3, "a"), "b": (3, "b")},
+            "fsync a (operation 5) had returned after unlink b",
+        ),
+        (
+            "creat a; write a 0 100; open a; ---; unlink a; creat a; fsync @a; write a 0 100",
+            {"a": (2, "a")},
+            "fsync @a (operation 6) had returned after unlink a (operation 4)",
+        ),
+        (
+            "mkdir D; creat a; link a D/b; ---; unlink D/b; rename D E; fsync .; fsync a",
+            {"E": (1, "D"), "E/b": (3, "D/b"), "a": (2, "a")},
+            "fsync a (operation 7) had returned after unlink D/b (operation 4)",
+        ),
+        (
+            "mkdir D; creat a; link a D/b; ---; rename D E; fsync .; unlink E/b; fsync a",
+            {"E": (1, "D"), "E/b": (3, "D/b"), "a": (2, "a")},
+            "fsync a (operation 7) had returned after unlink E/b (operation 6)",
+        ),
         (FOLDER_LATER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 5) had returned after"),
         (FOLDER_BEFORE, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 6) had returned after"),
         (FOLDER_OVER, {"D": (1, "D"), "D/b": (3, "D/b"), "a": (2, "a")}, "fsync a (operation 6) had returned after"),
@@ -49,6 +70,10 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         "by a handle",
         "in a folder",
         "in a new folder",
+        "by its bytes",
+        "by its bytes, held open",
+        "folder renamed for certain later",
+        "folder renamed for certain before",
         "folder removed later",
         "folder removed before",
         "folder replaced",
@@ -74,12 +99,19 @@ def test_a_removed_name_is_there_again(operations: str, found: Found, expected: 
         ("creat a; link a b; ---; fsync a; unlink b", {"a": (1, "a"), "b": (2, "b")}),
         ("creat a; link a b; creat c; ---; unlink b; fsync c", {"a": (1, "a"), "b": (2, "b")}),
         (USED_AGAIN, {"a": (3, "a"), "b": (7, "b")}),
-        (f"{LINKED}; creat b; write b 0 200", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{NO_BYTES}; creat b; write b 0 200", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{LINKED}; creat b; write b 0 200; unlink a", {"b": (3, "b")}),
+        (f"{LINKED}; creat b; write b 0 200; truncate a 0", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{LINKED}; creat b; reflink a 0 b 0 100", {"a": (3, "a"), "b": (3, "b")}),
         (f"{LINKED}; link a b", {"a": (3, "a"), "b": (3, "b")}),
         (f"{LINKED}; rename a b", {"b": (3, "b")}),
         ("creat a; ---; rename a b; fsync b", {"a": (1, "a")}),
         ("creat a; link a b; creat c; ---; rename c b; fsync a", {"a": (1, "a"), "b": (2, "b")}),
         ("mkdir D; creat a; link a D/b; ---; rename D E; unlink E/b; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
+        (
+            "mkdir D; mkdir D/F; creat a; link a D/F/b; ---; rename D E; unlink E/F/b; fsync a",
+            {"E": (1, "D"), "E/F": (2, "D/F"), "E/F/b": (4, "D/F/b")},
+        ),
         ("mkdir D; creat a; link a D/b; ---; unlink D/b; rename D E; fsync a", {"E": (1, "D"), "E/b": (3, "D/b")}),
         ("creat a; link a b; ---; unlink b; fsync a; fsync .", {"a": (1, "a"), "b": (2, "b")}),
         (LINKED, {"a": (3, "a"), "b": (1, "a")}),
@@ -98,9 +130,20 @@ def test_a_removed_name_is_there_again(operations: str, found: Found, expected: 
             "fsync of another file",
             "another file",
             "either",
+            "either, blocks used again",
+            "either, blocks used again after truncate",
+            "shared bytes",
             "linked again",
         ),
-        *("moved there", "renamed", "replaced", "folder renamed before", "folder renamed later", "asked of durability"),
+        *(
+            "moved there",
+            "renamed",
+            "replaced",
+            "folder renamed before",
+            "folder above renamed before",
+            "folder renamed later",
+            "asked of durability",
+        ),
         *("promise that durability finds broken", "something else", "in the folder that was there before"),
     ],
 )
