@@ -113,11 +113,16 @@ Record = Callable[..., RecordedWorkload]
 @pytest.fixture
 def record(machine: Machine, tmp_path: Path) -> Record:
     """Records a workload on the target of that name."""
+    return recording_in(tmp_path, machine)
+
+
+def recording_in(folder: Path, machine: Machine) -> Record:
+    """Records a workload on the target of that name. The recording is kept in `folder`."""
 
     def run(on: str | Target, workload: Workload, model: str = "cache", held: int | None = None) -> RecordedWorkload:
         target = target_named(on) if isinstance(on, str) else on
         base = base_image(target, cache_folder() / "bases")
-        out = tmp_path / f"{target.name}-{workload.name}.pcr"
+        out = folder / f"{target.name}-{workload.name}.pcr"
         machine.record(base.path, target.mount_wire(), workload, out, {}, held)
         return RecordedWorkload(target, workload, Source(out, base.path, model))
 

@@ -150,7 +150,7 @@ def test_sqlite_keeps_what_it_promises(audit: Audit) -> None:
     assert kept["folders"] > disk["instants"] > 30
 
 
-@pytest.mark.parametrize("given", [("--set", "synchronous=off"), ("--model", "lying", "--budget", "300")])
+@pytest.mark.parametrize("given", [("--set", "synchronous=off"), ("--model", "lying", "--budget", "60")])
 def test_sqlite_without_flushes_does_not(audit: Audit, given: tuple[str, ...]) -> None:
     assert told(audit, "sqlite-3.40", *given)["verdict"] == "violated"
 

@@ -30,9 +30,14 @@ targets = ["mine.toml"]
 disks = "one"
 
 [parts.rename]
-properties = ["P4", "P5"]
+corpus = "own"
 hold = ["P5"]
 """
+WORKLOADS = {
+    "long": "creat a\nappend a 4096\n---\ncreat b\nappend b 8192\nrename b a\n",
+    "short": "creat a\nappend a 4096\n---\ncreat b\nappend b 4096\nrename b a\n",
+}
+"""One for each shard, so that each has a finding to hand on."""
 SET_UP = re.compile(r"apt-get|git clone|tools/setup|mkdir -p bundles$")
 
 
@@ -103,6 +108,9 @@ def test_the_shards_and_the_verdict_fail_on_a_regression_and_hand_on_what_they_s
     program.symlink_to(Path(sys.executable).with_name("postcrash"))
     (tmp_path / "mine.toml").write_text(TARGET)
     (tmp_path / "postcrash.toml").write_text(GATE)
+    (tmp_path / "own").mkdir()
+    for name, text in WORKLOADS.items():
+        (tmp_path / f"own/{name}.ops").write_text(text)
     each_shard, verdict = jobs()
     codes = []
     for shard in range(1, SHARDS + 1):

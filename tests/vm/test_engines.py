@@ -89,7 +89,9 @@ def test_both_engines_find_the_same_outcomes(
 
 def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
     example, kernel = str(ROOT / "examples/rename-replace.ops"), ("--kernel", image.path.parent.name)
-    checked = postcrash(tmp_path, "check", example, "--target", "btrfs", *kernel, "--json", "-")
+    checked = postcrash(
+        tmp_path, "check", example, "--target", "btrfs", "--judge", "durability", *kernel, "--json", "-"
+    )
     report = json.loads(checked.stdout)
     assert report["states"] == report["states_total"]
     certified = postcrash(tmp_path, "certify", "--samples", "20", "--json", "-", *kernel)
@@ -103,7 +105,7 @@ def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> No
 def test_one_table_for_several_kernels(image: Kernel, tmp_path: Path) -> None:
     name = image.path.parent.name
     (tmp_path / "other.toml").write_text('like = "ext4-current"\nname = "other"\nfstype = "nosuchfs"\n')
-    asked = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml", "--property", "P4")
+    asked = ("--kernel", f"6.1,{name}", "--fs", "ext4-nodelalloc,other.toml", "--property", "P4", "--guests", "1")
     written = postcrash(tmp_path, "characterize", *asked, "--json", "matrix.json", "--markdown", "matrix.md")
     assert written.returncode == 0, written.stderr
     matrix = json.loads((tmp_path / "matrix.json").read_text())

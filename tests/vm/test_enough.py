@@ -78,8 +78,14 @@ FIRST_LOOK = 40
 
 @pytest.mark.parametrize("target", ["ext4-current", "xfs", "ext4-nobarrier"])
 def test_a_hunt_with_first_looks_finds_the_same(
-    tmp_path: Path, settings: MachineSettings, monkeypatch: pytest.MonkeyPatch, target: str
+    tmp_path: Path,
+    settings: MachineSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    pytestconfig: pytest.Config,
+    target: str,
 ) -> None:
+    """Without --full: with half of the workloads."""
+    sample = 16 if pytestconfig.option.full else 8
     base = target_named(target)
     plan = Plan(
         target=base,
@@ -95,7 +101,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
 
     def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:
         monkeypatch.setattr(space_hunt, "FIRST_LOOK", first_look)
-        store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=16)
+        store, selection = Store(folder), Selection(WorkloadSpace(GRAMMARS["full"], 1), sample=sample)
         with TerminalProgress(None) as progress:
             result = hunt(selection, plan, Crew(settings, 2), store, progress)
         rows = len(list(store.runs()))

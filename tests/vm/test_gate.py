@@ -107,7 +107,9 @@ def test_shards_of_two_definitions_of_a_target_are_not_merged(tmp_path: Path) ->
 
 def test_shards_hand_their_findings_on(folder: Path) -> None:
     """Another machine, with a store of its own, puts the shards together and shows the stories of their findings."""
-    code, told = gate(folder, P5, "--shard", "1/1", "--bundles", "handed/on")
+    (folder / "own.ops").write_text("creat a\nappend a 4096\n---\ncreat b\nappend b 8192\nrename b a\n")
+    text = P5.replace('properties = ["P5"]', 'corpus = "own.ops"')
+    code, told = gate(folder, text, "--shard", "1/1", "--bundles", "handed/on")
     (found, *_) = failures(told, judge="P5")
     (folder / "handed/on/f-0.tar.gz").write_bytes(b"damaged")
     options = ("gate.json", "--bundles", "handed/on", "--html", "gate.html", "--junit", "gate.xml")

@@ -246,7 +246,7 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
 
 
 def test_a_badly_broken_kernel_is_told_of_before_its_hunt_ends(tmp_path: Path) -> None:
-    limits = ("--workload-limit", "12", "--seed", "2", "--time", "40s")
+    limits = ("--workload-limit", "6", "--seed", "2", "--time", "30s")
     arguments = ["hunt", "--target", "ext4-nobarrier", *limits, "--json", "-"]
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

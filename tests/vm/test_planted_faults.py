@@ -17,7 +17,7 @@ from postcrash.harness.examination.certify import certify
 from postcrash.harness.guests.machine import Machine, MachineSettings
 
 from ..planting import cargo, environment, make_workspace
-from .conftest import Record, RecordedWorkload, intervals_of, overwriting
+from .conftest import RecordedWorkload, intervals_of, overwriting, recording_in
 
 CRATES = ("model/wire", "crashgen/core", "recorders/crashdisk")
 OVERWRITE = (
@@ -158,16 +158,24 @@ def objection(program: Path, settings: MachineSettings, recorded: RecordedWorklo
             return f"it fails: {error!r}"
 
 
+@pytest.fixture(scope="module")
+def recorded(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> RecordedWorkload:
+    return recording_in(tmp_path_factory.mktemp("planted"), machine)("ext4-current", OVERWRITE)
+
+
+@pytest.fixture(scope="module")
+def by_brute_force(machine: Machine, recorded: RecordedWorkload) -> list[Counter[str]]:
+    return outcomes(machine, recorded, brute_force=True)
+
+
 @pytest.mark.parametrize("fault", [None, *FAULTS], ids=lambda fault: fault.why if fault else "no fault")
 def test_a_planted_fault_is_noticed(
-    machine: Machine,
     settings: MachineSettings,
-    record: Record,
+    recorded: RecordedWorkload,
+    by_brute_force: list[Counter[str]],
     copy: Copy,
     fault: Fault | None,
 ) -> None:
-    recorded = record("ext4-current", OVERWRITE)
-    by_brute_force = outcomes(machine, recorded, brute_force=True)
     if fault is None:
         assert objection(copy.build(), settings, recorded, by_brute_force) == ""
         return

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/rename-replace.ops"
+P5 = ("--judge", "P5")
 COLOUR = re.compile(rb"\x1b\[[0-9;]*3[0-9]m")
 CURSOR = b"\x1b[?25l"
 """Hides the cursor: what a bar of progress begins with."""
@@ -16,7 +17,7 @@ CURSOR = b"\x1b[?25l"
 def on_terminal(folder: Path, *options: str, **environment: str) -> bytes:
     """What `check` prints on a terminal."""
     program = Path(sys.executable).with_name("postcrash")
-    command: list[str | Path] = [program, *options, "check", EXAMPLE, "--target", "ext4-original", "--fresh"]
+    command: list[str | Path] = [program, *options, "check", EXAMPLE, "--target", "ext4-original", *P5, "--fresh"]
     ours, theirs = pty.openpty()
     without = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
     environment = {**without, "TERM": "xterm", **environment}
@@ -52,7 +53,7 @@ def test_quiet_means_no_progress(tmp_path: Path) -> None:
 
 def test_a_pipe_gets_neither(tmp_path: Path) -> None:
     program = Path(sys.executable).with_name("postcrash")
-    command: list[str | Path] = [program, "check", EXAMPLE, "--target", "ext4-original"]
+    command: list[str | Path] = [program, "check", EXAMPLE, "--target", "ext4-original", *P5]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300, check=False)
     assert done.returncode == 1 and b"P5" in done.stdout
     assert b"\x1b" not in done.stdout + done.stderr

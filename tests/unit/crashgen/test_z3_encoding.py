@@ -223,10 +223,11 @@ WIDER = [("ordered", "cache"), ("cache", "cache:2048"), ("cache:2048", "torn"), 
 
 
 @pytest.mark.parametrize(("narrow", "wide"), WIDER)
-def test_a_model_has_every_state_of_a_narrower_one(narrow: str, wide: str) -> None:
+def test_a_model_has_every_state_of_a_narrower_one(narrow: str, wide: str, pytestconfig: pytest.Config) -> None:
+    examples = 100 if pytestconfig.option.full else 40
     models = {model.name: model for model in MODELS}
 
-    @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
     @given(random_logs(models[wide]))
     def include(log: Log) -> None:
         for few, more in zip(Drive(Log(models[narrow], log.events)).contents(), Drive(log).contents(), strict=True):

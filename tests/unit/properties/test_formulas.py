@@ -20,7 +20,7 @@ from postcrash.properties.logic import World
 
 pytestmark = pytest.mark.slow
 
-TREES_PER_HISTORY = 7
+TREES_PER_HISTORY, TREES_IN_FULL = 4, 7
 HISTORIES_MIN, HISTORIES_MAX = 16, 100
 """For one property. Beyond the minimum it goes on until some tree breaks the property and some tree does not."""
 
@@ -138,8 +138,9 @@ def random_history(random: Random, workload: Workload) -> History:
 
 
 @pytest.mark.parametrize("checked", PROPERTIES, ids=lambda checked: checked.name)
-def test_the_predicate_says_what_the_formula_says(checked: Property) -> None:
+def test_the_predicate_says_what_the_formula_says(checked: Property, pytestconfig: pytest.Config) -> None:
     random = Random(checked.name)
+    trees = TREES_IN_FULL if pytestconfig.option.full else TREES_PER_HISTORY
     answers: Counter[bool] = Counter()
     for number in range(HISTORIES_MAX):
         if number >= HISTORIES_MIN and answers[True] and answers[False]:
@@ -148,7 +149,7 @@ def test_the_predicate_says_what_the_formula_says(checked: Property) -> None:
         history = random_history(random, workload)
         world = World(history)
         formula = FORMULAS[checked.name](world)
-        for _ in range(TREES_PER_HISTORY):
+        for _ in range(trees):
             tree = random_tree(random, history)
             judgement = checked.judge(history, tree)
             assert world.holds(formula, tree) == judgement.holds, (workload.to_text(), history, tree, judgement)
