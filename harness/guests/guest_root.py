@@ -108,10 +108,11 @@ def with_libraries(program: str) -> dict[Path, Path]:
 
 
 def _libraries(program: str) -> list[str]:
-    """The files that ldd names. It is asked again if the program or the loader's list of libraries has changed."""
+    """The files that ldd names. It is asked again if the program or the loader's list changes, or one is gone."""
     question = f"ldd {os.environ.get('LD_LIBRARY_PATH', '')}"
     files = (Path(program), *filter(Path.exists, [_LOADER_LIST]))
-    return known_files().ask(question, files, lambda: "\n".join(_ldd(program))).splitlines()
+    found = known_files().ask(question, files, lambda: "\n".join(_ldd(program))).splitlines()
+    return found if all(map(os.path.exists, found)) else _ldd(program)
 
 
 def _ldd(program: str) -> list[str]:
