@@ -11,8 +11,9 @@ later, and it can only be missing if it was missing then or later. The order in 
 not restricted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from postcrash.checkers.links import Link, chain, parent
 from postcrash.checkers.lives import lives
@@ -109,6 +110,18 @@ class Bindings:
         """What `path` can stand for if a crash leaves a directory there, in the order of their numbers."""
         return sorted(inode for inode in self.inodes(path) if self.lives.type(inode) == "dir")
 
+    def entries(self, path: str) -> list[Link]:
+        """The directory entries that `path` can be, one for each directory that can be above it."""
+        return [Link(directory, path.rpartition("/")[2]) for directory in self.directories(parent(path))]
+
+    def latest(self, directories: Iterable[int]) -> Barrier:
+        """The latest barrier that made the entries of one of the directories durable. There must be one."""
+        return max((self.settling(directory)[-1] for directory in directories), key=lambda barrier: barrier.count)
+
+    def is_only_entry(self, link: Link, inode: int) -> bool:
+        """Whether the inode never has another entry than this one, or this one is certain to stand for it."""
+        return self.standing(link) == {inode} or self.lives.links[inode] == [link]
+
     def certain(self, link: Link) -> Barrier | None:
         """The first barrier that promised that the entry exists, whatever it stands for. None if none did."""
         return self._since(link, lambda found: None not in found)
@@ -135,11 +148,16 @@ class Bindings:
 
     def _owed(self, path: str) -> Barrier | None:
         """The barrier that promised the name at the end of `path`, in every directory that its parent can be."""
-        name = path.rpartition("/")[2]
-        found = [self.certain(Link(directory, name)) for directory in self.directories(parent(path))]
+        found = list(map(self.certain, self.entries(path)))
         promised = [barrier for barrier in found if barrier is not None]
         is_whole = bool(found) and len(promised) == len(found)
         return max(promised, key=lambda barrier: barrier.count) if is_whole else None
+
+
+@lru_cache(maxsize=256)
+def bindings_of(history: History) -> Bindings:
+    """The entries of a history, computed once for all judges."""
+    return Bindings(history)
 
 
 def _barriers(history: History) -> Iterator[Barrier]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.inodes import Past, pasts
-from postcrash.checkers.links import Link, chain, parent
+from postcrash.checkers.links import chain, parent
 from postcrash.model import History
 
 
@@ -13,7 +13,7 @@ class Candidates:
     """The inodes that each name of one history can stand for after a crash, with the past of each."""
 
     def __init__(self, history: History) -> None:
-        self._bindings = Bindings(history)
+        self._bindings = bindings_of(history)
         self._pasts = pasts(history)
 
     def ever(self, path: str) -> Mapping[int, Past]:
@@ -33,14 +33,12 @@ class Candidates:
 
     def is_gone(self, path: str) -> bool:
         """Whether the name was taken away for good in its directory. `durability` objects if it is there."""
-        links = (Link(inode, path.rpartition("/")[2]) for inode in self._bindings.directories(parent(path)))
-        return any(map(self._bindings.gone, links))
+        return any(map(self._bindings.gone, self._bindings.entries(path)))
 
     def settled(self, path: str) -> str:
         """For messages: since when the name can only stand for these, `fsync D (operation 5) had returned`."""
         directories = {inode for name in chain(path) for inode in self._bindings.directories(parent(name))}
-        barriers = [self._bindings.settling(directory)[-1] for directory in directories]
-        return self._bindings.said(max(barriers, key=lambda barrier: barrier.count))
+        return self._bindings.said(self._bindings.latest(directories))
 
 
 @lru_cache(maxsize=256)

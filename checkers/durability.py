@@ -58,7 +58,7 @@ false alarm:
 from collections.abc import Iterator
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.names import Broken, NameObligations
 from postcrash.checkers.obligations import Contents
@@ -91,7 +91,7 @@ class _Obligations:
     """All obligations by the time of one history: those about names, and those about what files hold."""
 
     def __init__(self, history: History) -> None:
-        bindings = Bindings(history)
+        bindings = bindings_of(history)
         self._names = NameObligations(bindings)
         self._contents = Contents(bindings)
         self.is_any = bool(bindings.barriers) and (self._names.is_any or self._contents.is_any)

@@ -47,10 +47,12 @@ def _message(workload: Workload, known: Candidates, path: str, entry: Entry) -> 
     """What is foreign of what is found. Empty if it can be what the name can stand for, or if nothing made the name."""
     if not (ever := known.ever(path)):
         return ""
-    message = _foreign(workload, ever.values(), entry)
-    now = [past for past in known.now(path).values() if not never(past, entry)]
-    if message or not now or any(foreign(past, entry) is None for past in now):
+    message, now = _foreign(workload, ever.values(), entry), known.now(path)
+    if message or len(now) == len(ever):
         return message
+    alike = [past for past in now.values() if not never(past, entry)]
+    if not alike or any(foreign(past, entry) is None for past in alike):
+        return ""
     found = shown_bytes(workload, path, entry, 0, entry.size)
     return f"{known.settled(path)}, but {found}; what the name stands for since then never had all of them"
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from postcrash.checkers.bindings import Barrier, Bindings
+from postcrash.checkers.bindings import Barrier, Bindings, bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.links import Link, chain, link_of, parent
 from postcrash.checkers.matching import Identity, identity
@@ -125,7 +125,7 @@ class FsyncedNames:
 @lru_cache(maxsize=256)
 def fsynced_names(history: History) -> FsyncedNames:
     """The names of a history, computed once."""
-    return FsyncedNames(Bindings(history))
+    return FsyncedNames(bindings_of(history))
 
 
 def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[FsyncedName]:
@@ -154,4 +154,4 @@ def stays(bindings: Bindings, link: Link, count: int) -> bool:
     (directory, *others) = now
     if others or directory is None:
         return False
-    return bindings.standing(link) == now or lives.links[directory] == [link]
+    return bindings.is_only_entry(link, directory)

@@ -13,7 +13,7 @@ or that a later operation empties or renames.
 
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.lives import lives
 from postcrash.model import History, Observation, Operation, Route, Tree, Workload
@@ -52,7 +52,7 @@ def _replaced(history: History) -> tuple[tuple[str, int, int], ...]:
     if not _closed(history.workload):
         return ()
     operations, trees, found = history.workload.operations, history.trees, []
-    bindings = Bindings(history)
+    bindings = bindings_of(history)
     for emptied, closed in _closed(history.workload):
         commits = (number for number in range(closed + 1, history.returned) if operations[number].word == "commit")
         committed, inode = next(commits, None), _opened(trees[emptied], operations[emptied])

@@ -77,11 +77,9 @@ class NameObligations:
     def back(self, tree: Tree) -> Iterator[Broken]:
         """Names that are there although they were taken away for good."""
         for path in tree:
-            above = parent(path)
             if path == ROOT_PATH or path in MADE_BY_MKFS or self._bindings.inodes(path):
                 continue
-            links = [Link(directory, path.rpartition("/")[2]) for directory in self._bindings.directories(above)]
-            gone = [(link, barrier) for link in links if (barrier := self._bindings.gone(link))]
+            gone = [(link, barrier) for link in self._bindings.entries(path) if (barrier := self._bindings.gone(link))]
             for link, barrier in gone[:1]:
                 removal = self._removal(link, barrier.count)
                 yield barrier.count, path, f"{self._bindings.said(barrier)} after {removal}, but {path} is there"
@@ -123,8 +121,7 @@ class NameObligations:
 
     def _confused(self, one: str, other: str, found: str) -> Broken:
         above = {inode for path in (one, other) for inode in self._bindings.directories(parent(path))}
-        settled = (self._bindings.settling(directory)[-1] for directory in above)
-        barrier = max(settled, key=lambda barrier: barrier.count)
+        barrier = self._bindings.latest(above)
         return barrier.count, other, f"{self._bindings.said(barrier)}, but {one} and {other} are {found}"
 
     # Inodes that must be somewhere

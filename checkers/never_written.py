@@ -49,9 +49,9 @@ def _message(known: Candidates, path: str, entry: Entry) -> str:
     """What is wrong with what is found. Empty if it can be what the name can stand for."""
     ever = known.ever(path)
     message = _never(ever.values(), entry) if ever else f"{path} is there, but no operation made it"
-    if message or not ever:
-        return message
     now = known.now(path)
+    if message or len(now) == len(ever):
+        return message
     if not now:
         return "" if known.is_gone(path) else f"{known.settled(path)}, but {path} is there; its directory never had it"
     message = _never(now.values(), entry)

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postcrash.checkers.bindings import Bindings
+from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, CannotTellError, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names, stays
 from postcrash.checkers.links import chain, link_of, parent
@@ -157,7 +157,7 @@ class _Found:
 def _durable(history: History) -> Iterator[tuple[int, int | None]]:
     """The number of operations after which an inode was durable with its names. None: all inodes of the set-up."""
     yield len(history.workload.setup), None
-    for barrier, inode in Bindings(history).fsyncs():
+    for barrier, inode in bindings_of(history).fsyncs():
         yield barrier.count, inode
 
 

@@ -27,7 +27,6 @@ from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.checkers.links import Link, chain, link_of, within
-from postcrash.checkers.lives import lives
 from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Naming, Observation, Tree
 from postcrash.properties.wording import operation_at
@@ -73,20 +72,20 @@ def _is_back(history: History, name: _RemovedName, entry: Entry) -> bool:
         return False
     others = [past[other] for other in name.others if known.contents.could_be(other, entry)]
     others = [other for other in others if not never(other, entry)]
-    if others and not _is_told_by_bytes(history, name.inode, others, entry):
+    if others and not _is_told_by_bytes(known.bindings, name.inode, others, entry):
         return False
     return known.contents.broken(name.path, entry) is None
 
 
-def _is_told_by_bytes(history: History, inode: int, others: list[Past], entry: Entry) -> bool:
+def _is_told_by_bytes(bindings: Bindings, inode: int, others: list[Past], entry: Entry) -> bool:
     """Whether the bytes are those of the inode, and none of the others ever had them.
 
     The inode must have them to the end: another file that uses its blocks again may show them.
     """
-    known, end = lives(history.workload), history.trees[history.started]
+    started, end = bindings.history.started, bindings.history.trees[bindings.history.started]
     if not end.names(inode) and all(held.inode != inode for held in end.held.values()):
         return False
-    own = Past(written={*known.states(inode, history.started, history.started)[-1].segments})
+    own = Past(written={*bindings.lives.states(inode, started, started)[-1].segments})
     return foreign(own, entry) is None and all(foreign(other, entry) for other in others)
 
 
@@ -114,19 +113,19 @@ def _lost(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[_Removed
                 yield _RemovedName(path, inode, bindings.inodes(path), said)
 
 
-def _folders(bindings: Bindings, directory: int, *counts: int) -> set[str]:
+def _folders(bindings: Bindings, directory: int, *counts: int) -> list[str]:
     """The paths that the directory has after one of these numbers of operations, and under which only it can be found.
 
     It and those above it never have another path, or are certain to have this one.
     """
     trees = [bindings.history.trees[count] for count in counts]
-    return {folder for tree in trees for folder in tree.names(directory) if _has_one_path(bindings, folder, tree)}
+    found = [folder for tree in trees for folder in tree.names(directory) if _has_one_path(bindings, folder, tree)]
+    return list(dict.fromkeys(found))
 
 
 def _has_one_path(bindings: Bindings, folder: str, tree: Tree) -> bool:
     """Whether `folder` and those above it never have another path than in this tree, or are certain to have it."""
-    found = [(link_of(tree, path), tree[path].inode) for path in chain(folder)]
-    return all(bindings.lives.links[inode] == [link] or bindings.standing(link) == {inode} for link, inode in found)
+    return all(bindings.is_only_entry(link_of(tree, path), tree[path].inode) for path in chain(folder))
 
 
 def _elsewhere(bindings: Bindings, folder: str, link: Link) -> Standing:

@@ -10,7 +10,6 @@ another change at once may leave them as they are.
 import atexit
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from postcrash.harness.output import replacing
 from postcrash.harness.places import cache_folder
 
 State = list[list[int]]
@@ -58,16 +58,9 @@ class KnownFiles:
         if not new:
             return
         known = {key: each for key, each in (_read(self._place) | new).items() if _are_there(key)}
-        text = json.dumps(dict(list(known.items())[-ANSWERS_MAX:]))
-        with suppress(OSError):  # such as a full disk: the answers are found out again
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._place.parent, delete=False) as made:
-                try:
-                    made.write(text)
-                    made.close()
-                    os.replace(made.name, self._place)
-                except OSError:
-                    os.unlink(made.name)
+        kept = dict(list(known.items())[-ANSWERS_MAX:])
+        with suppress(OSError), replacing(self._place) as file:  # if a disk is full, the answers are found out again
+            file.write(json.dumps(kept).encode())
 
 
 def known_files() -> KnownFiles:

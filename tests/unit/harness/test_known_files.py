@@ -52,14 +52,22 @@ def test_a_file_that_is_known_is_not_read_again(file: Path, place: Path, monkeyp
     assert read.count == 2
 
 
+def write_unnoticed(file: Path) -> None:
+    """The length and the time of the last change of the content stay as they are."""
+    before = file.stat()
+    file.write_text("OLD")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda file: file.write_text("new!"),
         lambda file: os.utime(file, ns=(1, 1)),
+        write_unnoticed,
         lambda file: (file.with_name("other").write_text("new"), file.with_name("other").rename(file)),
     ],
-    ids=["written", "touched", "replaced"],
+    ids=["written", "touched", "written with its old time", "replaced"],
 )
 def test_a_file_that_has_changed_is_read_again(
     change: Callable[[Path], object], file: Path, place: Path, monkeypatch: pytest.MonkeyPatch
