@@ -1,7 +1,7 @@
 """One workload on one target, from recording to verdicts: the unit of work of `characterize` and `check`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,23 +71,36 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
 
 
 def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> Examination:
-    """Explore the recording. Stop after `plan.enough` recoveries if they show a violation.
+    """Explore the recording. Stop after `plan.glance` recoveries if they show no violation.
 
-    If they show none, the exploration begins again. This costs little, because these recoveries are remembered.
+    Stop after `plan.enough` recoveries if these show one. To go on, the exploration begins again. This costs little,
+    because what was recovered is remembered. A violation stays one, even if it is not met again.
     """
-    budget = plan.how.budget
-    if plan.enough is None or (budget.recoveries is not None and budget.recoveries <= plan.enough):
-        return _Examiner(machine, plan, source, progress).run()
-    begun = replace(plan, how=replace(plan.how, budget=replace(budget, recoveries=plan.enough)))
-    beginning = _Examiner(machine, begun, source, progress).run()
-    if beginning.is_whole:
-        return beginning
-    if beginning.verdict is Verdict.VIOLATED:
-        beginning.is_cut_short = True
-        return beginning
-    result = _Examiner(machine, plan, source, progress).run()
-    result.follows(beginning)
+    beginning: Examination | None = None
+    for recoveries in _stops(plan):
+        begun = replace(plan, how=replace(plan.how, budget=replace(plan.how.budget, recoveries=recoveries)))
+        result = _Examiner(machine, begun, source, progress).run()
+        if beginning is not None:
+            result.follows(beginning)
+        is_violated = result.verdict is Verdict.VIOLATED
+        if beginning is not None and beginning.verdict is Verdict.VIOLATED and not is_violated:
+            beginning.is_cut_short = True
+            return beginning
+        if result.is_whole or (recoveries == plan.glance and not is_violated):
+            return result
+        if recoveries == plan.enough and is_violated:
+            result.is_cut_short = True
+            return result
+        beginning = result
     return result
+
+
+def _stops(plan: Plan) -> Iterator[int | None]:
+    """The numbers of recoveries after which an exploration may stop, ascending. The last one is its whole budget."""
+    whole = plan.how.budget.recoveries
+    asked = {number for number in (plan.glance, plan.enough) if number is not None}
+    yield from sorted(number for number in asked if whole is None or number < whole)
+    yield whole
 
 
 def unsupported(plan: Plan, error: OperationFailedError) -> Examination:

@@ -34,6 +34,9 @@ class Plan:
     is_asked_on: bool = True
     """Whether a judge to which open contents matter is asked for more than one objection to an outcome. It is not if
     each question starts a process."""
+    glance: int | None = None
+    """The number of recoveries after which a workload is explored no further unless they show a violation. None: no
+    such number."""
     enough: int | None = None
     """The number of recoveries after which a violated workload is explored no further. None: no such number."""
     recording: int = 1
@@ -48,7 +51,7 @@ class Plan:
             *(
                 repr(self.recoveries),
                 repr(self.how),
-                f"{self.findings_max} {self.is_asked_on} {self.enough} {self.recording}",
+                f"{self.findings_max} {self.is_asked_on} {self.glance} {self.enough} {self.recording}",
                 *(f"{judge.name} {judge.version}".strip() for judge in self.judges),
             ),
         )

@@ -96,7 +96,7 @@ def test_a_hunt_with_first_looks_finds_the_same(
         judges=judges_named(["durability", "mounts"]),
         recoveries=(base.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(400, None)),
-        enough=FIRST_LOOK,
+        enough=2 * FIRST_LOOK,
     )
 
     def hunted(folder: Path, first_look: int) -> tuple[HuntResult, int]:

@@ -1,6 +1,7 @@
 """What is left out is undecided, for every judge that should have judged it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ def observation(*entries: dict[str, Any]) -> dict[str, Any]:
     return {"mount_errno": 0, "tree": [{"xattrs": {}, **ROOT}, *entries], "klog": [], "fsck": None}
 
 
+UNMOUNTABLE = {**observation(), "mount_errno": EIO, "tree": []}
+
+
 class RememberingJudge:
     """A judge that objects to nothing and remembers at which instants it was asked."""
 
@@ -57,6 +61,7 @@ def examined(
     *events: ExplorationEvent,
     judges: tuple[Judge, ...] = judges_named(["mounts"]),
     depth: int = 2,
+    glance: int | None = None,
     enough: int | None = None,
     lost: LostAtWork | None = None,
     stale: Sequence[LostAtWork] = (),
@@ -65,9 +70,15 @@ def examined(
 ) -> Examination:
     """What comes of a workload on a machine on which exploring gives these events, or those of `explored`."""
     workload, how = parse_workload("creat a\n", "w"), Exploration(depth=depth)
-    plan = pretended_plan(folder, TARGET, workload, judges=judges, how=how, enough=enough)
-    shown = explored or (lambda _: events)
-    machine = FakeMachine(RECORDED, explored=shown, lost=[lost] * 2 if lost else [], stale=stale, fails=fails)
+    plan = pretended_plan(folder, TARGET, workload, judges=judges, how=how, glance=glance, enough=enough)
+    machine = FakeMachine(
+        RECORDED,
+        explored=explored or (lambda _: events),
+        shown=lambda _: UNMOUNTABLE,
+        fails=fails,
+        lost=[lost] * 2 if lost else [],
+        stale=stale,
+    )
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
 
 
@@ -250,3 +261,33 @@ def test_recoveries_that_differ_count_though_the_exploration_goes_on(tmp_path: P
 
     assert verdict(Progress(1)) is Verdict.HOLDS
     assert verdict(Nondeterministic(0, (), observation(), None)) is Verdict.UNDECIDED
+
+
+CLEAN, BROKEN = observation(), UNMOUNTABLE
+
+
+@pytest.mark.parametrize(
+    ("stops", "shown", "verdict", "cut_short"),
+    [
+        ({"glance": 2}, [(CLEAN, LEFT_OUT)], Verdict.UNDECIDED, False),
+        ({"glance": 2}, [(CLEAN, {})], Verdict.HOLDS, False),
+        ({"glance": 2}, [(BROKEN, LEFT_OUT), (BROKEN, {})], Verdict.VIOLATED, False),
+        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"glance": 2, "enough": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
+        ({"enough": 4}, [(CLEAN, LEFT_OUT), (CLEAN, {})], Verdict.HOLDS, False),
+    ],
+)
+def test_an_exploration_stops_where_its_plan_says(
+    tmp_path: Path,
+    stops: dict[str, Any],
+    shown: list[tuple[dict[str, Any], dict[str, str]]],
+    verdict: Verdict,
+    cut_short: bool,
+) -> None:
+    """A violation is never lost by looking further."""
+    explorations = iter([[interval(([], each), **left_out)] for each, left_out in shown])
+    result = examined(tmp_path, depth=1, explored=lambda _: next(explorations), **stops)
+    assert (result.rulings["mounts"].verdict, result.is_cut_short) == (verdict, cut_short)
+    assert len(result.findings) == (verdict is Verdict.VIOLATED)
+    assert next(explorations, None) is None

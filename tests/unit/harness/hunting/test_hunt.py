@@ -96,7 +96,8 @@ class Pretence:
         self.relevant = True
         self.states: Callable[[Workload], int] = lambda _workload: 4
         """How many recoveries, and crash states, a workload has."""
-        self.budgets = list[int | None]()
+        self.looks = list[int | None]()
+        """The `glance` of each plan."""
 
     def __call__(
         self,
@@ -108,7 +109,7 @@ class Pretence:
     ) -> Iterator[FinishedPlan]:
         for number, each in chain.from_iterable(todo):
             self.ran.append(each.workload.name)
-            self.budgets.append(each.how.budget.recoveries)
+            self.looks.append(each.glance)
             try:
                 said = self.behaviour(each.workload)
             except TimeoutError:  # the machine is given up
@@ -122,7 +123,7 @@ class Pretence:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
             states = self.states(each.workload)
-            covered = min(states, each.how.budget.recoveries or states)
+            covered = min(states, each.glance or states) if not said else states
             result = Examination(
                 recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1
             )
@@ -349,7 +350,7 @@ def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budge
     """A hunt whose workloads get a first look, unless the budget is no more than that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hunts, "examine_all", pretence)
-        kept, asked = Store(folder / store), replace(plan(folder), enough=FIRST_LOOK)
+        kept, asked = Store(folder / store), plan(folder)
         asked = replace(asked, how=replace(asked.how, budget=budget))
         try:
             return hunt(Selection(SPACE), asked, CREW, kept, Silent())
@@ -360,8 +361,8 @@ def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budge
 def test_each_workload_gets_a_first_look_before_any_gets_a_second_one(tmp_path: Path) -> None:
     pretence = Slow(clean)
     result = looked(tmp_path, pretence)
-    first = pretence.budgets.count(FIRST_LOOK)
-    assert pretence.budgets == [FIRST_LOOK] * first + [20_000] * (len(pretence.ran) - first)
+    first = pretence.looks.count(FIRST_LOOK)
+    assert pretence.looks == [FIRST_LOOK] * first + [None] * (len(pretence.ran) - first)
     assert len(set(pretence.ran[:first])) == first == result.run
     assert {int(name[-3:]) % 3 for name in pretence.ran[first:]} == {0}
     assert (result.verdict, result.counts["covered"]) == (Verdict.HOLDS, result.counts["states"])
@@ -375,8 +376,7 @@ def test_the_same_is_found_without_first_looks(tmp_path: Path) -> None:
         patch.setattr(module, "FIRST_LOOK", 20_000)
         once = looked(tmp_path, Slow(renames_break), "other")
     assert (twice.groups.keys(), twice.run, twice.tested) == (once.groups.keys(), once.run, once.tested)
-    assert (once.cut_short, once.verdict) == (0, Verdict.VIOLATED)
-    assert twice.cut_short > 0
+    assert twice.verdict is once.verdict is Verdict.VIOLATED
 
 
 def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_again(tmp_path: Path) -> None:
@@ -388,10 +388,10 @@ def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_aga
         return []
 
     short = looked(tmp_path, pretence := Slow(over))
-    assert pretence.budgets[-1] == 20_000
+    assert pretence.looks[-1] is None
     assert (short.verdict, short.not_run) == (Verdict.UNDECIDED, 0)
     whole = looked(tmp_path, rest := Slow(clean))
-    assert (whole.verdict, set(rest.budgets), whole.run) == (Verdict.HOLDS, {20_000}, short.run)
+    assert (whole.verdict, set(rest.looks), whole.run) == (Verdict.HOLDS, {None}, short.run)
     assert sum(short.undecided.values()) == len(rest.ran)
 
 
@@ -421,7 +421,7 @@ def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -
     class Varying(Slow):
         def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
             for done in super().__call__(*asked, **more):
-                if isinstance(done.result, Examination) and done.plan.how.budget.recoveries == FIRST_LOOK:
+                if isinstance(done.result, Examination) and done.plan.glance == FIRST_LOOK:
                     done.result.varying.append("two recoveries of one crash state differ")
                 yield done
 
