@@ -114,8 +114,9 @@ class Bindings:
         """The directory entries that `path` can be, one for each directory that can be above it."""
         return [Link(directory, path.rpartition("/")[2]) for directory in self.directories(parent(path))]
 
-    def latest(self, directories: Iterable[int]) -> Barrier:
-        """The latest barrier that made the entries of one of the directories durable. There must be one."""
+    def latest(self, paths: Iterable[str]) -> Barrier:
+        """The latest barrier that settled an entry on the way to one of the paths. There must be one."""
+        directories = {link.directory for path in paths for name in chain(path) for link in self.entries(name)}
         return max((self.settling(directory)[-1] for directory in directories), key=lambda barrier: barrier.count)
 
     def is_only_entry(self, link: Link, inode: int) -> bool:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from postcrash.checkers.bindings import bindings_of
 from postcrash.checkers.inodes import Past, pasts
-from postcrash.checkers.links import chain, parent
+from postcrash.checkers.links import parent
 from postcrash.model import History
 
 
@@ -37,8 +37,7 @@ class Candidates:
 
     def settled(self, path: str) -> str:
         """For messages: since when the name can only stand for these, `fsync D (operation 5) had returned`."""
-        directories = {inode for name in chain(path) for inode in self._bindings.directories(parent(name))}
-        return self._bindings.said(self._bindings.latest(directories))
+        return self._bindings.said(self._bindings.latest([path]))
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from postcrash.checkers.bindings import Barrier, Bindings
-from postcrash.checkers.links import Link, chain, link_of, parent, within
+from postcrash.checkers.links import Link, chain, link_of, within
 from postcrash.checkers.matching import CouldBe, unmatched
 from postcrash.checkers.never_written import MADE_BY_MKFS
 from postcrash.model import Entry, Tree
@@ -120,8 +120,7 @@ class NameObligations:
             known[tree[path].inode] = (first, common & inodes or inodes)
 
     def _confused(self, one: str, other: str, found: str) -> Broken:
-        above = {inode for path in (one, other) for inode in self._bindings.directories(parent(path))}
-        barrier = self._bindings.latest(above)
+        barrier = self._bindings.latest((one, other))
         return barrier.count, other, f"{self._bindings.said(barrier)}, but {one} and {other} are {found}"
 
     # Inodes that must be somewhere

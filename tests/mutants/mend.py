@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -44,6 +45,7 @@ AGAIN_BUDGET = "2000,60s"
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Compilers at a time.")
 def main(only: tuple[str, ...], hunted: tuple[str, ...], time: str, *, hunts: bool, jobs: int) -> None:
     """Build the kernel with the remedies, and write docs/remedies.md."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hunt ends, too
     try:
         require_packages()
         source = SourceTree(cache_folder() / "mutants", jobs)

@@ -6,6 +6,7 @@ kernel.
 What was built and hunted on before, with the same source, tool and stage, is not done again.
 """
 
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -47,6 +48,7 @@ def main(
     kernels: Path | None,
 ) -> None:
     """Build the mutants, hunt on each, and write docs/mutants.md, or with --compare docs/mutants-compared.md."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hunt ends, too
     try:
         every = load_mutants()
         wanted = chosen(every, only)

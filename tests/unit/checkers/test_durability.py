@@ -386,3 +386,14 @@ def test_names_of_one_inode_are_told_from_names_of_two(operations: str, inodes: 
     found = Durability().check(History(workload, count, count), Observation(0, Tree([Entry(".", "dir"), *files])))
     assert (found.message if found else "").endswith(message)
     assert bool(found) == bool(message)
+
+
+def test_confused_names_are_said_to_be_known_since_what_settled_the_directories_above_them() -> None:
+    """Nothing but the fsync of the root says which directories A and B are."""
+    (workload,) = family(("litmus", "", "mkdir A; mkdir B; creat A/x; creat B/y; fsync ."))
+    tree = Tree(
+        [*(Entry(path, "dir") for path in (".", "A", "B")), *(Entry(p, "file", inode=9) for p in ("A/x", "B/y"))]
+    )
+    found = Durability().check(History(workload, 5, 5), Observation(0, tree))
+    assert found is not None
+    assert found.message == "fsync . (operation 5) had returned, but A/x and B/y are one inode; they were two"
