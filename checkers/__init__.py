@@ -15,6 +15,7 @@ from postcrash.checkers.kernel_log import KernelLog
 from postcrash.checkers.link_counts import LinkCounts
 from postcrash.checkers.mounts import Mounts
 from postcrash.checkers.never_written import NeverWritten
+from postcrash.checkers.null_files import NullFiles
 from postcrash.checkers.one_name import OneName
 from postcrash.checkers.removed_names import RemovedNames
 from postcrash.checkers.usable import Usable
@@ -31,7 +32,7 @@ CHECKERS: tuple[Checker, ...] = (
     Usable(),
 )
 """The checkers whose expectations documents state, in the order of the tables."""
-PRACTICE: tuple[Checker, ...] = (FsyncNames(), RemovedNames(), OneName(), InPlace())
+PRACTICE: tuple[Checker, ...] = (FsyncNames(), RemovedNames(), OneName(), InPlace(), NullFiles())
 """The checkers of what file systems are expected to do in practice (properties/practice.toml)."""
 
 

@@ -27,6 +27,7 @@ def test_file_systems_do_what_is_expected_of_them(tmp_path: Path, target: str) -
     held = report(postcrash(tmp_path, *HUNT, "--target", target), ExitCode.HOLDS)
     assert held["tested"]["fsync-names"] > 0
     assert held["tested"]["one-name"] > 0
+    assert ("null-files" in held["tested"]) == (target == "xfs")
 
 
 @pytest.mark.parametrize(("target", "code"), [("ext4-current", ExitCode.HOLDS), ("ext4-original", ExitCode.VIOLATED)])

@@ -18,7 +18,8 @@ from postcrash.targets import load_target, target_named
 
 DOCUMENTED = [checker.name for checker in CHECKERS]
 HELD_TO = [checker.name for checker in PRACTICE]
-OF_FSTESTS = [name for name in HELD_TO if name != "in-place"]
+OF_ALL = [name for name in HELD_TO if name not in ("in-place", "null-files")]
+OF_EXT4 = [*OF_ALL, "in-place"]
 
 
 EXT = ["O-dir", "A-rename", "A-exchange", "A-link", "A-unlink", "A-symlink", "A-xattr"]
@@ -27,10 +28,11 @@ EXT = ["O-dir", "A-rename", "A-exchange", "A-link", "A-unlink", "A-symlink", "A-
 @pytest.mark.parametrize(
     ("target", "more", "properties"),
     [
-        ("ext4-current", HELD_TO, ["P5", *EXT]),
-        ("ext4-original", OF_FSTESTS, EXT),
-        ("btrfs", OF_FSTESTS, []),
-        ("btrfs-flushoncommit", OF_FSTESTS, ["P2", "P2-null", "O-prefix-append", "S-safe-append"]),
+        ("ext4-current", OF_EXT4, ["P5", *EXT]),
+        ("ext4-original", OF_ALL, EXT),
+        ("btrfs", OF_ALL, []),
+        ("xfs", [*OF_ALL, "null-files"], ["P1", *EXT, "R-two-dirs", "R-dir-append"]),
+        ("btrfs-flushoncommit", OF_ALL, ["P2", "P2-null", "O-prefix-append", "S-safe-append"]),
         ("ext2", [], []),
         ("ext4-nobarrier", [], []),
         ("f2fs-nobarrier", [], []),
@@ -109,7 +111,7 @@ def contract(folder: Path, text: str = CONTRACT) -> Expectation:
 
 def test_a_contract_adds_the_properties_that_held(tmp_path: Path) -> None:
     ext4, asked = target_named("ext4-current"), contract(tmp_path, CONTRACT.replace('"P9"', '"P5"'))
-    assert judges(asked, "ext4-current") == [*DOCUMENTED, *HELD_TO, "P5", *EXT, "D-fsync-name"]
+    assert judges(asked, "ext4-current") == [*DOCUMENTED, *OF_EXT4, "P5", *EXT, "D-fsync-name"]
     broken = asked.standing(ext4, "cache", "D-fsync-name", Verdict.VIOLATED)
     assert broken.endswith("c.json (D-fsync-name held on UML 6.1.176, in 77 crash states of 5 workloads)")
     assert broken.startswith("broken: ")
