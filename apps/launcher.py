@@ -24,18 +24,19 @@ LATE = "late"
 
 
 class Launcher:
-    """Starts a process that starts checks, one at a time: in the control group `group`, with these limits. OSError.
+    """Starts a process that starts checks, one at a time, with these limits. OSError.
 
+    members                file by which one joins the control group of the checks (`ControlGroup`)
     memory_kib, file_kib  of each process, and of each file
     """
 
-    def __init__(self, group: Path | None, memory_kib: int, file_kib: int) -> None:
+    def __init__(self, members: Path | None, memory_kib: int, file_kib: int) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (self._socket, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(group or ""), str(memory_kib << 10), str(file_kib << 10)],
+                [sys.executable, "-I", "-S", __file__, str(members or ""), str(memory_kib << 10), str(file_kib << 10)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -106,9 +107,9 @@ def _ends(process: int, seconds: float, orders: socket.socket) -> bool:
         os.close(ended)
 
 
-def _main(group: str, memory_bytes: int, file_bytes: int) -> None:
-    if group:
-        (Path(group) / "cgroup.procs").write_text("0")
+def _main(members: str, memory_bytes: int, file_bytes: int) -> None:
+    if members:
+        Path(members).write_text("0")
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_AS, memory_bytes),

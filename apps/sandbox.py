@@ -5,22 +5,21 @@ folders that it is told of, read-only, and the folder itself. All of it ends wit
 """
 
 import errno
-import itertools
 import os
 import queue
-import secrets
 import shlex
 import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.folder import Folder
 from postcrash.apps.launcher import EXTRA, Launcher
 from postcrash.model import Entry, Tree
@@ -36,15 +35,17 @@ _VISIBLE = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd"),
 )
 """Programs of the machine, and what they need to start."""
-_CGROUPS = Path("/sys/fs/cgroup")
 _KILLED = 128 + signal.SIGKILL
 """How a check ends that was killed."""
+_FILE_TOO_LARGE = 128 + signal.SIGXFSZ
+"""How a check ends that wrote a file beyond its limit."""
 _NO_PROGRAM = (126, 127)
 """How a shell ends that does not find a program, or cannot run it."""
 _NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
+_BEGUN = "postcrash: the check begins\n"
+"""What stands before the output of a check that began."""
 _LIMITED = '{ echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; } 2>/dev/null; shift 2; exec "$@"'
 """Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512."""
-_numbers = itertools.count()
 _TRIES = 50
 _PAUSE_S = 0.1
 
@@ -69,10 +70,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a check ended: its exit status, and what it wrote. None: it did not end in its time."""
+    """How a check ended: its exit status, and what it wrote.
+
+    None: it did not end in its time, was killed, or ran into a limit. `output` then says which limit, if one is known.
+    """
 
     status: int | None
     output: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    """What starts checks, one at a time, and the control group of these. None where this machine has none."""
+
+    launcher: Launcher
+    group: ControlGroup | None
 
 
 class Sandbox:
@@ -88,8 +100,8 @@ class Sandbox:
         if program is None:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
         self._program = program
-        self._group = _control_group(self._limits.processes)
-        self._launchers: queue.SimpleQueue[Launcher] = queue.SimpleQueue()
+        self._groups: list[ControlGroup] = []
+        self._starters: queue.SimpleQueue[_Starter] = queue.SimpleQueue()
         """Those that start no check at the moment."""
 
     def __enter__(self) -> Self:
@@ -102,15 +114,10 @@ class Sandbox:
 
     def close(self) -> None:
         """Remove what was made for all checks together."""
-        while not self._launchers.empty():
-            self._launchers.get().close()
-        if self._group is None:
-            return
-        for _ in range(_TRIES):  # processes of a check that is just being ended are in it for a moment
-            with suppress(OSError):
-                self._group.rmdir()
-                return
-            time.sleep(_PAUSE_S)
+        while not self._starters.empty():
+            self._starters.get().launcher.close()
+        while self._groups:
+            self._groups.pop().remove()
 
     def probe(self) -> None:
         """Raises SandboxError if no check can be run on this machine."""
@@ -120,9 +127,9 @@ class Sandbox:
     def command_in(self, place: Path, command: str) -> list[str]:
         """What runs the shell command in the folder `place` of this machine, which it may change."""
         inside = ("--bind", str(place.resolve()), PLACE)
-        limits = self._limits
-        group = self._group / "cgroup.procs" if self._group else os.devnull
-        limited = ("sh", "-c", _LIMITED, str(group), str(limits.memory_mib << 10), str(limits.disk_mib << 11))
+        limits, group = self._limits, self._new_group()
+        members = group.members if group else os.devnull
+        limited = ("sh", "-c", _LIMITED, str(members), str(limits.memory_mib << 10), str(limits.disk_mib << 11))
         return [*limited, *self._boxed(inside, command)]
 
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
@@ -145,50 +152,67 @@ class Sandbox:
                 lines.write("".join(f"{line}\n" for line in acknowledged).encode())
                 for file in (archive, lines):
                     file.seek(0)
-                with self._launcher() as launcher:
-                    files = archive.fileno(), said.fileno(), lines.fileno()
-                    status = launcher.run(self._command(command), files, self._limits.seconds)
+                with self._starter() as starter:
+                    files, before = (archive.fileno(), said.fileno(), lines.fileno()), _refused(starter)
+                    status = starter.launcher.run(self._command(command), files, self._limits.seconds)
+                    is_refused = _refused(starter) > before
             except OSError as error:
                 kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
                 raise kind(f"no check can be run: {error.strerror or error}") from error
-            if status is None:
-                return CheckResult(None, "")
             said.seek(0)
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
-        if status and output.startswith(_NOT_UNPACKED):
-            raise SandboxError(output.strip()[:500])
-        if status and output.startswith("bwrap: "):
-            full = os.strerror(errno.EAGAIN) in output
-            raise (_NoProcessError if full else SandboxError)(output.strip())
+        if status is not None and not output.startswith(_BEGUN):
+            raise _not_begun(output.strip()[:500])
+        return self._result(status, output.removeprefix(_BEGUN), is_refused=is_refused)
+
+    def _result(self, status: int | None, output: str, *, is_refused: bool) -> CheckResult:
+        """How a check that began has ended. What comes of a limit is no answer, whatever the check makes of it."""
+        if is_refused:
+            return CheckResult(None, f"the check wanted more than {self._limits.processes} processes")
+        if status == _FILE_TOO_LARGE:
+            return CheckResult(None, f"the check wrote a file of more than {self._limits.disk_mib} MiB")
         if status in _NO_PROGRAM:
             raise SandboxError(f"the sandbox lacks a program that the check runs: {output.strip()[:500]}")
-        return CheckResult(None if status < 0 or status == _KILLED else status, output)
+        is_ended = status is not None and status >= 0 and status != _KILLED
+        return CheckResult(status, output) if is_ended else CheckResult(None, "")
+
+    def _new_group(self) -> ControlGroup | None:
+        group = ControlGroup.of(self._limits.processes)
+        if group is not None:
+            self._groups.append(group)
+        return group
 
     @contextmanager
-    def _launcher(self) -> Iterator[Launcher]:
-        """One that starts no check at the moment. There are as many as there were checks at a time. OSError."""
+    def _starter(self) -> Iterator[_Starter]:
+        """One that starts no check at the moment. There are as many as there were checks at a time. OSError.
+
+        Each has a control group of its own, so that a check does not lack the processes that another one has.
+        """
         try:
-            launcher = self._launchers.get_nowait()
+            starter = self._starters.get_nowait()
         except queue.Empty:
-            launcher = Launcher(self._group, self._limits.memory_mib << 10, self._limits.disk_mib << 10)
+            group, limits = self._new_group(), self._limits
+            members = group.members if group else None
+            starter = _Starter(Launcher(members, limits.memory_mib << 10, limits.disk_mib << 10), group)
         try:
-            yield launcher
+            yield starter
         except OSError as error:
             if error.errno == errno.EAGAIN:  # it was the check that could not begin
-                self._launchers.put(launcher)
+                self._starters.put(starter)
             else:
-                launcher.close()
+                starter.launcher.close()
             raise
         except BaseException:
-            launcher.close()
+            starter.launcher.close()
             raise
-        self._launchers.put(launcher)
+        self._starters.put(starter)
 
     def _command(self, command: str) -> list[str]:
         """What runs the check, with the file of what was acknowledged as `EXTRA`."""
         unpacked = "{ said=$(tar --no-same-owner -pxf - 2>&1); } 2>/dev/null"
         failed = f'echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1'
-        inside = f"{unpacked} || {{ {failed}; }}; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        begins = f"printf %s {shlex.quote(_BEGUN)}; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        inside = f"{unpacked} || {{ {failed}; }}; {begins}"
         place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(EXTRA), ACKNOWLEDGED)
         return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
 
@@ -209,6 +233,18 @@ class Sandbox:
         ]
 
 
+def _not_begun(said: str) -> SandboxError:
+    """Why a check did not begin, by what was said instead. A shell that cannot fork says nothing."""
+    if not said:
+        return _NoProcessError("the sandbox could not start the check: too many processes")
+    is_full = said.startswith("bwrap: ") and os.strerror(errno.EAGAIN) in said
+    return (_NoProcessError if is_full else SandboxError)(said)
+
+
+def _refused(starter: _Starter) -> int:
+    return starter.group.refused() if starter.group else 0
+
+
 def _in_memory() -> BinaryIO:
     """A new file that no disk has to write: an audit asks about thousands of folders, of some MiB each."""
     return os.fdopen(os.memfd_create("postcrash"), "w+b")
@@ -219,23 +255,3 @@ def _bound(path: str) -> tuple[str, ...]:
     if Path(path).is_symlink():
         return ("--symlink", os.readlink(path), path)
     return ("--ro-bind", path, path) if Path(path).exists() else ()
-
-
-def _control_group(processes: int) -> Path | None:
-    """A new control group with at most so many processes; None where this machine lets us make none.
-
-    There, what forks without end is ended with its time.
-    """
-    for parent in (_CGROUPS / "pids", _CGROUPS):
-        group = parent / f"postcrash-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            (group / "pids.max").write_text(str(processes))
-        except OSError:
-            group.rmdir()
-        else:
-            return group
-    return None

@@ -78,7 +78,7 @@ class FolderJudge(ABC):
         except (UnreadFolderError, SandboxError) as error:
             return Opinion(Verdict.UNDECIDED, False, str(error))
         if result.status is None:
-            return Opinion(Verdict.UNDECIDED, True, self.no_answer)
+            return Opinion(Verdict.UNDECIDED, True, result.output or self.no_answer)
         if result.status == 0:
             return Opinion(Verdict.HOLDS, True, "")
         return Opinion(Verdict.VIOLATED, True, message_of(result))

@@ -98,7 +98,7 @@ class ApplicationNeeds:
             except SandboxError as error:
                 raise UsageError(f"{self.application.name}: {error}") from error
             late = f"the check did not end within {self.application.check_seconds} s, or was killed"
-            unknown = late if result.status is None else ""
+            unknown = (result.output or late) if result.status is None else ""
             self._known[key] = _Answer(message_of(result) if result.status else "", unknown)
         answer = self._known[key]
         return None if answer.unknown else answer.message
