@@ -120,6 +120,8 @@ _FULL = Grammar(
         Template("extend-unaligned", (_FIRST,)),
         Template("rename-special", (("foo",), ("bar",)), ("fifo", "char")),
         Template("rename-special", (("A/foo",), ("A/bar",)), ("fifo", "char")),
+        Template("append-and-extend", (_FIRST,)),
+        Template("append-and-cut", (_FIRST,)),
     ),
     points=(
         Point("fsync", "related"),

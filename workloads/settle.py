@@ -275,6 +275,19 @@ class _Settler(NeedfulFiles):
         self.truncate(Call("truncate", (path,), range="unaligned"))
         self.extend(call)
 
+    def append_and_extend(self, call: Call) -> None:
+        """A hole behind bytes that are not on the disk yet."""
+        self.write(Call("write", call.paths, range="append"))
+        self.extend(call)
+
+    def append_and_cut(self, call: Call) -> None:
+        """An end among bytes that are not on the disk yet, between two blocks."""
+        (path,) = call.paths
+        self.write(Call("write", call.paths, range="append"))
+        node = self._nodes[path]
+        node.size -= sizes.HOLE_BYTES
+        self._builder.truncate(path, node.size)
+
     def cut_and_append(self, call: Call) -> None:
         """The file is emptied and written anew through one descriptor, as programs do that replace it in place.
 
@@ -351,6 +364,8 @@ _ACTIONS: Mapping[str, Callable[[_Settler, Call], object]] = {
     "mmapwrite": _Settler.mmapwrite,
     "extend": _Settler.extend,
     "extend-unaligned": _Settler.extend_unaligned,
+    "append-and-extend": _Settler.append_and_extend,
+    "append-and-cut": _Settler.append_and_cut,
     "cut-and-append": _Settler.cut_and_append,
     "odsync": _Settler.odsync,
     "direct": _Settler.direct,
