@@ -144,7 +144,7 @@ fn run(options: &RunOptions) -> Result<u8> {
             Ok(NOT_COMMITTED)
         }
         Err(error) => {
-            keeper.uncover()?;
+            keeper.give_up()?;
             Err(error)
         }
     }

@@ -3,6 +3,8 @@
 //! It covers each place where the file system is mounted, in every mount namespace, so that nobody outside sees a file
 //! before it is on disk. It outlives the supervisor: if that is killed, it waits for the box to end, commits, and uncovers.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,8 @@ use crate::usage;
 pub struct Keeper {
     link: Link,
     pid: Pid,
+    /// Whether a box has begun.
+    is_watching: Cell<bool>,
 }
 
 impl Keeper {
@@ -38,12 +42,21 @@ impl Keeper {
         };
         drop(its);
         ours.wait()?.context("the process that covers the file system has ended")?;
-        Ok(Keeper { link: ours, pid })
+        Ok(Keeper { link: ours, pid, is_watching: Cell::new(false) })
     }
 
     /// Tell it which process it must outlive.
     pub fn watch(&self, init: &OwnedFd) -> Result<()> {
+        self.is_watching.set(true);
         self.link.done(&[init.as_fd()])
+    }
+
+    /// There will be no more commits. A box that has begun ends with this process; then the keeper commits and uncovers.
+    pub fn give_up(self) -> Result<()> {
+        if self.is_watching.get() {
+            return Ok(());
+        }
+        self.uncover()
     }
 
     /// The box has ended and everything is committed: have the file system uncovered.
@@ -65,13 +78,17 @@ impl Keeper {
 fn keep(link: &Link, target: &Mount, commit: &mut Commit) -> Result<()> {
     let _ = setsid();
     sys::block_signals(true)?;
+    let_go_of_streams()?;
     let mut covers = Covers::new()?;
     if let Err(error) = covers.cover(target) {
         covers.uncover()?;
         link.failed(&format!("{error:#}"));
         return Ok(());
     }
-    link.done(&[])?;
+    if let Err(gone) = link.done(&[]) {
+        covers.uncover()?;
+        return Err(gone);
+    }
     let is_committed = match link.wait() {
         Ok(Some(init)) if !init.is_empty() => match link.wait() {
             Ok(Some(_)) => true,
@@ -90,6 +107,14 @@ fn keep(link: &Link, target: &Mount, commit: &mut Commit) -> Result<()> {
     Ok(())
 }
 
+/// Whoever reads our output or writes our input must see that the box has closed it.
+fn let_go_of_streams() -> Result<()> {
+    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).context("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(rustix::stdio::dup2_stderr(&null)?)
+}
+
 fn wait_for_end(process: &OwnedFd) -> Result<()> {
     loop {
         match poll(&mut [PollFd::new(process, PollFlags::IN)], None) {
@@ -103,6 +128,8 @@ fn wait_for_end(process: &OwnedFd) -> Result<()> {
 struct Covers {
     /// /proc, which other mount namespaces may not have.
     proc: OwnedFd,
+    /// The mount namespace in which this process began.
+    home: OwnedFd,
     /// What the covers are called.
     name: PathBuf,
     namespaces: Vec<(OwnedFd, Vec<PathBuf>)>,
@@ -111,7 +138,8 @@ struct Covers {
 impl Covers {
     fn new() -> Result<Covers> {
         let proc = open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).context("/proc")?;
-        Ok(Covers { proc, name: format!("xsync-{}", parent()).into(), namespaces: Vec::new() })
+        let home = openat(&proc, "self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).context("ns/mnt")?;
+        Ok(Covers { proc, home, name: format!("xsync-{}", parent()).into(), namespaces: Vec::new() })
     }
 
     /// Cover every place of the target. Fails if somebody uses it.
@@ -120,11 +148,22 @@ impl Covers {
         if let Some(user) = usage::first_user(target.device, &ours) {
             bail!("{} is in use: {user}", target.point.display());
         }
-        for namespace in usage::mount_namespaces() {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
-            self.namespaces.push((namespace, Vec::new()));
-            let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
-            cover_in_namespace(&self.proc, &self.name, target, covered)?;
+        let mut seen = BTreeSet::new();
+        // A namespace can be copied before it is covered. The copy is listed the next time.
+        loop {
+            let namespaces = usage::mount_namespaces().into_iter();
+            let new: Vec<_> = namespaces.filter(|(inode, _)| seen.insert(*inode)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for (_, namespace) in new {
+                enter(&namespace)?;
+                self.namespaces.push((namespace, Vec::new()));
+                let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
+                cover_in_namespace(&self.proc, &self.name, target, covered)?;
+            }
+            // Others may have no /proc, or one of other processes.
+            enter(&self.home)?;
         }
         // Look again: a process that came while the covers were put up can have opened a file of the file system.
         if let Some(user) = usage::first_user(target.device, &ours) {
@@ -140,7 +179,7 @@ impl Covers {
             if places.is_empty() {
                 continue;
             }
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")?;
+            enter(&namespace)?;
             for place in places.iter().rev() {
                 // Whoever made the namespace may have taken the cover away, with what it was on.
                 let removed = unmount(place, UnmountFlags::DETACH);
@@ -151,6 +190,10 @@ impl Covers {
         }
         result
     }
+}
+
+fn enter(namespace: &OwnedFd) -> Result<()> {
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount)).context("setns")
 }
 
 fn parent() -> u32 {
@@ -187,24 +230,29 @@ fn places(mounts: &[Mount], target: &Mount) -> Result<Vec<PathBuf>> {
                 mount.point.display()
             );
         }
-        if let Some(user) = mounts.iter().find(|other| has_layer_in(other, &mount.point)) {
-            bail!("{} shows files of {}: it is a mount of overlayfs", user.point.display(), mount.point.display());
-        }
         if !places.contains(&mount.point) {
             places.push(mount.point.clone());
         }
     }
+    let folders: Vec<_> = std::iter::once(&target.point).chain(&places).map(PathBuf::as_path).collect();
+    if let Some(user) = mounts.iter().find(|mount| can_have_layer_in(mount, &folders)) {
+        let (user, point) = (user.point.display(), target.point.display());
+        bail!("{user} shows files of {point}, or may do so: it is a mount of overlayfs");
+    }
     Ok(places)
 }
 
-/// Whether a mount of overlayfs has a layer in this folder. Such a layer counts as no use of the folder's mount.
-fn has_layer_in(mount: &Mount, folder: &Path) -> bool {
+/// Whether a mount of overlayfs can have a layer in one of these folders. Such a layer counts as no use of their mounts.
+///
+/// A relative path can lead anywhere: nobody knows where the process was that made the mount.
+fn can_have_layer_in(mount: &Mount, folders: &[&Path]) -> bool {
     let layers = mount.options.iter().filter_map(|option| {
         let (name, paths) = option.split_once('=')?;
-        ["lowerdir", "upperdir", "workdir"].contains(&name).then_some(paths)
+        ["lowerdir", "upperdir", "workdir", "datadir"].contains(&name.trim_end_matches('+')).then_some(paths)
     });
+    let is_in = |path: &Path| path.is_relative() || folders.iter().any(|folder| mounts::is_within(path, folder));
     mount.kind == "overlay"
-        && layers.flat_map(|paths| paths.split(':')).any(|path| mounts::is_within(path.as_ref(), folder))
+        && layers.flat_map(|paths| paths.split(':')).any(|path| !path.is_empty() && is_in(path.as_ref()))
 }
 
 fn topmost<'a>(mounts: &'a [Mount], place: &Path) -> Option<&'a Mount> {
@@ -263,8 +311,15 @@ mod tests {
             let all = overlay(options);
             assert!(places(&all, &all[1]).unwrap_err().to_string().contains("/merged shows files of /mnt"));
         }
-        let all = overlay("rw,lowerdir=/a,upperdir=/mnt2/up");
+        for options in ["ro,lowerdir=low:/a", "ro,lowerdir+=/mnt/low", "ro,datadir+=/mnt/d", "ro,lowerdir=/a::/mnt"] {
+            let all = overlay(options);
+            assert!(places(&all, &all[1]).is_err(), "{options}");
+        }
+        let all = overlay("rw,lowerdir=/a::/b,upperdir=/mnt2/up,redirect_dir=on");
         assert!(places(&all, &all[1]).is_ok());
+        let elsewhere =
+            mounts("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n3 1 0:5 / /m rw - overlay overlay ro,lowerdir=/mnt/a:/b\n");
+        assert!(places(&elsewhere, &all[1]).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -23,17 +24,23 @@ pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
     })
 }
 
-/// Every mount namespace in which a thread is.
-pub fn mount_namespaces() -> Vec<OwnedFd> {
+/// Every mount namespace in which a thread is, or of which one has a descriptor, by its inode.
+pub fn mount_namespaces() -> BTreeMap<u64, OwnedFd> {
     let mut found = BTreeMap::new();
     for thread in processes().flat_map(threads) {
-        let path = format!("{thread}/ns/mnt");
-        let Ok(inode) = fs::metadata(&path).map(|meta| meta.ino()) else { continue };
-        if let (false, Ok(file)) = (found.contains_key(&inode), fs::File::open(&path)) {
-            found.insert(inode, OwnedFd::from(file));
+        let held = descriptors(&thread).filter(|path| is_mount_namespace(path));
+        for path in std::iter::once(PathBuf::from(format!("{thread}/ns/mnt"))).chain(held) {
+            let Ok(inode) = fs::metadata(&path).map(|meta| meta.ino()) else { continue };
+            if let (false, Ok(file)) = (found.contains_key(&inode), fs::File::open(&path)) {
+                found.insert(inode, OwnedFd::from(file));
+            }
         }
     }
-    found.into_values().collect()
+    found
+}
+
+fn is_mount_namespace(descriptor: &Path) -> bool {
+    fs::read_link(descriptor).is_ok_and(|target| target.as_os_str().as_bytes().starts_with(b"mnt:["))
 }
 
 fn processes() -> impl Iterator<Item = u32> {
@@ -51,6 +58,10 @@ fn threads(pid: u32) -> Vec<String> {
     names(&folder).into_iter().map(|thread| format!("{folder}/{thread}")).collect()
 }
 
+fn descriptors(thread: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    names(format!("{thread}/fd")).into_iter().map(move |name| PathBuf::from(format!("{thread}/fd/{name}")))
+}
+
 fn what_it_has(pid: u32, device: Device) -> Option<String> {
     let of_threads = threads(pid).iter().find_map(|thread| what_a_thread_has(thread, device));
     of_threads.or_else(|| {
@@ -66,9 +77,7 @@ fn what_a_thread_has(thread: &str, device: Device) -> Option<String> {
             return Some(format!("{words} {}", target_of(&place)));
         }
     }
-    let descriptors =
-        names(format!("{thread}/fd")).into_iter().map(|name| PathBuf::from(format!("{thread}/fd/{name}")));
-    let mut used = descriptors.filter(|descriptor| is_on(descriptor, device));
+    let mut used = descriptors(thread).filter(|descriptor| is_on(descriptor, device));
     let open = used.next().map(|descriptor| format!("has {} open", target_of(&descriptor)));
     open.or_else(|| watches(thread, device).then(|| "is told of changes in it (inotify or fanotify)".to_owned()))
 }
@@ -135,6 +144,15 @@ mod tests {
         let device = device_of(&path).unwrap();
         assert!(what_a_thread_has(&thread, device).is_some());
         assert_eq!(what_a_thread_has(&thread, (0xfff, 0xfff)), None);
+    }
+
+    #[test]
+    fn a_mount_namespace_that_only_a_descriptor_holds_is_listed() {
+        let ours = fs::metadata("/proc/self/ns/mnt").unwrap().ino();
+        assert!(mount_namespaces().contains_key(&ours));
+        let _held = fs::File::open("/proc/self/ns/mnt").unwrap();
+        let thread = format!("/proc/self/task/{}", rustix::thread::gettid().as_raw_nonzero());
+        assert!(descriptors(&thread).any(|path| is_mount_namespace(&path)));
     }
 
     #[test]

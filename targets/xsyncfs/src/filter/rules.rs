@@ -31,6 +31,9 @@ const REFUSED: [i64; 8] = [
     libc::SYS_syslog,
 ];
 
+/// What sockets of the internet may speak. 0 stands for what their type means.
+const PROTOCOLS: [i32; 5] = [0, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
+
 /// Calls that this kernel does not seem to have. A clone3 may ask for a user namespace where a filter cannot see it, and
 /// io_uring makes sockets, such as AF_VSOCK, that a filter cannot see. Programs go on with clone and with plain calls.
 const UNKNOWN: [i64; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
@@ -46,6 +49,14 @@ fn rules() -> Vec<Rule> {
     let is_other =
         [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| (0, Test::IsNot(family as u32)));
     rules.push(rule(libc::SYS_socket, &is_other, Action::Return(libc::EAFNOSUPPORT)));
+    // Others may go around the TUN, and the kernel would load a module for them, and say so in its log.
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let is_other_protocol = PROTOCOLS.map(|protocol| (2, Test::IsNot(protocol as u32)));
+        let tests = [&[(0, Test::Is(family as u32))], &is_other_protocol[..]].concat();
+        rules.push(rule(libc::SYS_socket, &tests, Action::Return(libc::EPROTONOSUPPORT)));
+    }
+    let is_no_pair = [(0, Test::IsNot(libc::AF_UNIX as u32))];
+    rules.push(rule(libc::SYS_socketpair, &is_no_pair, Action::Return(libc::EAFNOSUPPORT)));
     let is_other_netlink = [
         (0, Test::Is(libc::AF_NETLINK as u32)),
         (2, Test::IsNot(libc::NETLINK_ROUTE as u32)),

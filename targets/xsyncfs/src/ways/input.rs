@@ -24,12 +24,14 @@ pub struct Input {
     /// Taken by the box, and not yet told.
     taken: usize,
     is_open: bool,
+    /// The box has closed its input. The rest is read and dropped until this may be seen outside.
+    is_refused: bool,
 }
 
 impl Input {
     pub fn new() -> Input {
         let credit = Arc::new(AtomicUsize::new(CREDIT_BYTES));
-        Input { credit, pending: VecDeque::new(), taken: 0, is_open: true }
+        Input { credit, pending: VecDeque::new(), taken: 0, is_open: true, is_refused: false }
     }
 
     /// Whether our input is to be read.
@@ -44,7 +46,7 @@ impl Input {
 
     /// Whether the box has everything that there will ever be.
     pub fn is_over(&self) -> bool {
-        !self.is_open && self.pending.is_empty()
+        self.is_refused || (!self.is_open && self.pending.is_empty())
     }
 
     /// Our input can be read.
@@ -55,7 +57,9 @@ impl Input {
             Ok(0) => self.is_open = false,
             Ok(read) => {
                 self.credit.fetch_sub(read, Ordering::Relaxed);
-                self.pending.extend(&buffer[..read]);
+                if !self.is_refused {
+                    self.pending.extend(&buffer[..read]);
+                }
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => self.is_open = false,
@@ -78,7 +82,7 @@ impl Input {
 
     /// The box has closed its input. Returns what the outside may see of it.
     pub fn refuse(&mut self) -> Output {
-        self.is_open = false;
+        self.is_refused = true;
         self.pending.clear();
         Output::Closed(0)
     }
@@ -124,6 +128,6 @@ mod tests {
         drop(reader);
         input.pending.extend(b"abc");
         assert_eq!(input.write(&writer), Some(Output::Closed(0)));
-        assert!(input.is_over());
+        assert!(input.is_over() && input.wants_to_read());
     }
 }
