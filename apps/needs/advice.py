@@ -5,7 +5,7 @@ properties that were assumed; or the check does not see what it is for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from postcrash.apps.needs.assumptions import Implication, implications_with, owner_of
 from postcrash.apps.needs.needs import BadFolder, EnoughSet, Extent, is_enough
@@ -76,13 +76,20 @@ def advise(
     found_out = []
     for step in flushes:
         progress(f"without {step.call} of {step.about} (call {step.number})")
-        left = frozenset(implication for implication in implications if implication.returned != step.number)
+        left = implications_with(_without(protocol, step), names)
         found_out.append(FlushAdvice(step, is_enough(protocol, judge, extent, names, left)))
     return Advice(names, tuple(found_out), tuple(missing), result)
 
 
 def _is_flush(step: Step) -> bool:
     return step.everything or bool(step.durable)
+
+
+def _without(protocol: Protocol, flush: Step) -> Protocol:
+    """The protocol, in which this step makes nothing durable. What it changes stays: it can be a write with O_DSYNC."""
+    steps = list(protocol.steps)
+    steps[flush.number] = replace(flush, durable=(), everything=False)
+    return replace(protocol, steps=tuple(steps))
 
 
 def _missing(protocol: Protocol, failure: BadFolder, known: list[MissingFlush]) -> MissingFlush | None:

@@ -186,8 +186,11 @@ def _is_covered(change: Change, step: Step) -> bool:
 
 
 def _covers_change(flushed: FlushedRange, change: Change, step: Step) -> bool:
-    if flushed.inode != owner_of(change) or (flushed.own and change.index < step.first):
+    if flushed.inode != owner_of(change):
         return False
+    if flushed.own and change.index < step.first:
+        # O_DSYNC: what was written by the step, and the size that is needed to read it.
+        return isinstance(change.slot, SizeSlot | CutSlot)
     if not isinstance(change.slot, BlockSlot):
         return True
     start = change.slot.block * BLOCK_BYTES

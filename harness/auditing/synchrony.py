@@ -49,6 +49,12 @@ class Run:
                 end = max(end, step.first)
         return len(self.protocol.changes) if waiting.total() else end
 
+    @cached_property
+    def unclear(self) -> frozenset[str]:
+        """Lines that left the machine, but not as often as they were said: a network lost one, and nobody knows which."""
+        told, left = Counter(line for line, _ in self._rests_on), Counter(self.said)
+        return frozenset(line for line in told if told[line] > left[line] > 0)
+
     def strangers(self, outputs: Sequence[str]) -> tuple[str, ...]:
         """Lines that had left the machine more often than the trace has them. They count as resting on everything."""
         lines = Counter(line for line in outputs if line != EXIT_STATUS)
@@ -136,7 +142,12 @@ class DurabilityJudge(SynchronyJudge):
 
 
 def _kept(run: Run, observation: Observation, outputs: Sequence[str], end: int) -> Opinion:
-    """It holds, unless only a change that may not have been made yet excuses what is missing."""
+    """It holds, unless only a change that may not have been made yet excuses what is missing.
+
+    It is undecided, too, if one of the outputs may be a later one than `end` takes it for.
+    """
+    if unclear := [line for line in outputs if line in run.unclear]:
+        return Opinion(Verdict.UNDECIDED, True, f"{unclear[0]!r} was said more often than it left the machine")
     doubt = run.prefixes.doubtful(observation.tree, end) if end else None
     if doubt is None:
         return Opinion(Verdict.HOLDS, bool(end), "")

@@ -62,3 +62,18 @@ def test_what_is_missing(traced: Traced, program: str, condition: str, missing: 
 def test_what_no_flush_mends(traced: Traced) -> None:
     advice = advice_on(traced, "", "print(1, flush=True); put('a', 'new')", SAID_IS_THERE)
     assert isinstance(advice.result, BadFolder)
+
+
+DSYNC = "f = os.open('a', os.O_WRONLY | os.O_DSYNC); os.pwrite(f, b'new', 0); print(1, flush=True)"
+
+
+def test_a_write_that_flushes_itself_is_still_a_write_without_its_flush(traced: Traced) -> None:
+    """Where every write is durable when it returns, it needs no O_DSYNC."""
+    assert needed(advice_on(traced, "put('a', 'old')", DSYNC, SAID_IS_THERE)) == [True]
+    given = frozenset({"D-return-data"})
+    assert needed(advice_on(traced, "put('a', 'old')", DSYNC, SAID_IS_THERE, given)) == [False]
+
+
+def test_a_write_that_flushes_itself_makes_the_size_durable_that_it_needs(traced: Traced) -> None:
+    advice = advice_on(traced, "put('a', '')", f"put('a', 'old'); {DSYNC}", SAID_IS_THERE)
+    assert (needed(advice), advice.missing) == ([True], ())

@@ -82,6 +82,16 @@ def test_a_line_that_nobody_is_known_to_have_said_rests_on_everything(said: list
     assert found.message == told
 
 
+def test_nobody_knows_which_of_several_equal_lines_was_lost(said: list[str]) -> None:
+    """The first of them is, and the second one is taken for it, which rests on less."""
+    lost_first = said[1:]
+    assert said[0] == said[2] == "done a"
+    found = opinions(lost_first, 2, "ab")[DURABILITY]
+    assert (found.verdict, found.message) == (Verdict.UNDECIDED, "'done a' was said more often than it left the machine")
+    assert opinions(lost_first, 2, "a")[DURABILITY].verdict is Verdict.VIOLATED
+    assert opinions(lost_first, 1, "ab")[DURABILITY].verdict is Verdict.HOLDS
+
+
 def test_what_does_not_mount_is_undecided(said: list[str]) -> None:
     workload = Workload("w", (), tuple(Operation(SAYS, value=line) for line in said))
     for judge in judges_of_synchrony():
