@@ -51,7 +51,7 @@ class Run:
 
     @cached_property
     def unclear(self) -> frozenset[str]:
-        """Lines that left the machine, but not as often as they were said: a network lost one, and nobody knows which."""
+        """Lines that left the machine less often than they were said: nobody knows which of them a network lost."""
         told, left = Counter(line for line, _ in self._rests_on), Counter(self.said)
         return frozenset(line for line in told if told[line] > left[line] > 0)
 

@@ -87,7 +87,10 @@ def test_nobody_knows_which_of_several_equal_lines_was_lost(said: list[str]) -> 
     lost_first = said[1:]
     assert said[0] == said[2] == "done a"
     found = opinions(lost_first, 2, "ab")[DURABILITY]
-    assert (found.verdict, found.message) == (Verdict.UNDECIDED, "'done a' was said more often than it left the machine")
+    assert (found.verdict, found.message) == (
+        Verdict.UNDECIDED,
+        "'done a' was said more often than it left the machine",
+    )
     assert opinions(lost_first, 2, "a")[DURABILITY].verdict is Verdict.VIOLATED
     assert opinions(lost_first, 1, "ab")[DURABILITY].verdict is Verdict.HOLDS
 
