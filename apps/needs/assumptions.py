@@ -172,10 +172,13 @@ class Assumption:
 
 
 def promised(calls: Calls) -> Iterator[Implication]:
-    """What documents promise of fsync and its relatives: all that their files and directories held is durable."""
+    """What documents promise of fsync and its relatives: all that their files and directories held is durable.
+
+    What other threads changed while the call was under way is not promised.
+    """
     for step in calls.steps:
         if step.everything or step.durable:
-            earlier = calls.protocol.changes[: step.end]
+            earlier = *calls.protocol.changes[: step.known], *calls.changes(step)
             covered = [each.index for each in earlier if step.everything or _is_covered(each, step)]
             yield Implication(frozenset(), frozenset(covered), step.number)
     yield from _cuts(calls)

@@ -133,6 +133,7 @@ class Step:
     call     its name, or `STORE`
     about    what it concerned, for people: names, and sizes or blocks
     first, end  its changes are `Protocol.changes[first:end]`
+    known    so many changes had been made when it began; fewer than `first` if other threads went on meanwhile
     durable  what was durable when it had returned; `everything`: all
     said     lines on the standard output
     stack    where it is made, innermost first, as far as that could be found out
@@ -146,6 +147,7 @@ class Step:
     durable: tuple[FlushedRange, ...]
     everything: bool
     said: tuple[str, ...]
+    known: int
     stack: tuple[Frame, ...] = ()
 
     @property
@@ -202,6 +204,7 @@ class _Line(pydantic.BaseModel, extra="forbid"):
     call: str
     thread: int
     stack: tuple[Frame, ...]
+    during: _Count = 0
     effects: list[_Name | _Inode | _Size | _Block]
     durable: tuple[FlushedRange, ...]
     everything: bool
@@ -297,6 +300,9 @@ class _Reader:
             self._name(values)
             return
         number, first = len(self.steps), len(self.changes)
+        if line.during > number:
+            raise ValueError("more steps were made meanwhile than there are")
+        known = self.steps[number - line.during].first if line.during else first
         self._change(number, values, is_write=line.call in WRITES)
         names = self._named(values)
         self._name(values)
@@ -312,6 +318,7 @@ class _Reader:
                 durable=line.durable,
                 everything=line.everything,
                 said=tuple(line.said),
+                known=known,
                 stack=line.stack,
             )
         )

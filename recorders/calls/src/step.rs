@@ -12,12 +12,19 @@ pub struct Step {
     pub thread: i32,
     /// Where the call is made, innermost first.
     pub stack: Vec<Frame>,
+    /// So many steps before this one were written while the call was under way. A flush does not cover what they changed.
+    #[serde(skip_serializing_if = "is_none")]
+    pub during: usize,
     pub effects: Vec<Effect>,
     /// What was durable when the call returned; with `everything`, all.
     pub durable: Vec<Flushed>,
     pub everything: bool,
     /// Lines that the program wrote to its standard output in this call.
     pub said: Vec<String>,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A file or directory that was made durable: all of it, or only its bytes from `start` to `end`, or with `own` what the

@@ -25,11 +25,15 @@ struct Call {
     file: Option<(u64, bool)>,
     stack: Vec<Frame>,
     sending: Option<Sending>,
+    /// How many steps had been written when it began.
+    written: usize,
 }
 
 pub struct Watch {
     folder: Folder,
     output: Box<dyn Write>,
+    /// So many steps have been written.
+    written: usize,
     /// The program's standard output, and the inode of that pipe.
     said: File,
     pipe: (u64, u64),
@@ -60,6 +64,7 @@ impl Watch {
         Ok(Self {
             folder,
             output,
+            written: 0,
             said,
             pipe,
             pending: Vec::new(),
@@ -100,6 +105,7 @@ impl Watch {
         if step.effects.is_empty() && step.durable.is_empty() && !step.everything && step.said.is_empty() {
             return Ok(());
         }
+        self.written += 1;
         serde_json::to_writer(&mut self.output, step)?;
         self.output.write_all(b"\n")
     }
@@ -152,14 +158,14 @@ impl Watch {
         }
         let is_quiet = matches!(kind, Kind::Harmless | Kind::Map);
         let stack = if is_quiet { Vec::new() } else { self.stacks.of(thread) };
-        self.calls.insert(thread, Call { number, arguments, kind, file, stack, sending });
+        self.calls.insert(thread, Call { number, arguments, kind, file, stack, sending, written: self.written });
         if is_quiet {
             return Ok(true);
         }
         // What is sent is out at once, so nobody may change anything between that and the note of it.
         let waits = sending.is_none() && matches!(kind, Kind::Unknown | Kind::Says);
         if waits || may_last(number) || opens_fifo(thread, number, &arguments) {
-            self.stores(thread)?;
+            self.begin(thread)?;
             return Ok(true);
         }
         if self.inside.is_some() {
@@ -167,14 +173,24 @@ impl Watch {
             return Ok(false);
         }
         self.inside = Some(thread);
-        self.stores(thread)?;
+        self.begin(thread)?;
         Ok(true)
+    }
+
+    /// The thread's call goes to the kernel now.
+    fn begin(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        self.stores(thread)?;
+        if let Some(call) = self.calls.get_mut(&thread) {
+            call.written = self.written;
+        }
+        Ok(())
     }
 
     fn left(&mut self, thread: libc::pid_t, result: Option<u64>) -> io::Result<Vec<libc::pid_t>> {
         let mut go = vec![thread];
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
-        let mut step = Step { call: name_of(call.number), thread, ..Step::default() };
+        let during = self.written - call.written;
+        let mut step = Step { call: name_of(call.number), thread, during, ..Step::default() };
         self.look(thread, &call, &mut step)?;
         if let Some(result) = result {
             if opens(call.number) {
@@ -251,7 +267,7 @@ impl Watch {
     fn next(&mut self) -> io::Result<Option<libc::pid_t>> {
         self.inside = self.waiting.pop_front();
         if let Some(thread) = self.inside {
-            self.stores(thread)?;
+            self.begin(thread)?;
         }
         Ok(self.inside)
     }

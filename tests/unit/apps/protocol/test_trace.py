@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.apps.needs.assumptions import implications_of
 from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import BlockSlot, NameSlot, SizeSlot
@@ -158,3 +159,24 @@ put('a', 'one')
 os.open(os.path.abspath('p'), os.O_RDONLY)
 """
     assert "pwrite64" in [step.call for step in traced(program).steps]
+
+
+def read_lines(folder: Path, *lines: dict[str, object]) -> Protocol:
+    """The protocol of steps in files with inodes 1 (the folder) and 2."""
+    plain = {"call": "x", "thread": 0, "stack": [], "effects": [], "durable": [], "everything": False, "said": []}
+    root = {"durable": [{"inode": 1, "start": 0, "end": None, "own": False}]}
+    (folder / "trace").write_text("".join(json.dumps(plain | line) + "\n" for line in (root, *lines)))
+    return read_trace(folder / "trace")
+
+
+def test_a_flush_does_not_cover_what_others_change_while_it_is_under_way(tmp_path: Path) -> None:
+    def grown(size: int) -> dict[str, object]:
+        return {"effects": [{"kind": "size", "inode": 2, "size": size}]}
+
+    flush = {"durable": [{"inode": 2, "start": 0, "end": None, "own": False}]}
+    protocol = read_lines(tmp_path, grown(5), grown(7), flush | {"during": 1}, flush)
+    assert [step.known for step in protocol.steps] == [0, 1, 1, 2]
+    covered = {each.returned: each.then for each in implications_of(protocol)[""] if each.returned is not None}
+    assert covered == {2: {0}, 3: {0, 1}}
+    with pytest.raises(TraceError, match="trace:2: expected a step"):
+        read_lines(tmp_path, flush | {"during": 1})
