@@ -202,6 +202,39 @@ def test_a_thread_with_mounts_of_its_own_sees_no_files_either(in_guest: InGuest,
     assert said == ["a thread sees False"]
 
 
+HELD = """
+import ctypes, os, time
+c, (ready, made) = ctypes.CDLL(None), os.pipe()
+child = os.fork()
+if not child:
+    c.unshare(0x20000)  # CLONE_NEWNS
+    os.write(made, b"x")
+    time.sleep(60)
+os.read(ready, 1)
+held = os.open(f"/proc/{child}/ns/mnt", os.O_RDONLY)
+os.kill(child, 9)
+os.wait()
+print("held", flush=True)
+time.sleep(4)
+c.setns(held, 0x20000)
+print("its mounts show", os.path.exists("/mnt/f"), flush=True)
+"""
+
+
+def test_mounts_that_only_a_descriptor_holds_show_no_files_either(in_guest: InGuest, tmp_path: Path) -> None:
+    (tmp_path / "held.py").write_text(HELD)
+    start = f"mount --make-rprivate /; python3 {tmp_path}/held.py >/tmp/held &"
+    ready = "until grep -q held /tmp/held; do sleep 0.1; done"
+    said = in_guest(f"{start} {ready}; $xs sh -c '>f; sleep 6'; wait; cat /tmp/held")
+    assert said == ["held", "its mounts show False"]
+
+
+def test_a_stream_that_the_box_closes_ends_before_the_box(in_guest: InGuest) -> None:
+    """While the box runs, nobody else sees its file."""
+    box = "$xs sh -c '>f; echo said; exec >&- 2>&-; sleep 4'"
+    assert in_guest(f"{box} | {{ cat; test -e /mnt/f || echo ended; }}") == ["said", "ended"]
+
+
 def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGuest) -> None:
     said = in_guest(
         "$xs sh -c 'echo x >f; echo begun; while :; do echo x >>f; sleep 0.1; done; echo never' >/tmp/said & box=$!\n"
