@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,7 +162,7 @@ os.open(os.path.abspath('p'), os.O_RDONLY)
     assert "pwrite64" in [step.call for step in traced(program).steps]
 
 
-def read_lines(folder: Path, *lines: dict[str, object]) -> Protocol:
+def read_lines(folder: Path, *lines: dict[str, Any]) -> Protocol:
     """The protocol of steps in files with inodes 1 (the folder) and 2."""
     plain = {"call": "x", "thread": 0, "stack": [], "effects": [], "durable": [], "everything": False, "said": []}
     root = {"durable": [{"inode": 1, "start": 0, "end": None, "own": False}]}
@@ -170,7 +171,7 @@ def read_lines(folder: Path, *lines: dict[str, object]) -> Protocol:
 
 
 def test_a_flush_does_not_cover_what_others_change_while_it_is_under_way(tmp_path: Path) -> None:
-    def grown(size: int) -> dict[str, object]:
+    def grown(size: int) -> dict[str, Any]:
         return {"effects": [{"kind": "size", "inode": 2, "size": size}]}
 
     flush = {"durable": [{"inode": 2, "start": 0, "end": None, "own": False}]}
