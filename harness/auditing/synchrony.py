@@ -52,8 +52,7 @@ class Run:
     @cached_property
     def unclear(self) -> frozenset[str]:
         """Lines that left the machine less often than they were said: nobody knows which of them a network lost."""
-        told, left = Counter(line for line, _ in self._rests_on), Counter(self.said)
-        return frozenset(line for line in told if told[line] > left[line] > 0)
+        return frozenset(Counter(line for line, _ in self._rests_on) - Counter(self.said))
 
     def strangers(self, outputs: Sequence[str]) -> tuple[str, ...]:
         """Lines that had left the machine more often than the trace has them. They count as resting on everything."""

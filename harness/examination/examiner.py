@@ -86,13 +86,14 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
         if beginning is not None and beginning.verdict is Verdict.VIOLATED and not is_violated:
             beginning.is_cut_short = True
             return beginning
-        if result.is_whole or (recoveries == plan.glance and not is_violated):
+        is_last = recoveries == plan.how.budget.recoveries
+        if result.is_whole or is_last or (recoveries == plan.glance and not is_violated):
             return result
         if recoveries == plan.enough and is_violated:
             result.is_cut_short = True
             return result
         beginning = result
-    return result
+    raise AssertionError("the last stop is the whole budget")
 
 
 def _stops(plan: Plan) -> Iterator[int | None]:

@@ -122,6 +122,8 @@ fn mapped_file(line: &str, device: Device) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use rustix::fs::inotify;
 
     use super::*;
@@ -147,12 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_namespace_that_only_a_descriptor_holds_is_listed() {
-        let ours = fs::metadata("/proc/self/ns/mnt").unwrap().ino();
-        assert!(mount_namespaces().contains_key(&ours));
-        let _held = fs::File::open("/proc/self/ns/mnt").unwrap();
-        let thread = format!("/proc/self/task/{}", rustix::thread::gettid().as_raw_nonzero());
-        assert!(descriptors(&thread).any(|path| is_mount_namespace(&path)));
+    fn a_descriptor_of_a_mount_namespace_is_recognised() {
+        let descriptor = |file: &fs::File| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let [mounts, network] = ["mnt", "net"].map(|kind| fs::File::open(format!("/proc/self/ns/{kind}")).unwrap());
+        assert!(is_mount_namespace(&descriptor(&mounts)) && !is_mount_namespace(&descriptor(&network)));
     }
 
     #[test]

@@ -39,6 +39,7 @@ def test_a_size_without_any_of_the_data_is_a_null_file() -> None:
 @pytest.mark.parametrize(
     "operations",
     [
+        "creat a",
         "creat a; truncate a 8192; append a 4096",
         "creat a; fallocate a none 0 8192; write a 0 4096",
         "creat a; write a 4096 4096",

@@ -276,6 +276,7 @@ CLEAN, BROKEN = observation(), UNMOUNTABLE
         ({"glance": 2, "enough": 4}, [(BROKEN, LEFT_OUT), (CLEAN, LEFT_OUT)], Verdict.VIOLATED, True),
         ({"glance": 2, "enough": 2}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, True),
         ({"enough": 4}, [(CLEAN, LEFT_OUT), (CLEAN, {})], Verdict.HOLDS, False),
+        ({"enough": 20_000}, [(BROKEN, LEFT_OUT)], Verdict.VIOLATED, False),
     ],
 )
 def test_an_exploration_stops_where_its_plan_says(
@@ -285,7 +286,7 @@ def test_an_exploration_stops_where_its_plan_says(
     verdict: Verdict,
     cut_short: bool,
 ) -> None:
-    """A violation is never lost by looking further."""
+    """A violation is never lost by looking further. The budget is 20,000 recoveries."""
     explorations = iter([[interval(([], each), **left_out)] for each, left_out in shown])
     result = examined(tmp_path, depth=1, explored=lambda _: next(explorations), **stops)
     assert (result.rulings["mounts"].verdict, result.is_cut_short) == (verdict, cut_short)

@@ -123,7 +123,7 @@ class Pretence:
                 write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
                 recording = recording_id(Recording(path).digest)
             states = self.states(each.workload)
-            covered = min(states, each.glance or states) if not said else states
+            covered = min(states, (each.enough if said else each.glance) or states)
             result = Examination(
                 recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1
             )
@@ -131,6 +131,7 @@ class Pretence:
             result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
             if covered < states:
                 result.undecided(f"crash interval 1: {covered} of {states}")
+            result.is_cut_short = bool(said) and covered < states
             result.certificates = [Certificate.of(interval_report(), RECOVER)]
             done = FinishedPlan(number, each, path, result)
             yield done
@@ -350,7 +351,7 @@ def looked(folder: Path, pretence: Pretence, store: str = "store", budget: Budge
     """A hunt whose workloads get a first look, unless the budget is no more than that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hunts, "examine_all", pretence)
-        kept, asked = Store(folder / store), plan(folder)
+        kept, asked = Store(folder / store), replace(plan(folder), enough=FIRST_LOOK)
         asked = replace(asked, how=replace(asked.how, budget=budget))
         try:
             return hunt(Selection(SPACE), asked, CREW, kept, Silent())
@@ -371,12 +372,15 @@ def test_each_workload_gets_a_first_look_before_any_gets_a_second_one(tmp_path: 
 
 
 def test_the_same_is_found_without_first_looks(tmp_path: Path) -> None:
-    twice = looked(tmp_path, Slow(renames_break))
+    twice = looked(tmp_path, pretence := Slow(renames_break))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FIRST_LOOK", 20_000)
         once = looked(tmp_path, Slow(renames_break), "other")
     assert (twice.groups.keys(), twice.run, twice.tested) == (once.groups.keys(), once.run, once.tested)
+    assert twice.cut_short == once.cut_short > 0
     assert twice.verdict is once.verdict is Verdict.VIOLATED
+    second = [name for name, look in zip(pretence.ran, pretence.looks, strict=True) if look is None]
+    assert second and not any(renames_break(SPACE.whole(int(name[-3:]))) for name in second)
 
 
 def test_without_time_for_second_looks_the_first_ones_count_and_are_not_made_again(tmp_path: Path) -> None:
