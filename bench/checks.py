@@ -34,7 +34,7 @@ def folders(session: Session, application: Application, target: str) -> list[Fol
 
 def checks_a_second(application: Application, states: Sequence[FolderState], threads: int) -> float:
     """Each of `states` once, so many at a time."""
-    sandbox = sandbox_of(application, application.check_seconds)
+    sandbox = sandbox_of(application)
 
     def passes(state: FolderState) -> bool:
         return sandbox.run(state.folder, application.check, state.acknowledged).status == 0

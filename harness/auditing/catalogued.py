@@ -6,7 +6,7 @@ A finding has the commands of its application with the folders of the machine on
 from dataclasses import replace
 from pathlib import Path
 
-from postcrash.apps import Application, Building, UnknownApplicationError, application_named
+from postcrash.apps import CHECK_LIMITS, Application, Building, UnknownApplicationError, application_named
 from postcrash.harness.errors import UsageError
 from postcrash.harness.places import cache_folder
 
@@ -14,7 +14,7 @@ from postcrash.harness.places import cache_folder
 def catalogued(told: Application) -> Application | None:
     """The application of the catalogue that `told` is, with the folders of this machine. None if it is not one.
 
-    It is one if its name, its commands and the time of its check are those of the catalogue, wherever its files were.
+    It is one if its name, its commands and the limits of its check are those of the catalogue, wherever its files were.
     """
     try:
         known = application_named(told.name.partition("[")[0])
@@ -41,9 +41,9 @@ def require_built(application: Application) -> None:
 
 
 def _portable(application: Application) -> tuple[object, ...]:
-    """The commands of the application and the time of its check, with words in place of its folders."""
+    """The commands of the application and the limits of its check, with words in place of its folders."""
     commands = [application.run, application.check]
     for word, folder in (("{built}", application.built), ("{here}", application.folder)):
         if folder is not None:
             commands = [command.replace(str(folder), word) for command in commands]
-    return application.name, *commands, application.check_seconds
+    return application.name, *commands, *(getattr(application, name) for name in CHECK_LIMITS)

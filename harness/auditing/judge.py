@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from postcrash._core import Recording
-from postcrash.apps import Application, CheckResult, Folder, Limits, Sandbox, SandboxError
+from postcrash.apps import CHECK_LIMITS, Application, CheckResult, Folder, Limits, Sandbox, SandboxError
 from postcrash.harness.auditing.catalogued import catalogued, require_built, require_installed
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.errors import InfrastructureError, UsageError
@@ -44,7 +44,7 @@ class ApplicationJudge(FolderJudge):
         """
         super().__init__(seconds, keeps=keeps)
         self._application, self.before, self._is_own = application, acknowledged, sandbox is None
-        self._sandbox = sandbox or sandbox_of(application, application.check_seconds)
+        self._sandbox = sandbox or sandbox_of(application)
 
     def __enter__(self) -> Self:
         return self
@@ -74,10 +74,15 @@ class ApplicationJudge(FolderJudge):
         return super().acknowledged(history) if self.before is None else self.before
 
 
-def sandbox_of(application: Application, seconds: int) -> Sandbox:
-    """A sandbox that sees the application's files. A command in it may take `seconds`. Raises InfrastructureError."""
+def sandbox_of(application: Application, seconds: int | None = None) -> Sandbox:
+    """A sandbox that sees the application's files, with the limits of its check. Raises InfrastructureError.
+
+    With `seconds`, a command in it may take so long instead.
+    """
+    seconds = application.check_seconds if seconds is None else seconds
+    limits = Limits(seconds, application.check_memory_mib, application.check_disk_mib)
     try:
-        sandbox = Sandbox(Limits(seconds=seconds), application.visible)
+        sandbox = Sandbox(limits, application.visible)
         sandbox.probe()
     except SandboxError as error:
         raise InfrastructureError(str(error)) from error
@@ -90,7 +95,7 @@ def about(application: Application) -> dict[str, object]:
     return {
         **{"name": application.name, "run": application.run, "check": application.check},
         **{name: str(path) for name, path in folders.items() if path is not None},
-        "check_seconds": application.check_seconds,
+        **{name: getattr(application, name) for name in CHECK_LIMITS},
     }
 
 

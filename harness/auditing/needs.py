@@ -39,7 +39,7 @@ class ApplicationNeeds:
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self._sandbox = sandbox_of(application, application.check_seconds)
+        self._sandbox = sandbox_of(application)
         self._pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
         self._known: dict[tuple[str, tuple[str, ...]], _Answer] = {}
         try:
@@ -110,7 +110,7 @@ def protocol_of(application: Application) -> Protocol:
         tracer = find_binary("postcrash-calls")
     except BinaryNotFoundError as error:
         raise InfrastructureError(str(error)) from error
-    sandbox = sandbox_of(application, application.seconds)
+    sandbox = sandbox_of(application, seconds=application.seconds)
     try:
         with scratch() as place:
             folder, trace = Path(place, "folder"), Path(place, "trace")

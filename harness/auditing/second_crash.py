@@ -71,7 +71,7 @@ def second_crashes(
     states: Sequence[FolderState],
 ) -> SecondCrashes:
     """Crash the application's recovery of each of `states`, on each of `disks`. Raises HarnessError."""
-    with closing(sandbox_of(application, application.check_seconds)) as sandbox, _archives(states) as archives:
+    with closing(sandbox_of(application)) as sandbox, _archives(states) as archives:
         judges = {
             lines: ApplicationJudge(application, acknowledged=lines, sandbox=sandbox)
             for lines in dict.fromkeys(state.acknowledged for state in states)

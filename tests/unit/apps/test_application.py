@@ -47,6 +47,8 @@ def test_there_is_a_variant_for_each_combination(tmp_path: Path) -> None:
         ('run = "a"\ncheck = "b"\ncolour = "red"', "colour"),
         ('run = "a"\ncheck = "b"\nseconds = 0', "seconds"),
         ('run = "a"\ncheck = "b"\ninodes = -1', "inodes"),
+        ('run = "a"\ncheck = "b"\ncheck_memory_mib = 1', "check_memory_mib"),
+        ('run = "a"\ncheck = "b"\ncheck_disk_mib = 0', "check_disk_mib"),
         ('like = "sub/folder"', "like: there is no file for 'sub/folder' beside it"),
         ("like = [1]", "like: there is no file for"),
         (f'like = "{"a" * 300}"', "like: there is no file for 'aaa"),

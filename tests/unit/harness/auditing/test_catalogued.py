@@ -47,6 +47,8 @@ def test_a_variant_is_that_variant() -> None:
         {"name": "sqlite-3.40"},
         {"name": "nothing"},
         {"check_seconds": 3000},
+        {"check_memory_mib": 4096},
+        {"check_disk_mib": 4096},
         {"folder": Path("/")},
         {"folder": Path("sh")},
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.apps import Application
+from postcrash.apps import Application, Folder
 from postcrash.harness.auditing.judge import ApplicationJudge
 from postcrash.harness.examination.certify import settled
 from postcrash.model import Entry, History, Observation, Segment, Tree, Verdict, parse_workload
@@ -43,6 +43,17 @@ def test_the_check_gets_what_had_been_said(
 ) -> None:
     opinion = asked.opinion(History(RAN, returned, returned), observed(content))
     assert (opinion.verdict, opinion.message) == (verdict, "" if verdict is Verdict.HOLDS else "a line is lost")
+
+
+def test_a_check_has_the_memory_and_the_disk_that_its_application_gives_it() -> None:
+    """It fails where the file is larger than the disk, and where a program needs more memory than there is."""
+    check = "head -c 20m /dev/zero >f && dd if=/dev/zero of=/dev/null bs=200M count=1"
+    ends = []
+    for memory, disk in ((512, 32), (512, 16), (128, 32)):
+        application = Application(name="a", run="put", check=check, check_memory_mib=memory, check_disk_mib=disk)
+        with ApplicationJudge(application) as judge:
+            ends.append(judge.ask(Folder.of(Tree([ROOT])), ()).status)
+    assert ends == [0, None, 1]
 
 
 def test_a_check_that_failed_is_asked_anew(asked: ApplicationJudge, monkeypatch: pytest.MonkeyPatch) -> None:
