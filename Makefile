@@ -1,6 +1,7 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
 # make test-full   the tests with what takes long: recorders on every target, more examples, an hour
+# make needs   what applications need of file systems, and which give it (docs/needs-and-gives.md); some hours
 # make fuzz    ten minutes of damaged inputs for each reader of files and messages (docs/fuzzing.md)
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
@@ -13,12 +14,18 @@
 
 VENV := .venv
 ARGS :=
+NEEDS_TARGETS := ext3-ordered,ext3-writeback,ext3-journal,ext4-original,ext4-current,ext4-writeback,ext4-journal,btrfs,xfs,f2fs
 
-.PHONY: table test test-full fuzz bench mutants remedies dist setup clean
+.PHONY: table needs test test-full fuzz bench mutants remedies dist setup clean
 
 # A ✗ is an answer, not a failure: exit code 1 (violated) is fine here.
 table: setup
 	@$(VENV)/bin/postcrash characterize $(ARGS) || [ $$? -eq 1 ]
+
+# An application that is unsafe somewhere is an answer as well.
+needs: setup
+	@$(VENV)/bin/postcrash needs published --folders 300 --sets 4 --budget 2000,60s --target $(NEEDS_TARGETS) \
+		--markdown docs/needs-and-gives.md $(ARGS) || [ $$? -eq 1 ]
 
 test: setup
 	$(VENV)/bin/tox run $(ARGS)

@@ -2,7 +2,7 @@
 
 from postcrash.apps.application import CHECK_LIMITS, Application, ApplicationFileError, Source, load_application
 from postcrash.apps.building import BuildError, Building
-from postcrash.apps.catalogue import UnknownApplicationError, application_named, applications
+from postcrash.apps.catalogue import UnknownApplicationError, application_lists, application_named, applications
 from postcrash.apps.folder import Folder, UnreadFolderError
 from postcrash.apps.sandbox import CheckResult, Limits, Sandbox, SandboxError
 
@@ -20,6 +20,7 @@ __all__ = [
     "Source",
     "UnknownApplicationError",
     "UnreadFolderError",
+    "application_lists",
     "application_named",
     "applications",
     "load_application",

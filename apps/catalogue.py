@@ -1,4 +1,4 @@
-"""Applications that come with postcrash: the files of the folder `catalogue`."""
+"""Applications that come with postcrash, and lists of them: the files of the folder `catalogue`."""
 
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,12 @@ class UnknownApplicationError(LookupError):
 def applications() -> tuple[Application, ...]:
     """All of them, by name."""
     return tuple(load_application(path) for path in sorted(_FOLDER.glob("*.toml")))
+
+
+@cache
+def application_lists() -> dict[str, Path]:
+    """The files with lists of applications, by name."""
+    return {path.stem: path for path in sorted(_FOLDER.glob("*.list"))}
 
 
 def application_named(name: str) -> Application:

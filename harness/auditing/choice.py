@@ -13,6 +13,7 @@ from postcrash.apps import (
     BuildError,
     Building,
     UnknownApplicationError,
+    application_lists,
     application_named,
     load_application,
 )
@@ -20,16 +21,40 @@ from postcrash.harness.auditing.catalogued import require_installed
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
-from postcrash.model.validation import shown
+from postcrash.model.validation import TooLargeError, read_bounded, shown
 
 _VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
+_LIST_BYTES_MAX = 64 << 10
 _NO_SYNC = "eatmydata"
 _TAKEN = ("/", "/tmp", "/mnt")
 
 
 def names_in(text: str) -> list[str]:
-    """The names in a list with commas between them. Commas within brackets belong to a name."""
-    return re.split(r",(?![^\[]*\])", text)
+    """The names in a list with commas between them. Commas within brackets belong to a name.
+
+    A list of the catalogue stands for its names, and so does a file NAME.list: one name a line, `#` begins a comment.
+    Raises UsageError for a file that cannot be read, or has no name.
+    """
+    return [each for name in re.split(r",(?![^\[]*\])", text) for each in _meant(name)]
+
+
+def _meant(name: str) -> list[str]:
+    """The names that the list of this name or file has, or the name itself."""
+    file = application_lists().get(name) or Path(name)
+    if file.suffix != ".list":
+        return [name]
+    try:
+        lines = read_bounded(file, _LIST_BYTES_MAX).decode().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except TooLargeError as error:
+        raise UsageError(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: not UTF-8") from error
+    names = [name for line in lines if (name := line.partition("#")[0].strip())]
+    if not names:
+        raise UsageError(f"{file}: no name of an application is in it")
+    return names
 
 
 def name_and_parameters(text: str) -> tuple[str, dict[str, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from postcrash.apps import application_lists
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.names import application_names, property_names, target_names
 from postcrash.harness.places import GATE_FILE, cache_folder
@@ -41,5 +42,5 @@ def _parts() -> Iterable[str]:
 complete_targets = _completer(target_names, files=True)
 complete_kernels = _completer(_kernels, files=True)
 complete_properties = _completer(property_names)
-complete_applications = _completer(application_names, files=True)
+complete_applications = _completer(lambda: (*application_names(), *application_lists()), files=True)
 complete_parts = _completer(_parts)

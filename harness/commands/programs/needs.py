@@ -94,7 +94,8 @@ def needs_command(
     """Find the weakest properties of a file system under which an application keeps its promises.
 
     NAME is an application of the catalogue, or a TOML file that describes one (docs/audit.md), or several with commas
-    between them. Parameters may follow a name in brackets. Or give --run and --check, as for `audit`. The application
+    between them. Parameters may follow a name in brackets. A file NAME.list has one such name a line; the catalogue has
+    the list `published`. Or give --run and --check, as for `audit`. The application
     runs once, on this machine, and each change that its system calls make is noted. A crash may lose every change that
     nothing protects. What fsync and its relatives promise protects changes, and so do the properties that a file system
     has. Each folder that can be left is given to the check (docs/needs.md).

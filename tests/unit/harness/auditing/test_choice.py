@@ -1,10 +1,12 @@
 """Applications are named with their parameters, as tables show them."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from postcrash.apps import Application
+from postcrash.apps import Application, application_lists, application_named
 from postcrash.harness.auditing.choice import name_and_parameters, names_in, no_longer_syncing
 from postcrash.harness.errors import UsageError
 
@@ -12,6 +14,36 @@ from postcrash.harness.errors import UsageError
 def test_commas_within_brackets_belong_to_a_name() -> None:
     assert names_in("a[x=1,y=2],b,c[z=3]") == ["a[x=1,y=2]", "b", "c[z=3]"]
     assert names_in("a") == ["a"]
+
+
+def test_a_list_stands_for_its_names(tmp_path: Path) -> None:
+    (tmp_path / "mine.list").write_text("# two\na[x=1,y=2]\n\n  b # the second\n")
+    assert names_in(f"c,{tmp_path}/mine.list") == ["c", "a[x=1,y=2]", "b"]
+
+
+def test_the_lists_of_the_catalogue_name_applications_of_it() -> None:
+    for name in application_lists():
+        for each in names_in(name):
+            plain, parameters = name_and_parameters(each)
+            known = application_named(plain).parameters
+            assert all(value in known[parameter] for parameter, value in parameters.items())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file or directory"),
+        (b"# nothing\n\n", "no name of an application is in it"),
+        (b"\xff\n", "not UTF-8"),
+        (b"a\n" * 40_000, "more than 65536 bytes"),
+    ],
+)
+def test_what_is_no_list(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "mine.list"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match=f"^{re.escape(f'{file}: {said}')}$"):
+        names_in(str(file))
 
 
 def test_parameters_follow_a_name() -> None:
