@@ -12,7 +12,7 @@ from postcrash.model.operation import HANDLE
 from postcrash.reports.script.shell_operations import OTHER_FILE, STALE_BYTE, NoCommandError, commands
 from postcrash.reports.script.shell_parts import FILL, FLAKEY, HOLDS, REPLAY
 from postcrash.reports.store.explained import ExplainedWrite
-from postcrash.reports.text import visible
+from postcrash.reports.text import one_line
 from postcrash.targets import Target
 
 LOG_MIB = 512
@@ -102,9 +102,9 @@ def _head(title: str, target: Target, symptom: Symptom, cut: Cut) -> str:
     sizes = ", ".join(f"{name} {size} MiB" for name, size in disks.items())
     devices = " ".join(f"{name}=/dev/sd{letter}" for name, letter in zip(disks, "XY", strict=False))
     given = "\n".join(f"{name}=${{{name}:?a disk that may be overwritten}}" for name in disks)
-    claims = "".join(f"#   {visible(line)}\n" for line in symptom.claims)
+    claims = "".join(_comment(line, indent=3) + "\n" for line in symptom.claims)
     return f"""#!/bin/bash
-# {visible(title)}
+{_comment(title)}
 {claims}#
 # As root on a test machine; what is on the disks is lost (at least {sizes}; sectors of 512 bytes):
 #   {devices} bash reproduce.sh
@@ -120,6 +120,11 @@ SECTORS={target.size_mib * 2048}
 make() {{ {shlex.join(target.mkfs)} /dev/mapper/cut; }}
 attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
 """
+
+
+def _comment(text: str, indent: int = 1) -> str:
+    """A comment of one line, whatever line ends the text has: what came of a crash, or from a stranger, may have some."""
+    return f"#{' ' * indent}{one_line(text)}"
 
 
 def require_plain(target: Target) -> None:
@@ -161,7 +166,7 @@ def _lines(operations: tuple[Operation, ...], trees: list[Tree], target: Target)
     lines = []
     for operation, before in zip(operations, trees, strict=False):
         said = commands(operation, before, target.fstype)
-        lines += said if said == [str(operation)] else [f"# {visible(str(operation))}", *said]
+        lines += said if said == [str(operation)] else [_comment(str(operation)), *said]
     return lines
 
 
@@ -177,8 +182,8 @@ def _cut(cut: Cut, symptom: Symptom) -> str:
 
 
 def _replay(cut: LogCut) -> str:
-    words = {f"{write.sector}+{write.sectors}": visible(write.words) for write in cut.lost}
-    lost = "".join(f"    {place}  # {said}\n" for place, said in words.items())
+    words = {f"{write.sector}+{write.sectors}": _comment(write.words) for write in cut.lost}
+    lost = "".join(f"    {place}  {said}\n" for place, said in words.items())
     call = f'LOST=(\n{lost})\nreplay {cut.flushes} "${{LOST[@]}}"' if lost else f"replay {cut.flushes}"
     attached = 'dmsetup create cut --table "0 $SECTORS linear $DISK 0"'
     return f'{call}\nblockdev --flushbufs "$DISK"\n{attached}\n'

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import subprocess
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 from postcrash.harness.bundles.archive import BundleError
 from postcrash.harness.bundles.taking import finding_named, take
 from postcrash.harness.errors import UsageError
+from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import NotInStoreError, Store
 
-from .conftest import CONTENT, Here, Made, files_of, members_of, packed
+from ...reports.conftest import observation
+from .conftest import CONTENT, ORIGINAL, Here, Made, files_of, members_of, packed
 
 EMPTY = ["verdicts.db"]
 
@@ -283,3 +286,24 @@ def test_any_other_bytes_are_one_error_or_the_same_finding(
     path = tmp_path / "fuzzed"
     path.write_bytes(gzip.compress(bytes(content), 1))
     assert result_of(path, store) in (finding.id, "refused")
+
+
+def test_a_stranger_s_observation_adds_no_command_to_the_script(made: Made, tmp_path: Path, store: Store) -> None:
+    """bash would run a line of a comment that a line end has cut off, even without a disk."""
+    mark = tmp_path / "mark"
+    seen = observation([[0, 5000, "zero"]])
+    seen["tree"][1]["xattrs"] = {"user.a": f"\ntouch {mark}\n#".encode().hex()}
+    parts = made.parts(observation=seen)
+    bundle = packed(
+        tmp_path / "strange.tar.gz",
+        {
+            "manifest.json": json.dumps({"format": 1, **parts.facts()}).encode(),
+            "finding.json": json.dumps(parts.finding.to_json()).encode(),
+            "recording.pcr": parts.recording.read_bytes(),
+            "base.img": CONTENT,
+        },
+    )
+    (script,) = reproducers_of(take(bundle, store), ORIGINAL, store)[:1]
+    assert f"touch {mark}" in script.text
+    subprocess.run(["bash"], input=script.text, text=True, capture_output=True, check=False)
+    assert not mark.exists()

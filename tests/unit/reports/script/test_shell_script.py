@@ -1,8 +1,10 @@
 """Scripts: their shell, and the replay of a log compared with a naive implementation of it."""
 
 import random
+import re
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,17 @@ def test_every_form_is_shell_for_every_target(cut: Cut, symptom: Symptom) -> Non
         text = script("a title\nof two lines", target, WORKLOAD, simulate(WORKLOAD), symptom, cut)
         checked = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
         assert (checked.returncode, checked.stderr) == (0, ""), text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x85", "\u2028", "\v", "\f"])
+def test_line_ends_in_what_a_crash_left_add_no_command(end: str) -> None:
+    """An xattr, a link's target or a name can have them, and a stranger's bundle can have any."""
+    evil = f"said{end}touch here{end}#"
+    symptom, lost = Symptom("tree", ("[ -f A ]",), (evil,)), replace(LOST, name=evil)
+    text = script(evil, target_named("xfs"), WORKLOAD, simulate(WORKLOAD), symptom, LogCut(5, 1, (lost,)))
+    mentions = [line for line in re.split("[\n\r]", text) if "touch here" in line]
+    assert len(mentions) == 3
+    assert all("#" in line.partition("touch here")[0] for line in mentions)
 
 
 def test_an_operation_in_progress_runs_behind_the_mark() -> None:
