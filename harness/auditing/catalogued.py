@@ -22,7 +22,7 @@ def catalogued(told: Application) -> Application | None:
         return None
     if known.build:
         known = replace(known, built=Building(known, cache_folder()).place)
-    return next((each for each in known.variants() if _portable(each) == _portable(told)), None)
+    return next((each for each in known.variants() if portable(each) == portable(told)), None)
 
 
 def require_installed(application: Application) -> None:
@@ -40,7 +40,7 @@ def require_built(application: Application) -> None:
         raise UsageError(f"{name} is not built here: run  postcrash audit {name} --target ext4-current")
 
 
-def _portable(application: Application) -> tuple[object, ...]:
+def portable(application: Application) -> tuple[object, ...]:
     """The commands of the application and the limits of its check, with words in place of its folders."""
     commands = [application.run, application.check]
     for word, folder in (("{built}", application.built), ("{here}", application.folder)):

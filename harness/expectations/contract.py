@@ -14,8 +14,10 @@ from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
 from postcrash.model.validation import TooLargeError, first_objection, read_bounded
 from postcrash.reports.store.records import Cell
+from postcrash.reports.text import cut, one_line
 
 _BYTES_MAX = 16 << 20
+_KNOWN_MAX = 200
 
 
 class HeldProperty(pydantic.BaseModel):
@@ -67,5 +69,6 @@ class Contract(pydantic.BaseModel):
         if model != self.model:
             raise UsageError(f"{file} is about device model {self.model}, not {model}")
         if not self.held.get(target):
-            raise UsageError(f"{file} says nothing about {target}; it has {', '.join(self.held) or 'no target'}")
+            known = cut(one_line(", ".join(self.held)), _KNOWN_MAX)
+            raise UsageError(f"{file} says nothing about {target}; it has {known or 'no target'}")
         return self.held[target]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 from postcrash._core import Recording
 from postcrash.harness.errors import UsageError
@@ -14,12 +15,12 @@ from postcrash.reports.explanation.timeline import timeline
 from postcrash.reports.page.story import Story
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.store.records import Finding
-from postcrash.reports.store.store import NotInStoreError, Store
+from postcrash.reports.store.store import Store, StoreError
 from postcrash.targets import Target
 
 
 def told(findings: Iterable[Finding], session: Session) -> list[Story]:
-    """The stories of findings. If a finding's recording is gone, its story has only what the finding itself has."""
+    """The stories of findings. If a finding's recording is gone or damaged, its story has only what the finding has."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda finding: _told(finding, _target(finding, session), session.store), findings))
 
@@ -31,13 +32,21 @@ def _target(finding: Finding, session: Session) -> Target | None:
         return None
 
 
+def _opened(path: Path) -> Recording:
+    """The recording. Raises StoreError where it cannot be read."""
+    try:
+        return Recording(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
 def _told(finding: Finding, target: Target | None, store: Store) -> Story:
     try:
         with source_of(store, finding) as (source, _):
-            recording = Recording(source.recording)
+            recording = _opened(source.recording)
             explanation = explain(finding, recording, source.base, target.fstype if target else None)
             moments = timeline(finding, recording, source.base)
-    except (NotInStoreError, ExplanationError):
+    except (StoreError, ExplanationError):
         return Story(finding)
     finding = replace(finding, explanation=explanation)
     if target is None:

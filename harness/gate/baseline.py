@@ -14,16 +14,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.errors import UsageError
 from postcrash.harness.output import write_text
 from postcrash.model.validation import TooLargeError, read_bounded
 from postcrash.reports.gate.fixed import NO_SERIES, VERSION, place_of, series_of
-from postcrash.reports.gate.run import Failure, Part, Place, UnseenLine
+from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Place, UnseenLine
 from postcrash.reports.gate.unasked import unasked
 from postcrash.reports.text import cut
 
 HEADING = "# cause or finding   verdict    kernels     workloads   why"
 _BYTES_MAX = 16 << 20
+WHY_MAX = 2_000
+"""The longest reason of a line, in characters."""
 _ID = re.compile(r"[cf]-[0-9a-f]{16}")
 _MOST = re.compile(r"<=([1-9][0-9]{0,8})")
 _VERDICTS = ("violated", "undecided")
@@ -106,33 +108,46 @@ class BaselineLine:
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
     """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
     try:
-        text = read_bounded(path, _BYTES_MAX).decode("utf-8-sig")
+        return tuple(_lines(_read(path)))
     except FileNotFoundError:
         return ()
+    except ValueError as error:
+        raise UsageError(f"{path}:{error}") from error
+
+
+def _read(path: Path) -> str:
+    """The text of the file. Raises FileNotFoundError and UsageError."""
+    try:
+        return read_bounded(path, _BYTES_MAX).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}") from error
     except TooLargeError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
-    try:
-        return tuple(_lines(text))
-    except ValueError as error:
-        raise UsageError(f"{path}:{error}") from error
 
 
 def _lines(text: str) -> Iterable[BaselineLine]:
     seen: dict[tuple[str, str, KernelRange], int] = {}
     for number, content in enumerate(_split(text), 1):
-        try:
-            line = _line(number, content)
-        except ValueError as error:
-            raise ValueError(f"{number}: {error}") from error
+        line = _numbered(number, content)
         if line is None:
             continue
         if (first := seen.setdefault(line.about, number)) != number:
             raise ValueError(f"{number}: the same as line {first}")
+        if len(seen) > ITEMS_MAX:
+            raise ValueError(f"{number}: more than {ITEMS_MAX} lines")
         yield line
+
+
+def _numbered(number: int, content: str) -> BaselineLine | None:
+    """As `_line`. The error has the number of the line."""
+    try:
+        return _line(number, content)
+    except ValueError as error:
+        raise ValueError(f"{number}: {error}") from error
 
 
 def _split(text: str) -> list[str]:
@@ -166,6 +181,8 @@ def _line(number: int, content: str) -> BaselineLine | None:
         raise ValueError(
             f"expected `cause verdict kernels # why` or `cause verdict kernels <=N # why`, found {content[:80]!r}"
         )
+    if len(why.strip()) > WHY_MAX:
+        raise ValueError(f"the reason has {len(why.strip())} characters, and may have {WHY_MAX}")
     id, verdict, kernels, *most = words
     if not _ID.fullmatch(id):
         raise ValueError(f"{id[:80]!r} is neither a cause (c-…) nor a finding (f-…)")
@@ -214,7 +231,7 @@ def unseen_lines(
     """
     unseen = []
     for line in lines:
-        seen = {place for place in places(line.id) if line.kernels.may_have(place[-1])}
+        seen = {place for place in places(line.id) if line.kernels.may_have(place.series)}
         ran = {place_of(part) for part in parts if line.kernels.has(part.kernel)}
         outside = {place_of(part) for part in parts} - ran
         is_seen = any(line.is_seen_in(failure, part.kernel) for part in parts for failure in part.failures)
@@ -224,19 +241,23 @@ def unseen_lines(
     return tuple(unseen)
 
 
-def lines_for(new: Iterable[tuple[Failure, str]], why: str, *, limited: bool) -> tuple[str, ...]:
-    """The lines that accept failures. Each failure has its kernel's label, and is accepted on this kernel's series.
+def lines_for(new: Iterable[tuple[Failure, Part]], why: str, *, limited: bool) -> tuple[str, ...]:
+    """The lines that accept failures of parts. Each failure is accepted on the series of its part's kernel.
 
-    If they are `limited`, a line accepts no more workloads than the failure has in one part now.
+    If they are `limited`, a line accepts no more workloads than the failure has in one part now. Of random workloads
+    there is no such number: shards draw others than a gate without shards.
     """
     most: dict[tuple[str, str, str], int] = {}
-    for failure, kernel in new:
-        about = failure.cause, failure.verdict, series_of(kernel)
+    unlimited: set[tuple[str, str, str]] = set()
+    for failure, part in new:
+        about = (failure.cause, str(failure.verdict), series_of(part.kernel))
         most[about] = max(failure.workloads, most.get(about, 0))
+        if part.kind == "random" or not limited:
+            unlimited.add(about)
     reason = " ".join(why.split())
     lines = []
     for (cause, verdict, series), count in most.items():
-        limit = f"<={count}" if limited and count else ""
+        limit = f"<={count}" if count and (cause, verdict, series) not in unlimited else ""
         lines.append(f"{cause:<20} {verdict:<10} {series:<11} {limit:<11} # {reason}")
     return tuple(lines)
 
@@ -250,18 +271,18 @@ def begin(path: Path) -> None:
 def add_lines(path: Path, lines: Iterable[str]) -> None:
     """Add lines to the file, which is made if it is not there. A line about the same as an old one takes its place.
 
-    Raises InfrastructureError.
+    Raises InfrastructureError, and UsageError if the file is no baseline, which somebody may have made of it meanwhile.
     """
+    before = _read(path) if path.exists() else HEADING
+    new = {_about(0, line): line for line in lines}
     try:
-        before = path.read_text(encoding="utf-8-sig") if path.exists() else HEADING
-    except OSError as error:
-        raise InfrastructureError(f"{path}: {error.strerror}") from error
-    new = {_about(line): line for line in lines}
-    kept = [new.pop(_about(line), line) for line in _split(before)]
+        kept = [new.pop(_about(number, line), line) for number, line in enumerate(_split(before), 1)]
+    except ValueError as error:
+        raise UsageError(f"{path}:{error}") from error
     write_text(str(path), "".join(f"{line}\n" for line in (*kept, *new.values())))
 
 
-def _about(content: str) -> object:
-    """What a line is about. No other line is about the same as a comment."""
-    line = _line(0, content)
+def _about(number: int, content: str) -> object:
+    """What a line is about. No other line is about the same as a comment. Raises ValueError."""
+    line = _numbered(number, content)
     return content if line is None else line.about

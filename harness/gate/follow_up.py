@@ -17,8 +17,9 @@ from postcrash.harness.gate.running import FINDINGS_MAX, cause_of_finding, plan_
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.session import Session
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, Share
+from postcrash.reports.gate.run import Failure, Share, validated
 from postcrash.reports.store.records import Finding
+from postcrash.reports.store.store import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class FollowUp:
         """The failure with its smallest workload, and with how often it showed again."""
         assert planned.kernel is not None
         session = self.session.on(planned.kernel)
-        finding = session.store.finding(failure.found)
         try:
+            finding = session.store.finding(failure.found)
             if planned.application is None and self._has_time:
                 smallest = self._smallest(planned, session, finding, failure.cause)
-                failure = failure.model_copy(update=shown(planned, smallest))
+                failure = validated(failure, **shown(planned, smallest))
             if self.confirm and self._has_time:
                 failure = failure.model_copy(update={"states": self._states(session, finding, failure.cause)})
             if self._has_time:
@@ -54,7 +55,7 @@ class FollowUp:
                 failure = failure.model_copy(update={"recordings": recordings})
         except OutOfTimeError:
             self.note(f"{failure.cause}: there was no time to follow it up")
-        except HarnessError as error:
+        except (HarnessError, StoreError) as error:
             self.note(f"{failure.cause}: {error}")
         return failure
 
@@ -67,7 +68,7 @@ class FollowUp:
         try:
             finding = session.store.finding(failure.found or failure.finding)
             states = self._states(session, finding, failure.cause)
-        except HarnessError as error:
+        except (HarnessError, StoreError) as error:
             self.note(f"{failure.cause}: {error}")
             return failure
         return failure.model_copy(update={"states": states})

@@ -12,6 +12,7 @@ import postcrash
 from postcrash.harness.errors import UsageError
 from postcrash.harness.findings.minimize import kept_for_minimizing
 from postcrash.harness.gate.baseline import (
+    WHY_MAX,
     add_lines,
     compared_with,
     hidden_character,
@@ -80,6 +81,8 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         raise UsageError("--accept wants the reason why new failures are accepted")
     if hidden := hidden_character(" ".join((gate.accept or "").split())):
         raise UsageError(f"--accept: {hidden!r} is a character that nobody can see")
+    if len(gate.accept or "") > WHY_MAX:
+        raise UsageError(f"--accept: the reason has {len(gate.accept or '')} characters, and may have {WHY_MAX}")
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     configuration, folder = load(gate.file), gate.file.parent
     lines = load_baseline(folder / configuration.baseline)
@@ -97,20 +100,19 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
     parts = compared_with(lines, run)
     if gate.shard == (1, 1):
         parts = with_unasked(parts)
-    if not runner.interrupted:
+    interrupted = runner.interrupted
+    if not interrupted:
         with watcher.progress(None) as progress:
             follow_up = FollowUp(session, configuration.confirm, until, progress, watcher.note)
-            tries = (follow_up, FOLLOWED_MAX, True), (follow_up.known_again, KNOWN_TRIED_MAX, False)
-            for follow, most, is_new in tries:
-                pairs = zip(parts, planned, strict=True)
-                parts = tuple(_followed_up(part, partial(follow, each), most, is_new=is_new) for part, each in pairs)
-    if gate.accept is not None and not runner.interrupted:
-        _accept(parts, folder / configuration.baseline, gate.accept, gate.shard, watcher)
-        parts = compared_with(load_baseline(folder / configuration.baseline), parts)
+            parts, interrupted = _followed_up(parts, planned, follow_up)
+    if gate.accept is not None and not interrupted:
+        _accept(parts, folder / configuration.baseline, gate, watcher)
+        lines = load_baseline(folder / configuration.baseline)
+    parts = compared_with(lines, parts)
     sightings = Sightings(session.store.folder)
     sightings.add(parts)
     unseen = unseen_lines(lines, parts, sightings.places)
-    is_whole = gate.shard == (1, 1) and not runner.interrupted
+    is_whole = gate.shard == (1, 1) and not interrupted
     return GateRun(
         version=postcrash.__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -120,18 +122,18 @@ def run_gate(gate: Gate, session: Session, watcher: Watcher) -> GateRun:
         shards=("{}/{}".format(*gate.shard),),
         names=tuple(dict.fromkeys(gate.names)),
         digests=digests,
-        interrupted=runner.interrupted,
+        interrupted=interrupted,
         parts=parts,
         fixed=fixed_lines(unseen, parts) if is_whole else (),
         unseen=unseen,
     )
 
 
-def _accept(parts: Sequence[Part], baseline: Path, why: str, shard: Shard, watcher: Watcher) -> None:
+def _accept(parts: Sequence[Part], baseline: Path, gate: Gate, watcher: Watcher) -> None:
     """Add the new failures to the baseline. Only a gate that was run whole tells in how many workloads they are."""
-    new = [(failure, part.kernel) for part in parts for failure in part.new if not failure.is_of_time]
-    is_whole = shard == (1, 1) and not any(part.not_run for part in parts)
-    lines = lines_for(new, why, limited=is_whole)
+    new = [(failure, part) for part in parts for failure in part.new if not failure.is_of_time]
+    is_whole = gate.shard == (1, 1) and not gate.names and not any(part.not_run for part in parts)
+    lines = lines_for(new, gate.accept or "", limited=is_whole)
     if lines:
         add_lines(baseline, lines)
         watcher.note(f"{plural(len(lines), 'line')} for {baseline}")
@@ -148,7 +150,22 @@ def _planned(gate: Gate, configuration: GateFile, session: Session) -> list[Plan
     return [part for name in dict.fromkeys(names) for part in planner.parts(name) if part.workloads.count]
 
 
-def _followed_up(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:
+def _followed_up(
+    parts: tuple[Part, ...], planned: Sequence[PlannedPart], follow_up: FollowUp
+) -> tuple[tuple[Part, ...], bool]:
+    """The parts with their failures followed up, new ones first, and whether the user interrupted this."""
+    tries = (follow_up, FOLLOWED_MAX, True), (follow_up.known_again, KNOWN_TRIED_MAX, False)
+    done = list(parts)
+    try:
+        for follow, most, is_new in tries:
+            for number, each in enumerate(planned):
+                done[number] = _tried(done[number], partial(follow, each), most, is_new=is_new)
+    except KeyboardInterrupt:
+        return tuple(done), True
+    return tuple(done), False
+
+
+def _tried(part: Part, follow: Callable[[Failure], Failure], most: int, *, is_new: bool) -> Part:
     """The part with at most `most` violated failures followed up: the new ones if `is_new`, and else the known ones."""
     left = most
     failures: list[Failure] = []

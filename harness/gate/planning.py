@@ -1,5 +1,6 @@
 """What a gate is to run: each part of its file on each target, kernel and device model."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,12 +9,14 @@ from pathlib import Path
 
 from postcrash.apps import Application
 from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.catalogued import portable
 from postcrash.harness.auditing.choice import application_called, name_and_parameters, variants_of
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.gate.asked import asked
 from postcrash.harness.gate.blame import Blame
 from postcrash.harness.gate.configuration import (
     ApplicationPart,
@@ -56,6 +59,7 @@ class PlannedPart:
     hold         properties that must hold besides what is expected
     application  the application, if that is what the part runs
     folder       where the files of a corpus are, as seen from the gate's file
+    asked        a digest of what the section runs and expects, in all shards; where its files are makes no difference
     """
 
     name: str
@@ -70,6 +74,7 @@ class PlannedPart:
     kinds: frozenset[str]
     application: Application | None = None
     folder: Path | None = None
+    asked: str = ""
 
     @property
     def place(self) -> tuple[str, str, str, str]:
@@ -181,8 +186,10 @@ class Planner:
         )
         kind = kind_of(section)
         assert kind is not None
+        disks = how.disks(one=gate.of(section, "disks") == "one")
         with self._blame.setting(name, kind):
-            workloads = self._workloads(section, target, how.disks(one=gate.of(section, "disks") == "one"))
+            workloads = self._workloads(section, target, disks)
+        listed = workloads.workloads if isinstance(workloads, ListSelection) else ()
         hold = gate.of(section, "hold")
         kinds = [WALK, *[FSCK] * bool(gate.of(section, "fsck")), *[USE] * bool(gate.of(section, "use"))]
         return PlannedPart(
@@ -191,24 +198,24 @@ class Planner:
             target=target,
             kernel=None,
             kernel_name="",
-            workloads=workloads,
+            workloads=_share(workloads, self._shard),
             how=how,
             expected=expected,
             hold=tuple(each.name for each in properties_named(",".join(hold))) if hold else (),
             kinds=frozenset(kinds),
             folder=self._corpus_folder(section.corpus) if isinstance(section, CorpusPart) else None,
+            asked=asked(gate, section, listed),
         )
 
     def _workloads(self, section: PartSection, target: Target, disks: tuple[int | None, ...]) -> Workloads:
-        first, step = self._shard
+        """The workloads of all shards."""
         match section:
             case HuntPart():
                 grammar = GRAMMARS[section.grammar]
                 space = WorkloadSpace(grammar, section.hunt, section.setups or grammar.setups)
-                return Selection(space, self._shard, section.limit, section.seed, disks=disks)
+                return Selection(space, sample=section.limit, seed=section.seed, disks=disks)
             case RandomPart():
-                limit = len(range(first - 1, section.random, step))
-                return RandomSelection(GRAMMARS["full"], section.seed * step + first - 1, limit, disks)
+                return RandomSelection(GRAMMARS["full"], section.seed, section.random, disks)
             case PropertiesPart():
                 families = (each.workloads() for each in properties_named(",".join(section.properties)))
                 named = {workload.with_tail(checkpoint=False): None for family in families for workload in family}
@@ -219,7 +226,7 @@ class Planner:
                     raise UsageError(f"no workload of {section.corpus} is about {target.name}: name other targets")
             case ApplicationPart():
                 workloads = ()
-        return ListSelection(workloads[first - 1 :: step], disks)
+        return ListSelection(workloads, disks)
 
     def _corpus_folder(self, path: str) -> Path:
         """The folder of a corpus, which is a folder or one file, as seen from the gate's file."""
@@ -230,6 +237,20 @@ class Planner:
         return loaded_from(place) if os.path.isdir(place) else (loaded(str(place)),)
 
 
+def _share(workloads: Workloads, shard: Shard) -> Workloads:
+    """The workloads of one shard. Random ones have a seed of their own in each shard."""
+    first, step = shard
+    match workloads:
+        case Selection():
+            return replace(workloads, shard=shard)
+        case RandomSelection():
+            assert workloads.limit is not None
+            limit = len(range(first - 1, workloads.limit, step))
+            return replace(workloads, seed=workloads.seed * step + first - 1, limit=limit)
+        case ListSelection():
+            return replace(workloads, workloads=workloads.workloads[first - 1 :: step])
+
+
 def _of_applications(
     planned: PlannedPart, applications: Sequence[Application], *, is_first: bool
 ) -> Iterator[PlannedPart]:
@@ -238,7 +259,9 @@ def _of_applications(
     for application in applications:
         name = planned.name if len(applications) == 1 else f"{planned.name}: {application.name}"
         workloads = replace(planned.workloads, workloads=(workload_of(application),) if is_first else ())
-        yield replace(planned, name=name, workloads=workloads, application=application)
+        told = f"{planned.asked} {portable(application)}"
+        asks = hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+        yield replace(planned, name=name, workloads=workloads, application=application, asked=asks)
 
 
 def _check_no_kernel_is_there_twice(kernels: KernelsByName) -> None:

@@ -6,12 +6,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from postcrash.harness.budget import is_over
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.gate.baseline import BaselineLine
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.running import cause_of_finding, not_begun, run_part, short_of_time
 from postcrash.harness.hunting.hunt import HuntProgress
+from postcrash.harness.output import kept_evidence
 from postcrash.harness.session import Session
 from postcrash.reports.gate.run import Failure, Part
 from postcrash.reports.store.records import Finding
@@ -47,6 +49,7 @@ class Runner:
     def run(self, planned: Sequence[PlannedPart], in_order: Sequence[PlannedPart]) -> tuple[Part, ...]:
         """The parts, in the order of `planned`. They have their turns in the order of `in_order`.
 
+        A part that our own machinery cannot run is left open, and does not keep the others from being run.
         The time is shared out evenly. What a part leaves of its share is for the parts after it. When all had their
         turn, unfinished parts go on where they were.
         """
@@ -78,10 +81,14 @@ class Runner:
         seconds = None if self.until is None else (self.until - now) / shares
         within = _within(planned, seconds)
         with self.progress(planned) as progress:
-            part, self.interrupted = run_part(
-                *(within, self.session, self.guests, _NewOnly(progress, planned, self)),
-                until=None if seconds is None else now + seconds,
-            )
+            try:
+                part, self.interrupted = run_part(
+                    *(within, self.session, self.guests, _NewOnly(progress, planned, self)),
+                    until=None if seconds is None else now + seconds,
+                )
+            except InfrastructureError as error:
+                console = f"; {kept_evidence(self.session.store.folder, error)}" if error.evidence.strip() else ""
+                part = not_begun(planned, f"it could not be run: {error}{console}")
         part = _with_earlier(part if within is planned else short_of_time(planned, part), known)
         self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
         if not part.not_run:

@@ -59,10 +59,10 @@ def _absent(planned: PlannedPart) -> Part:
     return _nothing(planned, f"no kernel called {planned.kernel_name} can run {planned.target.name}")
 
 
-def not_begun(planned: PlannedPart) -> Part:
-    """The part if there is no time to run anything of it."""
+def not_begun(planned: PlannedPart, why: str = NO_TIME) -> Part:
+    """The part if nothing of it was run, and why: usually there was no time."""
     about = {"not_run": planned.workloads.count, "hold": _hold(planned)}
-    return _nothing(planned, NO_TIME).model_copy(update=about)
+    return _nothing(planned, why).model_copy(update=about)
 
 
 def short_of_time(planned: PlannedPart, part: Part) -> Part:
@@ -70,7 +70,8 @@ def short_of_time(planned: PlannedPart, part: Part) -> Part:
     kept = tuple(failure for failure in part.failures if not failure.is_of_time)
     if len(kept) == len(part.failures):
         return part
-    return part.model_copy(update={"failures": (*kept, _open(planned, "", NO_TIME, 1))})
+    counts = {"workloads": max(part.workloads - 1, 0), "not_run": 1}
+    return part.model_copy(update={"failures": (*kept, _open(planned, "", NO_TIME, 1)), **counts})
 
 
 def _nothing(planned: PlannedPart, why: str) -> Part:
@@ -82,6 +83,7 @@ def _nothing(planned: PlannedPart, why: str) -> Part:
         kernel=kernel,
         model=model,
         expect=planned.expected.name,
+        asked=planned.asked,
         verdict="undecided",
         failures=(_open(planned, "", why, planned.workloads.count or 0),),
     )
@@ -141,6 +143,7 @@ def _part(
         kernel=plan.kernel,
         model=plan.how.model,
         expect=planned.expected.name,
+        asked=planned.asked,
         verdict=_NAMES[worst([Verdict.HOLDS, *found])],
         workloads=hunted.run,
         not_run=hunted.not_run,

@@ -41,13 +41,17 @@ class Selection:
     symmetry: bool = True
     disks: tuple[int | None, ...] = (None,)
 
+    def of_all_shards(self) -> Sequence[int]:
+        """The numbers of the workloads that all shards together run, ascending."""
+        every: Sequence[int] = range(len(self.space))
+        if self.sample is not None and self.sample < len(every):
+            return sorted(random.Random(self.seed).sample(every, self.sample))
+        return every
+
     def numbers(self) -> Sequence[int]:
         """The numbers of the selected workloads, ascending."""
         first, step = self.shard
-        drawn: Sequence[int] = range(len(self.space))
-        if self.sample is not None and self.sample < len(drawn):
-            drawn = sorted(random.Random(self.seed).sample(drawn, self.sample))
-        return drawn[first - 1 :: step]
+        return self.of_all_shards()[first - 1 :: step]
 
     @property
     def count(self) -> int:
@@ -153,17 +157,26 @@ class _SpaceHunt(Hunt[Selection]):
         self._batch[key] = shown.to_json()
 
     def _distinct(self) -> Iterator[tuple[int, Workload]]:
+        """Those of this shard, of the workloads that are left if equal and alike ones of all shards are left out.
+
+        So all shards together run what a hunt without shards runs.
+        """
+        first, step = self._selection.shard
+        every = self._selection.of_all_shards()
         texts: set[bytes] = set()
         shapes: set[bytes] = set()
-        for number in spread(self._selection.numbers()):
+        for position in spread(len(every)):
             if self._is_over:
                 return
-            self._reached += 1
+            number, is_own = every[position], position % step == first - 1
+            self._reached += is_own
             workload = self._selection.space.whole(number)
             text, shape = digest(workload.to_text()), digest(canonical(workload))
             is_new, is_first = text not in texts, shape not in shapes
             texts.add(text)
             shapes.add(shape)
+            if not is_own:
+                continue
             if not is_new:
                 self._hunted.same += 1
             elif self._selection.symmetry and not is_first:
@@ -179,10 +192,9 @@ def _is_open(result: Examination) -> bool:
     return bool(result.recording) and not result.is_whole and result.verdict is not Verdict.VIOLATED
 
 
-def spread(numbers: Sequence[int]) -> Iterator[int]:
-    """All of `numbers`, in steps of the golden section of their count: each beginning is spread over the whole."""
-    count = len(numbers)
+def spread(count: int) -> Iterator[int]:
+    """All numbers below `count`, in steps of its golden section: each beginning is spread over the whole."""
     step = max(round(count * GOLDEN), 1)
     while gcd(step, count) != 1:
         step += 1
-    return (numbers[position * step % count] for position in range(count))
+    return (position * step % count for position in range(count))

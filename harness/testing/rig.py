@@ -1,5 +1,6 @@
 """What all tests of one process share: what was asked for, the store, and one machine."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Rig:
     """
 
     def __init__(self, options: Options) -> None:
+        sys.set_int_max_str_digits(0)  # counts of crash states have thousands of digits
         self.options = options
         self._machine: Spare | None = None
         self.session = Session(options.store, kernel_name=options.kernel)

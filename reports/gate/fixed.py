@@ -18,7 +18,7 @@ def series_of(kernel: str) -> str:
 
 def place_of(part: Part) -> Place:
     """Where the failures of a part are seen."""
-    return part.name, part.target, part.model, series_of(part.kernel)
+    return Place(part.name, part.target, part.model, series_of(part.kernel), part.asked)
 
 
 def fixed_lines(unseen: Iterable[UnseenLine], parts: Sequence[Part]) -> tuple[FixedLine, ...]:

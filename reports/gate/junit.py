@@ -1,12 +1,14 @@
 """A gate's result as JUnit XML, which GitLab, Jenkins and others read.
 
 A section is a test suite. What is violated is a failure, what is undecided an error. What is known, or was never put to
-the test, is skipped.
+the test, is skipped. Lines of the baseline that can go are cases that pass.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from postcrash.reports.gate.failure_text import fixed_line
 from postcrash.reports.gate.run import GateRun, Part
 from postcrash.reports.gate.sections import Case, Outcome, Section, sections
 from postcrash.reports.text import one_line
@@ -24,13 +26,19 @@ _COVERED = ("workloads", "not_run", "states", "states_total", "instants", "recov
 
 def junit(run: GateRun) -> str:
     """The XML, with a line end. It is well formed whatever the result's texts hold."""
-    found = sections(run)
+    found = [*sections(run), *_fixed(run)]
     root = Element("testsuites", name=one_line(f"postcrash gate {run.file}"), time=f"{run.seconds:.3f}")
     _count(root, [case for section in found for case in section.cases])
     for section in found:
         root.append(_suite(section, run.started))
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _fixed(run: GateRun) -> Iterator[Section]:
+    """What is known to be mended, as cases that pass: JUnit has no other place for what is about the whole run."""
+    if run.fixed:
+        yield Section("baseline", tuple(Case(f"line {line.line}", "passed", fixed_line(line)) for line in run.fixed))
 
 
 def _count(element: Element, cases: list[Case]) -> None:

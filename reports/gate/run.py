@@ -6,14 +6,15 @@ A result is JSON, so that runs can be merged and compared. Its schema is made fr
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, ValidationInfo
 
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, worst
 from postcrash.model.validation import first_objection
+from postcrash.reports.text import cut
 
-FORMAT: Literal["postcrash gate 2"] = "postcrash gate 2"
+FORMAT: Literal["postcrash gate 3"] = "postcrash gate 3"
 TEXT_MAX = 100_000
 """The longest text in a result, in characters."""
 NO_TIME = "there was no time for all workloads"
@@ -31,12 +32,17 @@ ITEMS_MAX = 100_000
 """The most parts, failures or names in one list."""
 
 
-def _encodable(value: object) -> object:
-    """Text as UTF-8 can have it. A name of a file that is not UTF-8 has bytes that it cannot."""
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+def _fitting(value: object, info: ValidationInfo) -> object:
+    """Text as UTF-8 can have it, and cut off if it is too long. What is read from a file stays as it is.
+
+    A name of a file that is not UTF-8 has bytes that UTF-8 cannot have. A workload can have megabytes.
+    """
+    if info.mode == "json" or not isinstance(value, str):
+        return value
+    return cut(value.encode(errors="backslashreplace").decode(), TEXT_MAX - 1)
 
 
-Text = Annotated[str, BeforeValidator(_encodable), Field(max_length=TEXT_MAX)]
+Text = Annotated[str, BeforeValidator(_fitting), Field(max_length=TEXT_MAX)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 States = Annotated[str, Field(pattern=r"^[0-9]+$", max_length=TEXT_MAX)]
 """A number of crash states, as decimal text, because it is too large for JSON's readers."""
@@ -155,6 +161,8 @@ class PartHead(_Record):
     kernel: Text
     model: Text
     expect: Text
+    asked: Text = ""
+    """A digest of what the part runs and expects, with all its shards. It is another one if the section is changed."""
     verdict: VerdictName
     """The verdict on all that was run, whatever the baseline says."""
     workloads: Count = 0
@@ -226,8 +234,14 @@ class FixedLine(_Record):
     why: Text
 
 
-Place = tuple[Text, Text, Text, Text]
-"""Part, target, device model, and the series of the kernel."""
+class Place(NamedTuple):
+    """Where a failure was seen: in which part, on which series of kernels, and what the part asked then."""
+
+    part: Text
+    target: Text
+    model: Text
+    series: Text
+    asked: Text
 
 
 class UnseenLine(FixedLine):
@@ -240,7 +254,7 @@ class UnseenLine(FixedLine):
 class RunHead(_Record):
     """What there is to say of a run of a gate before its parts."""
 
-    format: Literal["postcrash gate 2"] = FORMAT
+    format: Literal["postcrash gate 3"] = FORMAT
     version: Text
     """Of postcrash."""
     started: Text

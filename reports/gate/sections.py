@@ -11,7 +11,7 @@ from typing import Literal
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.failure_text import headline, plural, story, unexplained
-from postcrash.reports.gate.run import Failure, GateRun, Part
+from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part
 from postcrash.reports.text import one_line
 
 Outcome = Literal["passed", "violated", "undecided", "known", "untested"]
@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The cases of a part. `part` is None in the only section of a run that has no parts."""
+    """The cases of a part. `part` is None in a section about the whole run."""
 
     title: str
     cases: tuple[Case, ...]
@@ -51,10 +51,13 @@ class Section:
 
 
 def sections(run: GateRun) -> tuple[Section, ...]:
-    """In the order of the parts. A run without parts has a section that says so, because nothing judged is no pass."""
-    if not run.parts:
-        return (Section("gate", (Case("gate", "undecided", "the gate has no parts"),)),)
-    return tuple(Section(one_line(part.title), tuple(_cases(part)), part) for part in run.parts)
+    """In the order of the parts. A run without parts, or one that was interrupted, has a section that says so.
+
+    Nothing that was judged is no pass. Neither are parts that hold, if the user ended what was still to be done.
+    """
+    said = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
+    of_parts = tuple(Section(one_line(part.title), tuple(_cases(part)), part) for part in run.parts)
+    return (*of_parts, *(Section("gate", (Case("gate", "undecided", reason),)) for reason in said[:1]))
 
 
 def _cases(part: Part) -> Iterator[Case]:

@@ -123,7 +123,7 @@ attach() {{ mount -t {target.fstype}{options} /dev/mapper/cut "$MNT"; }}
 
 
 def _comment(text: str, indent: int = 1) -> str:
-    """A comment of one line, whatever line ends the text has: what came of a crash, or from a stranger, may have some."""
+    """A comment of one line. What came of a crash, or from a stranger, may have line ends."""
     return f"#{' ' * indent}{one_line(text)}"
 
 

@@ -25,7 +25,7 @@ _RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
 _BASE_ID = re.compile(r"b-[0-9a-f]{16}")
 _STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
-_DECIMAL = re.compile(r"[0-9]{1,4000}")
+_DECIMAL = re.compile(r"[0-9]{1,100000}")
 """Python reads numbers of at most 4,300 digits."""
 _NUMBER_MAX = 2**32 - 1
 

@@ -100,17 +100,21 @@ def blktraces(_folder: Path) -> list[bytes]:
 
 def baselines(_folder: Path) -> list[bytes]:
     """A baseline with a line of each sort."""
-    known = lines_for([(_failure(), "UML 6.1.176")], "it is known", limited=True)
-    lines = [HEADING, *known, *lines_for([(_failure(), "unknown")], "why", limited=False)]
+    known = lines_for([(_failure(), _part("UML 6.1.176"))], "it is known", limited=True)
+    lines = [HEADING, *known, *lines_for([(_failure(), _part("unknown"))], "why", limited=False)]
     return ["\n".join(lines).encode(), f"{lines[1].replace(' 6.1 ', ' 6.1..6.12 ')}\n\n# why\n".encode()]
 
 
 def gate_results(_folder: Path) -> list[bytes]:
     """The result of a gate with a failure."""
-    place = {"name": "small", "kind": "hunt", "target": "btrfs", "kernel": "UML 6.1", "model": "cache"}
-    part = Part.model_validate({**place, "expect": "practice", "verdict": "violated", "failures": (_failure(),)})
-    run = GateRun(version="0", started="2026-01-31T12:00:00Z", seconds=1.5, file="postcrash.toml", parts=(part,))
+    parts = (_part("UML 6.1"),)
+    run = GateRun(version="0", started="2026-01-31T12:00:00Z", seconds=1.5, file="postcrash.toml", parts=parts)
     return [run.model_dump_json().encode()]
+
+
+def _part(kernel: str) -> Part:
+    place = {"name": "small", "kind": "hunt", "target": "btrfs", "kernel": kernel, "model": "cache"}
+    return Part.model_validate({**place, "expect": "practice", "verdict": "violated", "failures": (_failure(),)})
 
 
 def _failure() -> Failure:

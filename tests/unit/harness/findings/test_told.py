@@ -38,3 +38,11 @@ def test_without_its_recording_a_finding_stays_as_it_is(make_finding: Callable[.
     finding, session = make_finding("ext4-current", is_recorded=False)
     (story,) = told([finding], session)
     assert (story.finding, story.timeline, story.script) == (finding, None, "")
+
+
+def test_a_damaged_recording_is_as_one_that_is_not_there(make_finding: Callable[..., tuple[Finding, Session]]) -> None:
+    """The other findings of a report are still told."""
+    finding, session = make_finding("ext4-current")
+    session.store.recording_path(finding.recording).write_bytes(b"damaged")
+    (story,) = told([finding], session)
+    assert (story.finding, story.timeline, story.script) == (finding, None, "")

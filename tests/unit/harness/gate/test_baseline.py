@@ -1,5 +1,6 @@
 """Known failures: which lines accept which failures, and which are fixed."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from postcrash.harness.gate.baseline import (
 from postcrash.harness.gate.sightings import Sightings
 from postcrash.model import Verdict
 from postcrash.reports.gate.fixed import fixed_lines
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TIME_SPENT, Part, Place
+from postcrash.reports.gate.run import INTERRUPTED, ITEMS_MAX, NO_TIME, TIME_SPENT, Part, Place
 from postcrash.reports.gate.unasked import unasked
 
 from .conftest import CAUSE, FINDING, OTHER, failure, part
@@ -77,7 +78,7 @@ def test_a_new_failure_beside_a_known_one(tmp_path: Path) -> None:
     assert told.gated is Verdict.VIOLATED
 
 
-PLACE = ("small", "ext4-current", "cache", "6.1")
+PLACE = Place("small", "ext4-current", "cache", "6.1", "")
 
 
 def fixed(folder: Path, text: str, *parts: Part, seen: Iterable[Place] = (PLACE,)) -> list[int]:
@@ -104,7 +105,7 @@ def test_what_was_not_looked_at_is_not_fixed(tmp_path: Path) -> None:
 def test_a_line_about_a_kernel_that_was_not_run_is_not_fixed(tmp_path: Path) -> None:
     """Another job runs on that kernel. Its store may have seen the failure, and so may this one."""
     text = f"{CAUSE} violated 6.1 # here\n{CAUSE} violated 6.12 # the other job's kernel\n"
-    on_both = [PLACE, (*PLACE[:3], "6.12")]
+    on_both = [PLACE, PLACE._replace(series="6.12")]
     for seen in ([PLACE], on_both):
         assert fixed(tmp_path, text, part(failure()), seen=seen) == []
         assert fixed(tmp_path, text, part(), seen=seen) == [1]
@@ -154,6 +155,43 @@ def test_only_places_where_a_failure_was_seen_can_show_it_again(tmp_path: Path) 
     assert Sightings(tmp_path).places(CAUSE) == frozenset()
 
 
+def test_a_part_that_asks_something_else_cannot_show_that_a_failure_is_gone(tmp_path: Path) -> None:
+    """Such as fewer workloads. Once the failure was seen there, too, the part can."""
+    text = f"{CAUSE} violated * # one\n"
+    sightings = Sightings(tmp_path)
+    sightings.add([part(failure(finding=""), asked="300 workloads")])
+    assert fixed(tmp_path, text, part(asked="300 workloads"), seen=sightings.places(CAUSE)) == [1]
+    assert fixed(tmp_path, text, part(asked="10 workloads"), seen=sightings.places(CAUSE)) == []
+    sightings.add([part(failure(finding=""), asked="10 workloads")])
+    assert fixed(tmp_path, text, part(asked="10 workloads"), seen=sightings.places(CAUSE)) == [1]
+
+
+def test_two_runs_of_one_store_keep_what_each_has_seen(tmp_path: Path) -> None:
+    first, second = Sightings(tmp_path), Sightings(tmp_path)
+    first.add([part(failure(finding=""))])
+    second.add([part(failure(cause=OTHER, finding=""))])
+    assert [bool(Sightings(tmp_path).places(cause)) for cause in (CAUSE, OTHER)] == [True, True]
+
+
+@pytest.mark.parametrize("text", ["c-12 violated * # typing\n", "\xff"])
+def test_a_file_that_was_spoilt_meanwhile_is_not_added_to(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "known.txt"
+    file.write_bytes(b"# mine\n" + text.encode("latin-1"))
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match=f"^{re.escape(str(file))}:(2: 'c-12' is neither| not UTF-8)"):
+        add_lines(file, lines_for([(failure(), part())], "why", limited=True))
+    assert file.read_bytes() == before
+
+
+def test_what_a_result_could_not_hold_is_refused(tmp_path: Path) -> None:
+    long = baseline(tmp_path, f"{CAUSE} violated * # {'x' * 2_001}\n")
+    with pytest.raises(UsageError, match=r":1: the reason has 2001 characters, and may have 2000$"):
+        load_baseline(long)
+    many = baseline(tmp_path, "".join(f"c-{number:016x} violated * # x\n" for number in range(ITEMS_MAX + 1)))
+    with pytest.raises(UsageError, match=r":100001: more than 100000 lines$"):
+        load_baseline(many)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -193,7 +231,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_lines_that_were_added_accept_the_failure(tmp_path: Path) -> None:
     file, told = tmp_path / "known.txt", part(failure(finding=""))
     for _ in range(2):
-        add_lines(file, lines_for([(each, told.kernel) for each in told.new], "two\nlines", limited=True))
+        add_lines(file, lines_for([(each, told) for each in told.new], "two\nlines", limited=True))
         (told,) = compared_with(load_baseline(file), [told])
     assert told.failures[0].known == "two lines"
     assert file.read_text().count(CAUSE) == 1
@@ -221,23 +259,31 @@ def test_of_several_lines_the_one_that_accepts_most_counts(tmp_path: Path) -> No
 
 def test_to_accept_again_what_has_spread_changes_its_line(tmp_path: Path) -> None:
     file = baseline(tmp_path, f"# mine\n{CAUSE} violated 6.1 <=3 # because\n{OTHER} violated * # other\n")
-    parts = [(failure(workloads=count), "UML 6.1.176") for count in (5, 900, 7)]
+    parts = [(failure(workloads=count), part()) for count in (5, 900, 7)]
     add_lines(file, lines_for(parts, "it spreads", limited=True))
     lines = load_baseline(file)
     assert [(line.id, line.most, line.why) for line in lines] == [(CAUSE, 900, "it spreads"), (OTHER, None, "other")]
     assert file.read_text().startswith("# mine\n")
 
 
+def test_random_workloads_are_accepted_without_a_number(tmp_path: Path) -> None:
+    """Shards draw others than a gate without shards. It is the same with one random part beside one that is none."""
+    file, both = tmp_path / "known.txt", [(failure(workloads=3), part(kind=kind)) for kind in ("hunt", "random")]
+    for found, most in ((both[:1], 3), (both[1:], None), (both, None)):
+        add_lines(file, lines_for(found, "why", limited=True))
+        assert [line.most for line in load_baseline(file)] == [most]
+
+
 @pytest.mark.parametrize(("count", "limited"), [(5, False), (0, True)])
 def test_what_is_not_counted_has_no_limit(tmp_path: Path, count: int, limited: bool) -> None:
     file, found = tmp_path / "known.txt", failure(workloads=count)
-    add_lines(file, lines_for([(found, "UML 6.1.176")], "why", limited=limited))
+    add_lines(file, lines_for([(found, part())], "why", limited=limited))
     assert [line.most for line in load_baseline(file)] == [None]
 
 
 def test_what_could_not_be_decided_is_accepted_in_as_many_workloads_only(tmp_path: Path) -> None:
     file, undecided = tmp_path / "known.txt", {"verdict": "undecided", "finding": ""}
-    add_lines(file, lines_for([(failure(**undecided, workloads=1), "UML 6.1.176")], "once", limited=True))
+    add_lines(file, lines_for([(failure(**undecided, workloads=1), part())], "once", limited=True))
     lines = load_baseline(file)
     for name, count, verdict in (
         ("small", 1, Verdict.HOLDS),

@@ -9,9 +9,10 @@ import pytest
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.gate import follow_up as module
 from postcrash.harness.gate.follow_up import FollowUp
-from postcrash.harness.gate.gate import KNOWN_TRIED_MAX, _followed_up
+from postcrash.harness.gate.gate import KNOWN_TRIED_MAX, _tried
 from postcrash.model import Verdict
 from postcrash.reports.gate.run import Failure, Share
+from postcrash.reports.store.store import NotInStoreError
 
 from .conftest import FINDING, failure, part
 
@@ -64,14 +65,36 @@ def test_a_known_failure_that_cannot_be_tried_stays_known(monkeypatch: pytest.Mo
     assert notes == [f"{KNOWN.cause}: no guest"]
 
 
-def test_only_so_many_failures_of_one_sort_are_followed_up() -> None:
+@pytest.mark.parametrize("failed", [NotInStoreError("recording r"), InfrastructureError("no guest")])
+def test_a_new_failure_that_cannot_be_followed_up_stays_as_it_is(
+    failed: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that was copied may lack recordings, or the finding."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise failed
+
+    for name in ("replay", "Spare"):
+        monkeypatch.setattr(module, name, fails)
+    monkeypatch.setattr(module, "recorded_how", lambda *_: {"recorder": "crash-disk"})
+    monkeypatch.setattr(module, "settings_for_recorders", lambda *_: None)
+    planned: Any = SimpleNamespace(kernel="a kernel", application=None, how=SimpleNamespace(budget=None))
+    notes: list[str] = []
+    follow_up = following(notes)
+    follow_up.session.settings = None  # type: ignore[assignment,misc]
+    assert follow_up(planned, failure()) == failure()
+    assert follow_up.known_again(PLANNED, KNOWN) == KNOWN
+    assert notes == [f"{KNOWN.cause}: {failed}"] * 2
+
+
+def test_only_so_many_failures_of_one_sort_are_tried() -> None:
     undecided = failure(verdict="undecided", known="slow", finding="")
     given = part(failure(), undecided, *[KNOWN] * (KNOWN_TRIED_MAX + 2))
 
     def follow(each: Failure) -> Failure:
         return each.model_copy(update={"states": Share(failed=1, runs=1)})
 
-    known = _followed_up(given, follow, KNOWN_TRIED_MAX, is_new=False).failures
+    known = _tried(given, follow, KNOWN_TRIED_MAX, is_new=False).failures
     assert [each.states is not None for each in known] == [False, False, *[True] * KNOWN_TRIED_MAX, False, False]
-    new = _followed_up(given, follow, 20, is_new=True).failures
+    new = _tried(given, follow, 20, is_new=True).failures
     assert [each.states is not None for each in new] == [True, *[False] * (len(new) - 1)]

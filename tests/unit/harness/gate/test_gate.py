@@ -97,3 +97,49 @@ def test_a_lack_of_time_is_not_accepted(run: Any, tmp_path: Path) -> None:
     assert run(part(spent, other), accept="slow").verdict is Verdict.UNDECIDED
     text = (tmp_path / KNOWN).read_text()
     assert (CAUSE in text, OTHER in text) == (False, True)
+
+
+def test_an_interrupt_while_failures_are_followed_up_leaves_a_result(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing is accepted then."""
+
+    class Interrupted(NoFollowUp):
+        def __call__(self, _planned: object, failure: Failure) -> Failure:
+            raise KeyboardInterrupt
+
+        known_again = __call__
+
+    monkeypatch.setattr(module, "FollowUp", Interrupted)
+    told = run(part(failure()), accept="known")
+    assert (told.interrupted, [each.cause for each in told.parts[0].failures]) == (True, [CAUSE])
+    assert not (tmp_path / KNOWN).exists()
+    (tmp_path / KNOWN).write_text(f"{CAUSE} violated * # known\n")
+    assert run(part(failure())).verdict is Verdict.UNDECIDED
+
+
+def test_a_line_about_the_finding_that_the_gate_shows_is_about_the_failure(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In a store that does not know yet what the smallest workload is."""
+    smallest = "f-aaaaaaaaaaaaaaaa"
+
+    class Minimizes(NoFollowUp):
+        def __call__(self, _planned: object, failure: Failure) -> Failure:
+            return failure.model_copy(update={"finding": smallest})
+
+    monkeypatch.setattr(module, "FollowUp", Minimizes)
+    (told,) = run(part(failure())).parts
+    assert (told.failures[0].finding, told.gated) == (smallest, Verdict.VIOLATED)
+    (tmp_path / KNOWN).write_text(f"{smallest} violated * # as the gate names it\n")
+    assert run(part(failure())).verdict is Verdict.HOLDS
+
+
+def test_a_reason_is_of_bounded_length(run: Any) -> None:
+    with pytest.raises(UsageError, match=r"^--accept: the reason has 2001 characters, and may have 2000$"):
+        run(part(failure()), accept="x" * 2001)
+
+
+def test_only_a_gate_of_all_its_parts_tells_in_how_many_workloads_a_failure_is(run: Any, tmp_path: Path) -> None:
+    run(part(failure(workloads=3)), accept="known", names=("small",))
+    assert "<=" not in (tmp_path / KNOWN).read_text()

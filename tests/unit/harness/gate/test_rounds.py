@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.gate import rounds as module
 from postcrash.harness.gate.baseline import BaselineLine, KernelRange
 from postcrash.harness.gate.planning import PlannedPart
 from postcrash.harness.gate.rounds import Runner
 from postcrash.harness.hunting.listed import ListSelection
-from postcrash.model import NO_TIME_FOR_CHECKS, parse_workload
+from postcrash.model import NO_TIME_FOR_CHECKS, Verdict, parse_workload
 from postcrash.reports.gate.run import NO_TIME, TIME_SPENT, Failure, Part
 from postcrash.targets import target_named
 
@@ -190,6 +191,54 @@ def test_an_application_whose_budget_was_cut_had_no_time(
     planned = application(budget)
     (done,) = pretence.runner(10).run([planned], [planned])
     is_cut = budget != "200,3s"
-    assert asked == ([8] if is_cut else [3])
+    assert asked == ([8, 8] if is_cut else [3])
+    assert done.not_run == (1 if is_cut else 0)
     assert {each.message for each in done.failures} == {other.message, NO_TIME if is_cut else reason}
     assert [each.is_of_time for each in done.failures if each.cause != OTHER] == [True]
+
+
+def test_an_application_that_was_cut_short_begins_anew_in_the_time_that_others_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It needs 100 of the gate's 200 seconds. Its first share is half of them, of which it may explore for 80 s."""
+    pretence = Pretence(monkeypatch, a=1, b=5)
+    shares: list[float] = []
+
+    def run_part(planned: Any, *asked: Any, until: float | None) -> tuple[Part, bool]:
+        if planned.place[0] == "b":
+            return pretence.run_part(planned, None, None, asked[-1], until)
+        shares.append(planned.how.budget.seconds)
+        pretence.now += min(shares[-1], 100)
+        late = failure(verdict="undecided", message=f"crash interval N: {TIME_SPENT}", finding="")
+        return part(*[late] * (shares[-1] < 100), name="a", workloads=1), False
+
+    monkeypatch.setattr(module, "run_part", run_part)
+    monkeypatch.setattr(module, "not_begun", lambda planned: part(name=planned.place[0], not_run=1))
+    planned = [application("20000,600s"), pretence.planned[1]]
+    done, _ = pretence.runner(200).run(planned, planned)
+    assert shares == [80, 92]
+    assert (done.not_run, [each.message for each in done.failures]) == (1, [NO_TIME])
+    shares.clear()
+    pretence.now, pretence.left["b"] = 0, 5
+    done, _ = pretence.runner(240).run(planned, planned)
+    assert shares == [96, 111.2]
+    assert (done.not_run, done.workloads, done.failures) == (0, 1, ())
+
+
+def test_a_part_that_cannot_be_run_does_not_keep_the_others_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as where two guests are lost one after the other. What the other parts came to is not lost."""
+    pretence = Pretence(monkeypatch, a=1, b=2)
+
+    def run_part(planned: Any, *asked: Any, until: float | None) -> tuple[Part, bool]:
+        if planned.place[0] == "a":
+            pretence.turns.append("a")
+            raise InfrastructureError("two guests were lost")
+        return pretence.run_part(planned, None, None, asked[-1], until)
+
+    monkeypatch.setattr(module, "run_part", run_part)
+    monkeypatch.setattr(
+        module, "not_begun", lambda planned, why="": part(name=planned.place[0], not_run=1, notes=(why,))
+    )
+    broken, other = pretence.runner(None).run(pretence.planned, pretence.planned)
+    assert (broken.notes, broken.gated) == (("it could not be run: two guests were lost",), Verdict.UNDECIDED)
+    assert (other.not_run, pretence.turns, pretence.finished) == (0, ["a", "b", "a"], ["b"])

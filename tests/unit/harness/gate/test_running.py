@@ -71,3 +71,39 @@ def test_nothing_must_hold_where_no_kernel_can_run_the_target(planned: PlannedPa
     nobody: Any = None
     part, _ = run_part(planned, nobody, None, nobody, None)
     assert (part.hold, [each.message for each in part.failures]) == ({}, ["no kernel called default can run xfs"])
+
+
+def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does depend on everything else that the section says of its workloads, and of what is expected of them."""
+    monkeypatch.setattr(
+        "postcrash.harness.gate.planning.kernels_for", lambda session, name, targets: dict.fromkeys(targets)
+    )
+
+    def asked(section: str, folder: str = "here", shard: tuple[int, int] = (1, 1), workload: str = "sync\n") -> str:
+        (tmp_path / folder / "own").mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "own" / "a.ops").write_text(workload)
+        file = tmp_path / folder / "postcrash.toml"
+        file.write_text(f'targets = ["xfs"]\n[parts.a]\n{section}\n')
+        (part,) = Planner(Session(tmp_path / "store"), load(file), file, shard).parts("a")
+        return part.asked
+
+    sections = [
+        "hunt = 1",
+        'hunt = 1\ngrammar = "full"',
+        "hunt = 1\nlimit = 9",
+        "hunt = 1\nlimit = 9\nseed = 2",
+        'hunt = 1\nexpect = "documents"',
+        "hunt = 1\nfsck = true",
+        'hunt = 1\ndisks = "one"',
+        "random = 7",
+        'properties = ["P5"]',
+        'properties = ["P4"]',
+        'corpus = "own"',
+    ]
+    digests = [asked(section) for section in sections]
+    assert len(set(digests)) == len(digests)
+    assert [asked(section, "there", (2, 3)) for section in sections] == digests
+    assert asked('hunt = 1\nbudget = "5s"') == digests[0]
+    assert asked('corpus = "own"', workload="creat a\n") != digests[-1]

@@ -199,6 +199,30 @@ def test_shards_are_all_of_it_and_share_nothing() -> None:
     assert sorted(number for shard in shards for number in shard) == list(range(328))
 
 
+@pytest.mark.parametrize("selected", [{}, {"symmetry": False}, {"sample": 100}])
+def test_all_shards_run_what_a_hunt_without_shards_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, selected: dict[str, Any]
+) -> None:
+    """Also of workloads that are alike, which may be in different shards. Each shard has a store of its own."""
+
+    def ran(shard: tuple[int, int]) -> HuntResult:
+        pretence = Pretence(renames_break)
+        monkeypatch.setattr(hunts, "examine_all", pretence)
+        selection = Selection(SPACE, shard=shard, **selected)
+        result = hunt(selection, plan(tmp_path), CREW, Store(tmp_path / f"{shard}"), Silent())
+        assert result.run + result.same + result.alike == selection.count
+        names.update(pretence.ran)
+        return result
+
+    names: Counter[str] = Counter()
+    whole = ran((1, 1))
+    expected, names = names, Counter()
+    shards = [ran((number, 4)) for number in range(1, 5)]
+    assert names == expected
+    (group,) = whole.groups.values()
+    assert sum(each.count for shard in shards for each in shard.groups.values()) == group.count
+
+
 def test_a_sample_is_drawn_by_its_seed() -> None:
     drawn = Selection(SPACE, sample=20, seed=3).numbers()
     assert drawn == Selection(SPACE, sample=20, seed=3).numbers() != Selection(SPACE, sample=20, seed=4).numbers()
@@ -436,7 +460,7 @@ def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -
 
 @pytest.mark.parametrize("size", [1, 2, 3, 12, 328, 1266, 3798])
 def test_each_beginning_is_spread_over_the_whole(size: int) -> None:
-    order = list(spread(range(size)))
+    order = list(spread(size))
     assert sorted(order) == list(range(size))
     for length in (5, 21, 89):
         if length < size:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postcrash.reports.gate.failure_text import fixed_line
 from postcrash.reports.gate.junit import junit
 from postcrash.reports.gate.run import Failure, GateRun, Part
 
@@ -25,8 +26,8 @@ def read(run: GateRun) -> junitparser.JUnitXml:
 def test_counts_are_those_of_the_cases(mixed: GateRun) -> None:
     read_back = read(mixed)
     said = [(suite.tests, suite.failures, suite.errors, suite.skipped) for suite in read_back]
-    assert said == [(6, 1, 1, 2), (4, 1, 0, 1), (5, 0, 0, 2), (4, 0, 0, 1)]
-    assert (read_back.tests, read_back.failures, read_back.errors, read_back.skipped) == (19, 2, 1, 6)
+    assert said == [(6, 1, 1, 2), (4, 1, 0, 1), (5, 0, 0, 2), (4, 0, 0, 1), (1, 0, 0, 0)]
+    assert (read_back.tests, read_back.failures, read_back.errors, read_back.skipped) == (20, 2, 1, 6)
     for suite in read_back:
         suite.update_statistics()
     assert [(suite.tests, suite.failures, suite.errors, suite.skipped) for suite in read_back] == said
@@ -44,6 +45,12 @@ def test_a_suite_has_the_part_and_its_counts(mixed: GateRun) -> None:
         "violated",
     )
     assert {case.classname for case in suite} == {"hunt-small.ext4-current.UML 6_1_176.cache"}
+
+
+def test_a_line_that_can_go_is_a_case_that_passes(mixed: GateRun) -> None:
+    (case,) = list(read(mixed))[-1]
+    (line,) = mixed.fixed
+    assert (case.name, case.is_passed, case.system_out) == (f"line {line.line}", True, fixed_line(line))
 
 
 def test_each_sort_of_case(mixed: GateRun) -> None:

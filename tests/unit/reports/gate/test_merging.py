@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from postcrash.model import Verdict
 from postcrash.reports.gate.merging import joined, merged
-from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, UnseenLine, validated
+from postcrash.reports.gate.run import UNTESTED, Failure, GateRun, Part, Place, UnseenLine, validated
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -67,7 +67,8 @@ def shards(draw: st.DrawFn) -> list[GateRun]:
     """All shards of a gate, in order."""
     count = draw(st.integers(1, 4))
     targets = draw(st.lists(st.sampled_from("abc"), unique=True))
-    places = st.lists(st.sampled_from([("hunt", target, "cache", "*") for target in "abc"]), unique=True).map(tuple)
+    known = [Place("hunt", target, "cache", "*", "") for target in "abc"]
+    places = st.lists(st.sampled_from(known), unique=True).map(tuple)
     return [
         GateRun(
             version="1",
@@ -133,9 +134,9 @@ def _is_sum_of(part: Part, shares: list[Part]) -> None:
 
 def test_a_line_that_no_shard_shows_is_fixed(make_run: MakeRun, make_part: MakePart, make_failure: MakeFailure) -> None:
     """The failure was in one shard only, so the other shard's store has never seen it."""
-    place = ("hunt-small", "ext4-current", "cache", "6.1")
+    place = Place("hunt-small", "ext4-current", "cache", "6.1", "")
 
-    def shard(number: int, *failures: Failure, places: tuple[tuple[str, str, str, str], ...] = ()) -> GateRun:
+    def shard(number: int, *failures: Failure, places: tuple[Place, ...] = ()) -> GateRun:
         line = UnseenLine(line=2, cause=CAUSES[0], why="w", places=places)
         shown = any(failure.cause == line.cause for failure in failures)
         worst = max((failure.verdict for failure in failures), default="holds")
@@ -148,7 +149,7 @@ def test_a_line_that_no_shard_shows_is_fixed(make_run: MakeRun, make_part: MakeP
     assert merged([shard(1), shard(2)]).fixed == ()
     assert merged([shard(1, there), seen]).fixed == ()
     assert merged([shard(1, left_open), seen]).fixed == ()
-    assert merged([shard(1), shard(2, places=(place, ("big", *place[1:])))]).fixed == ()
+    assert merged([shard(1), shard(2, places=(place, place._replace(part="big")))]).fixed == ()
     assert merged([shard(1), validated(seen, interrupted=True)]).fixed == ()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from postcrash.model import NO_TIME_FOR_CHECKS, Verdict
-from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TIME_SPENT, Failure, GateRun, Part, Share
+from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, TEXT_MAX, TIME_SPENT, Failure, GateRun, Part, Share
 
 MakeFailure = Callable[..., Failure]
 MakePart = Callable[..., Part]
@@ -89,3 +89,10 @@ def test_an_interrupted_run_does_not_hold(make_run: MakeRun, make_part: MakePart
     assert make_run(make_part(), interrupted=True).verdict is Verdict.UNDECIDED
     broken = make_part(verdict="violated", failures=(make_failure(),))
     assert make_run(broken, interrupted=True).verdict is Verdict.VIOLATED
+
+
+def test_a_text_that_is_too_long_is_cut(make_failure: MakeFailure) -> None:
+    """A workload can have megabytes. What is cut can be read again."""
+    long = make_failure(operations="creat a\n" * 20_000)
+    assert (len(long.operations), long.operations[-2:]) == (TEXT_MAX, "a…")
+    assert Failure.model_validate_json(long.model_dump_json()) == long

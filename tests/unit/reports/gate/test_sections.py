@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postcrash.model import Verdict
-from postcrash.reports.gate.run import Failure, GateRun, Part, VerdictName
+from postcrash.reports.gate.run import INTERRUPTED, Failure, GateRun, Part, VerdictName
 from postcrash.reports.gate.sections import sections
 
 MakeFailure = Callable[..., Failure]
@@ -77,3 +77,8 @@ def test_a_section_is_green_if_and_only_if_its_part_holds(
     )
     (section,) = sections(GateRun(version="1", started="", seconds=0, file="f", parts=(part,)))
     assert section.is_failed == (part.gated is not Verdict.HOLDS)
+
+
+def test_what_holds_in_a_run_that_was_interrupted_is_not_all_green(make_run: MakeRun, make_part: MakePart) -> None:
+    part, whole = sections(make_run(make_part(), interrupted=True))
+    assert (part.is_failed, whole.is_failed, whole.cases[0].reason) == (False, True, INTERRUPTED)
