@@ -120,8 +120,11 @@ class Bindings:
         return max((self.settling(directory)[-1] for directory in directories), key=lambda barrier: barrier.count)
 
     def is_only_entry(self, link: Link, inode: int) -> bool:
-        """Whether the inode never has another entry than this one, or this one is certain to stand for it."""
-        return self.standing(link) == {inode} or self.lives.links[inode] == [link]
+        """Whether nothing that had started gave the inode another entry, or this one is certain to stand for it."""
+        if self.standing(link) == {inode}:
+            return True
+        others = (other for other in self.lives.links[inode] if other != link)
+        return not any(inode in self.lives.bound(other, 0, self.history.started) for other in others)
 
     def certain(self, link: Link) -> Barrier | None:
         """The first barrier that promised that the entry exists, whatever it stands for. None if none did."""

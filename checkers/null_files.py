@@ -1,12 +1,13 @@
-"""A file that has a size has some of its data: it is not full of zeros unless it was at some time.
+"""A file that has a size has some of its data: it is not full of zeros unless each byte was zero at some time.
 
 Programs write a file and set its size later, as by truncate. If the size is durable before the bytes below it, a crash
 leaves a file full of zeros: the problem of null files, which xfs mends by writing the data before it logs the size.
 properties/practice.toml has the tests, and the file systems of which this is expected.
 
-The checker looks at files of which every byte is zero. Such a file is fine if a file that had its name was so at some
-time, as far as the two are long: it had a hole there, space that was allocated, or zeros that were written. The checker
-does not look at a file that was emptied after it had bytes (`in_place` says why), nor at one that nothing made.
+The checker looks at files of which every byte is zero. Such a file is fine if a file that had its name can be it, of
+which each byte, as far as the two are long, was zero at some time: it had a hole there, space that was allocated, or
+zeros that were written. A store through a mapping makes a shorter file longer first, so that it begins with zeros. The
+checker does not look at a file that was emptied after it had bytes (`in_place` says why), nor at one that nothing made.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,8 @@ from itertools import pairwise
 from postcrash.checkers.candidates import candidates
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.lives import lives
-from postcrash.model import Entry, History, Observation, Workload, all_from
+from postcrash.checkers.origins import never
+from postcrash.model import Entry, History, Observation, Route, Workload, all_from
 from postcrash.model.segments import ZERO
 
 
@@ -24,14 +26,14 @@ class NullFiles:
     """A size does not come before the data."""
 
     name = "null-files"
-    statement = "A file that has a size is not full of zeros, unless it was so at some time."
+    statement = "A file that has a size is not full of zeros, unless each of its bytes was zero at some time."
     depends_on: tuple[str, ...] = ("started", "returned")
     looks_at: tuple[str, ...] = ("walk",)
     needs: Stage = "tree"
     in_shell = TREE_IN_SHELL
 
     def check(self, history: History, observation: Observation) -> Objection | None:
-        """The first file that is full of zeros and never was."""
+        """The first file that is full of zeros and cannot be."""
         for path, entry in observation.tree.items():
             if _has_size(entry) and all_from(entry, 0, entry.size, {ZERO}):
                 had_data = list(_had_data(history, path, entry))
@@ -51,23 +53,34 @@ def _has_size(entry: Entry) -> bool:
 
 
 def _had_data(history: History, path: str, entry: Entry) -> Iterator[bool]:
-    """For each file that the name can stand for: whether it always had data below the size that is found."""
-    for inode in candidates(history).now(path):
-        yield _always_had_data(history.workload, inode, history.started, entry.size)
+    """For each file that the name can stand for and that the entry can be: whether it has some data for good."""
+    for inode, past in candidates(history).now(path).items():
+        if not never(past, entry):
+            yield _has_data(history.workload, inode, history.started, entry.size)
 
 
 @lru_cache(maxsize=4096)
-def _always_had_data(workload: Workload, inode: int, started: int, size: int) -> bool:
-    """Whether the file had data below `size` whenever it had a size, and was never emptied."""
+def _has_data(workload: Workload, inode: int, started: int, size: int) -> bool:
+    """Whether a byte below `size` was never zero while the file had it, and the file was never emptied."""
     states = [entry for entry in lives(workload).states(inode, 0, started) if entry.type == "file"]
     sizes = [entry.size for entry in states]
-    return any(sizes) and not _is_emptied(sizes) and not any(_is_null(entry, size) for entry in states if entry.size)
+    zeros = [(run.start, run.end) for entry in states for run in entry.segments if run.source == ZERO]
+    reached = 0
+    for start, end in sorted([*zeros, *_grown(workload, inode, started)]):
+        if start > reached:
+            break
+        reached = max(reached, end)
+    return reached < min(size, max(sizes, default=0)) and not _is_emptied(sizes)
+
+
+def _grown(workload: Workload, inode: int, started: int) -> Iterator[tuple[int, int]]:
+    """What stores through a mapping added to the file: they make it longer first."""
+    for operation, trees in zip(workload.operations[:started], pairwise(lives(workload).trees), strict=False):
+        if operation.form.data is Route.MAPPING:
+            old, new = (tree.held.get(operation.path) or tree[operation.path] for tree in trees)
+            if old.inode == inode and old.size < new.size:
+                yield old.size, new.size
 
 
 def _is_emptied(sizes: Iterable[int]) -> bool:
     return any(before and not after for before, after in pairwise(sizes))
-
-
-def _is_null(entry: Entry, size: int) -> bool:
-    """Whether all bytes below `size` are zero."""
-    return all_from(entry, 0, min(entry.size, size), {ZERO})

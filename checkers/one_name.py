@@ -11,12 +11,14 @@ What is found under a name is taken for the renamed thing if it holds what was p
 to which `durability` holds it. It is not taken for it if another thing must be there: if an fsync promises the name to
 another file (`fsync_names`), or if two renamed things would have to be the one that was found.
 
-The checker does not look for a file under both names in these cases: the names' last part is one that a file with
-several links ever had, because the link may have made the name; the names are two renames apart; the operation is an
-exchange; a later operation renames the names' directory; the entries cannot be read, which `mounts` checks. It does not
-look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has several
-links, or is removed or replaced by an operation; an operation renames the name's directory; what is found under the
-name cannot be told from the file, and need not be there.
+The checker does not look for a file under both names in these cases: something had both names at once, because a link
+gave it one of them; the names are two renames apart; the operation is an exchange; the entries cannot be read, which
+`mounts` checks. Where a directory above one of the names has another path at some time, names are not followed: then it
+does not look at names whose last part is one that a file with several links ever had.
+
+It does not look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has
+several links, or is removed or replaced by an operation; an operation renames the name's directory; what is found under
+the name cannot be told from the file, and need not be there.
 """
 
 from collections import Counter
@@ -30,7 +32,7 @@ from postcrash.checkers.fsync_names import fsynced_names, stays
 from postcrash.checkers.links import chain, link_of, parent
 from postcrash.checkers.lives import lives
 from postcrash.checkers.matching import identity, unmatched
-from postcrash.model import History, Observation, Tree, Workload
+from postcrash.model import History, Naming, Observation, Operation, Tree, Workload
 from postcrash.model.tree import ROOT_PATH
 from postcrash.properties.wording import operation_at
 
@@ -73,14 +75,22 @@ class OneName:
 
 
 def _renames(history: History) -> list[tuple[int, str, str]]:
-    """Renames that had started and whose names no link made: the operation's number, the old and the new name."""
-    shared = _shared_names(history.workload, history.started)
-    found = []
-    for number, operation in enumerate(history.workload.operations[: history.started]):
-        names = {path.rpartition("/")[2] for path in (operation.path, operation.to)}
-        if operation.word == "rename" and operation.path != operation.to and not names & shared:
-            found.append((number, operation.path, operation.to))
-    return found
+    """Renames that had started and whose names nothing can have both: the operation's number, the old, the new name."""
+    return [
+        (number, operation.path, operation.to)
+        for number, operation in enumerate(history.workload.operations[: history.started])
+        if operation.word == "rename" and not _has_both(history.workload, history.started, operation.path, operation.to)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _has_both(workload: Workload, started: int, old: str, new: str) -> bool:
+    """Whether something can have both names without a fault, because it had them at once while operations ran."""
+    trees = lives(workload).trees[: started + 1]
+    if all(_stays(trees, folder) for name in (old, new) for folder in chain(parent(name))):
+        entries = ((tree.get(old), tree.get(new)) for tree in trees)
+        return any(one is not None and other is not None and one.inode == other.inode for one, other in entries)
+    return not {old.rpartition("/")[2], new.rpartition("/")[2]}.isdisjoint(_shared_names(workload, started))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +112,25 @@ def _moved(history: History) -> tuple[_Move, ...]:
     for count, inode in _durable(history):
         trees = lives(history.workload).trees[count : history.started + 1]
         for number in range(count, history.started):
-            operation, before = history.workload.operations[number], trees[number - count]
-            moved = before.get(operation.path) if operation.word == "rename" else None
-            if moved is None or inode not in (None, moved.inode) or not trees[0].names(moved.inode):
-                continue
-            names = _names_since(trees, moved.inode)
-            if names and (inode is None or _is_found_under(history, trees[0], names, count)):
-                found[number, moved.inode] = _Move(number, moved.inode, names)
+            for moved in _operands(history.workload.operations[number], trees[number - count]):
+                if inode not in (None, moved) or not trees[0].names(moved):
+                    continue
+                names = _names_since(trees, moved)
+                if names and (inode is None or _is_found_under(history, trees[0], names, count)):
+                    found[number, moved] = _Move(number, moved, names)
     return tuple(move for _, move in sorted(found.items()))
+
+
+def _operands(operation: Operation, before: Tree) -> list[int]:
+    """The inodes to which the operation gives another name: one that is renamed, or two that are exchanged."""
+    match operation.form.naming:
+        case Naming.MOVE:
+            paths = [operation.path]
+        case Naming.SWAP:
+            paths = [operation.path, operation.to]
+        case _:
+            paths = []
+    return [entry.inode for path in paths if (entry := before.get(path)) is not None]
 
 
 class _Found:
@@ -193,4 +214,6 @@ def _shared_names(workload: Workload, started: int) -> frozenset[str]:
     for tree in known.trees[: started + 1]:
         counts = Counter(tree[path].inode for path in tree.paths() if path != ROOT_PATH)
         shared |= {inode for inode, count in counts.items() if count > 1}
-    return frozenset(link.name for inode in shared for link in known.links[inode])
+    return frozenset(
+        link.name for inode in shared for link in known.links[inode] if inode in known.bound(link, 0, started)
+    )

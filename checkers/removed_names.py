@@ -10,7 +10,8 @@ handle, and that no operation gives to this file again. Each directory above the
 or it must be certain to be found under its name.
 
 It does not object if what is found can be something else that had the name or gets it later. If this follows from
-nothing but its size, the bytes decide. It does not look at these names:
+nothing but its size, the bytes decide. It cannot if it is one file with a name that an fsync promises to the file that
+lost the name. It does not look at these names:
 
 - names that a rename took away (`one_name` looks at them), or gave to another file;
 - names below a directory that an operation renames;
@@ -27,6 +28,7 @@ from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
 from postcrash.checkers.fsync_names import fsynced_names
 from postcrash.checkers.inodes import Past, pasts
 from postcrash.checkers.links import Link, chain, link_of, within
+from postcrash.checkers.matching import identity
 from postcrash.checkers.origins import foreign, never
 from postcrash.model import Entry, History, Naming, Observation, Tree
 from postcrash.properties.wording import operation_at
@@ -46,7 +48,7 @@ class RemovedNames:
         """The first name that is there again."""
         for name in _removed(history):
             entry = observation.tree.get(name.path)
-            if entry is not None and _is_back(history, name, entry):
+            if entry is not None and _is_back(history, name, entry, observation.tree):
                 return Objection(self.name, f"{name.said}, but {name.path} is there", name.path)
         return None
 
@@ -65,16 +67,24 @@ class _RemovedName:
     said: str
 
 
-def _is_back(history: History, name: _RemovedName, entry: Entry) -> bool:
+def _is_back(history: History, name: _RemovedName, entry: Entry, tree: Tree) -> bool:
     """Whether the entry is the inode that lost the name. `durability` objects to what breaks its promises."""
     known, past = fsynced_names(history), pasts(history).of(name.path)
     if entry.type != known.bindings.lives.type(name.inode):
         return False
     others = [past[other] for other in name.others if known.contents.could_be(other, entry)]
     others = [other for other in others if not never(other, entry)]
-    if others and not _is_told_by_bytes(known.bindings, name.inode, others, entry):
+    is_told = not others or _is_certain(history, name.inode, entry, tree)
+    if not is_told and not _is_told_by_bytes(known.bindings, name.inode, others, entry):
         return False
     return known.contents.broken(name.path, entry) is None
+
+
+def _is_certain(history: History, inode: int, entry: Entry, tree: Tree) -> bool:
+    """Whether the entry is one file with a name that an fsync promises to this inode alone."""
+    known = fsynced_names(history)
+    pins = known.pins(tree).get(identity(entry), ())
+    return any(pin.inodes == {inode} and known.is_kept(pin.name, tree) for pin in pins)
 
 
 def _is_told_by_bytes(bindings: Bindings, inode: int, others: list[Past], entry: Entry) -> bool:

@@ -83,9 +83,6 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
         if beginning is not None:
             result.follows(beginning)
         is_violated = result.verdict is Verdict.VIOLATED
-        if beginning is not None and beginning.verdict is Verdict.VIOLATED and not is_violated:
-            beginning.is_cut_short = True
-            return beginning
         is_last = recoveries == plan.how.budget.recoveries
         if result.is_whole or is_last or (recoveries == plan.glance and not is_violated):
             return result

@@ -230,11 +230,20 @@ class Examination:
             ruling.undecided(reason)
 
     def follows(self, first: "Examination") -> None:
-        """Add what a shorter examination of the same plan noticed and this one need not notice again."""
+        """Add what a shorter examination of the same plan noticed and this one need not notice again.
+
+        What a judge objected to then, and does not now, stays violated: the recovery varies.
+        """
         self.casualties[:0] = first.casualties
         self.notes[:0] = first.notes
         for reason in first.varying:
             self.undecided(reason)
+        for name, ruling in first.rulings.items():
+            now = self.rulings.get(name)
+            if ruling.verdict is Verdict.VIOLATED and (now is None or now.verdict is not Verdict.VIOLATED):
+                self.rulings[name] = ruling
+                self.findings = [finding for finding in self.findings if finding.checker != name]
+                self.findings += [finding for finding in first.findings if finding.checker == name]
 
     def reached(self, extents: Sequence[Extent]) -> None:
         """Set how far the exploration got. All kinds of recovery have the same states; the least far one counts.

@@ -47,10 +47,36 @@ def test_a_size_without_any_of_the_data_is_a_null_file() -> None:
         f"{WRITTEN}; fallocate a punch-hole 0 4096; append a 4096",
         f"{WRITTEN}; truncate a 0; append a 8192",
         "creat b; truncate b 8192; creat a; append a 8192; rename b a",
+        "creat a; ---; mmapwrite a 0 8192",
+        "creat a; ---; open a; rename a b; mmapwrite @a 0 8192; rename b a",
+        "creat a; write a 4096 4096; ---; write a 0 4096; fallocate a punch-hole 4096 4096",
     ],
 )
 def test_a_file_that_was_full_of_zeros_may_be(operations: str) -> None:
     assert found(operations, *zeros(4096)) == ""
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "creat a; ---; creat b; append b 4096; rename b a",
+        "creat a; truncate a 100; ---; creat b; append b 4096; rename b a",
+        "mkdir a; ---; rmdir a; creat a; append a 4096",
+        "symlink x a; ---; unlink a; creat a; append a 4096",
+    ],
+)
+def test_what_cannot_be_the_file_is_no_excuse(before: str) -> None:
+    """Something else that had the name, was never so long, or was no file."""
+    assert found(before, *zeros(4096))
+
+
+def test_what_a_store_through_a_mapping_did_not_make_longer_is_no_excuse() -> None:
+    for operations in (
+        "creat a; append a 8192; mmapwrite a 0 4096",
+        "creat a; append a 4096; mmapwrite a 4096 4096",
+        "creat a; creat b; append a 8192; mmapwrite b 0 8192",
+    ):
+        assert found(operations, *zeros(8192))
 
 
 def test_only_a_file_with_a_size_and_nothing_but_zeros_is_one() -> None:

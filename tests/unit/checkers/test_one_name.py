@@ -1,5 +1,7 @@
 """What is under one of the names of a renamed file must be able to be this file. `test_practice.py` has the rest."""
 
+from dataclasses import replace
+
 import pytest
 
 from postcrash.checkers.checker import CannotTellError
@@ -32,6 +34,76 @@ FOLDER = "mkdir D; creat b; ---; rename D E; rename b D"
 )
 def test_another_file_under_the_name_is_not_what_was_renamed(operations: str, found: Found, expected: str) -> None:
     assert objection(OneName(), operations, found) == expected
+
+
+BOTH = "rename {} {} (operation {}): the same file is {} and {}"
+
+
+@pytest.mark.parametrize(
+    ("operations", "found", "expected"),
+    [
+        (
+            "creat foo; append foo 4096; mkdir A; ---; creat A/foo; link A/foo A/bar; rename foo baz; commit",
+            {"foo": (2, "foo"), "baz": (2, "foo")},
+            BOTH.format("foo", "baz", 6, "foo", "baz"),
+        ),
+        (
+            "creat bar; mkdir A; mkdir B; ---; link bar A/bar; rename bar B/foo; fsync B",
+            {"A": (4, "A"), "B": (4, "B"), "A/bar": (4, "A/bar"), "B/foo": (5, "B/foo"), "bar": (4, "bar")},
+            BOTH.format("bar", "B/foo", 5, "bar", "B/foo"),
+        ),
+        (
+            "creat foo; mkdir A; ---; link foo A/bar; rename foo bar",
+            {"A": (3, "A"), "foo": (3, "foo"), "bar": (3, "foo"), "A/bar": (4, "A/bar")},
+            BOTH.format("foo", "bar", 4, "foo", "bar"),
+        ),
+    ],
+)
+def test_a_link_elsewhere_is_no_excuse_for_both_names(operations: str, found: Found, expected: str) -> None:
+    """Not even one of the same file: it never had both names of the rename at once."""
+    assert objection(OneName(), operations, found) == expected
+
+
+@pytest.mark.parametrize(
+    ("operations", "names"),
+    [
+        ("creat a; ---; link a b; rename a b", "a b"),
+        ("creat a; ---; link a b; unlink a; rename b a", "a b"),
+        ("creat a; ---; rename a b; link b a", "a b"),
+        ("creat a; ---; rename a b; unlink b; creat a; link a b", "a b"),
+        ("creat a; ---; rename a b; creat y; link y x; rename x a; rename y b", "a b"),
+        ("mkdir D; creat D/a; link D/a b; ---; rename D E; rename E/a E/b", "D D/a D/b"),
+    ],
+)
+def test_names_that_something_had_at_once_may_both_be_there(operations: str, names: str) -> None:
+    paths = names.split()
+    count = len(parse_workload(operations.replace("; ", "\n"), "case").operations)
+    tree = History(parse_workload(operations.replace("; ", "\n"), "case"), count, count).trees[count]
+    file = next(entry for path, entry in sorted(tree.items()) if entry.type == "file")
+    entries = [Entry(path, "dir", inode=9) if path == "D" else replace(file, path=path) for path in paths]
+    history = History(parse_workload(operations.replace("; ", "\n"), "case"), count, count)
+    objected = OneName().check(history, Observation(0, Tree([ROOT, *entries])))
+    assert objected is None or "the same file is" not in objected.message
+
+
+EXCHANGED = "---; creat a; append a 4096; fsync a; creat b; append b 8192; fsync b; exchange a b; commit"
+
+
+@pytest.mark.parametrize(
+    ("found", "lost"),
+    [
+        ({"a": (6, "b"), "b": (6, "b")}, "a nor b"),
+        ({"a": (3, "a"), "b": (3, "a")}, "b nor a"),
+        ({"a": (3, "a")}, "b nor a"),
+        ({"b": (3, "a")}, "b nor a"),
+        ({"a": (3, "a"), "b": (6, "b")}, ""),
+        ({"a": (7, "a"), "b": (7, "b")}, ""),
+    ],
+    ids=["the second twice", "the first twice", "one name", "one new name", "before", "after"],
+)
+def test_of_two_files_that_are_exchanged_both_are_there(found: Found, lost: str) -> None:
+    said = objection(OneName(), EXCHANGED, found)
+    assert said.partition(";")[0] == (f"exchange a b (operation 7): what was durable is neither {lost}" if lost else "")
 
 
 @pytest.mark.parametrize(

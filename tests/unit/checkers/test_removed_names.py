@@ -64,6 +64,9 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         ),
         (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (3, "b")}, "fsync a (operation 7) had returned after unlink b"),
         (TWO_LOST, {"a": (2, "a"), "c": (5, "c"), "b": (9, "b")}, "fsync a (operation 7) had returned after unlink b"),
+        (f"{NO_BYTES}; creat b; write b 0 200", {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had returned"),
+        (f"{LINKED}; creat b; reflink a 0 b 0 100", {"a": (3, "a"), "b": (3, "b")}, "fsync a (operation 5) had"),
+        ("creat a; ---; link a b; unlink a; fsync b; creat a", {"a": (2, "a"), "b": (2, "b")}, "fsync b (operation 4)"),
     ],
     ids=[
         "by its other name",
@@ -82,6 +85,9 @@ TWO_LOST = f"{SHORTER}; unlink b; fsync a; link c b; fsync c; unlink b; fsync c"
         "name used between",
         "two lost it",
         "as the other",
+        "one file with the fsynced name",
+        "one file, shared bytes",
+        "one file, empty",
     ],
 )
 def test_a_removed_name_is_there_again(operations: str, found: Found, expected: str) -> None:
@@ -99,10 +105,10 @@ def test_a_removed_name_is_there_again(operations: str, found: Found, expected: 
         ("creat a; link a b; ---; fsync a; unlink b", {"a": (1, "a"), "b": (2, "b")}),
         ("creat a; link a b; creat c; ---; unlink b; fsync c", {"a": (1, "a"), "b": (2, "b")}),
         (USED_AGAIN, {"a": (3, "a"), "b": (7, "b")}),
-        (f"{NO_BYTES}; creat b; write b 0 200", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{NO_BYTES}; creat b; write b 0 200", {"b": (3, "b")}),
         (f"{LINKED}; creat b; write b 0 200; unlink a", {"b": (3, "b")}),
-        (f"{LINKED}; creat b; write b 0 200; truncate a 0", {"a": (3, "a"), "b": (3, "b")}),
-        (f"{LINKED}; creat b; reflink a 0 b 0 100", {"a": (3, "a"), "b": (3, "b")}),
+        (f"{LINKED}; creat b; write b 0 200; truncate a 0", {"b": (3, "b")}),
+        (f"{LINKED}; creat b; reflink a 0 b 0 100", {"b": (3, "b")}),
         (f"{LINKED}; link a b", {"a": (3, "a"), "b": (3, "b")}),
         (f"{LINKED}; rename a b", {"b": (3, "b")}),
         ("creat a; ---; rename a b; fsync b", {"a": (1, "a")}),

@@ -188,3 +188,10 @@ def test_workers_of_xdist_collect_the_same(project: pytest.Pytester) -> None:
     project.makefile(".ops", save="unlink nothing\n")
     ran = run(project, "-p", "xdist", "-n", "2", "--postcrash", "--postcrash-target", "xfs,btrfs", "test_save.py")
     ran.assert_outcomes(passed=3)
+
+
+def test_counts_of_any_length_can_be_told_where_crash_states_are_explored(project: pytest.Pytester) -> None:
+    """A write of 64 MiB leaves 2^16384 crash states, and Python writes no number of so many digits by itself."""
+    project.makepyfile(test_long="def test_long():\n    str(1 << 16384)\n")
+    run(project, "test_long.py", "--postcrash").assert_outcomes(passed=1)
+    run(project, "test_long.py").assert_outcomes(failed=1)
