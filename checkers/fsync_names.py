@@ -5,9 +5,11 @@ and fstests expects this of them. properties/practice.toml has the numbers of th
 this is expected.
 
 The checker checks the names that the file or directory had when fsync returned. A write with O_SYNC is as good as an
-fsync (open(2)). It checks each name as long as no operation that had started takes it away. Each directory above the
-name must be new and must never have had another name, or it must be certain to be found under its name. If documents
-promise a name and all directories above it, `durability` checks them.
+fsync (open(2)). It checks each name as long as no operation that had started takes it away. If documents promise a name
+and all directories above it, `durability` checks them.
+
+A directory above the name can have another path, because an operation had moved it, or moves it. Then the name must be
+in the directory under one of all paths that this ever had, and the checker does not look at what is found there.
 
 The file that is found must be the one that was fsynced, or one that a later operation gives the name. It is taken for
 one of these if it holds what was promised of it. `durability` asks for less: if the directory was not made durable, the
@@ -25,7 +27,7 @@ from typing import NamedTuple
 
 from postcrash.checkers.bindings import Barrier, Bindings, bindings_of
 from postcrash.checkers.checker import TREE_IN_SHELL, Objection, Stage
-from postcrash.checkers.links import Link, chain, link_of, parent
+from postcrash.checkers.links import Link, chain, link_of, parent, within
 from postcrash.checkers.matching import Identity, identity
 from postcrash.checkers.obligations import Contents
 from postcrash.model import Entry, EntryType, History, Observation, Tree
@@ -52,11 +54,16 @@ class FsyncNames:
                 wrong = "" if name.is_promised else "is missing" if entry is None else f"is a {entry.type}"
             if wrong:
                 return Objection(self.name, f"{name.said}, but {name.path} {wrong}", name.path)
+        for moving in known.moving:
+            if not any(path in observation.tree for path in moving.paths):
+                missing = " nor ".join(moving.paths)
+                return Objection(self.name, f"{moving.said}, but there is neither {missing}", moving.paths[-1])
         return None
 
     def is_relevant(self, history: History, observation: Observation) -> bool:
         """Whether something was fsynced under a name that no document promises to it."""
-        return bool(fsynced_names(history).names)
+        known = fsynced_names(history)
+        return bool(known.names or known.moving)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,13 @@ class FsyncedName:
     is_promised: bool
 
 
+class MovingName(NamedTuple):
+    """A name in a directory that has had several `paths`. It must exist under one of them; `said` is the reason."""
+
+    paths: tuple[str, ...]
+    said: str
+
+
 class Pin(NamedTuple):
     """If `name` stands for what it should, what was found at some place can only be one of these inodes."""
 
@@ -86,7 +100,10 @@ class Pin(NamedTuple):
 
 
 class FsyncedNames:
-    """The names that fsyncs made durable in one history. `names` is without those that `durability` asks for."""
+    """The names that fsyncs made durable in one history. `names` is without those that `durability` asks for.
+
+    `moving` are the names in directories that can have another path.
+    """
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings
@@ -96,6 +113,8 @@ class FsyncedNames:
             for name in _lasting(bindings, barrier, inode):
                 found.setdefault((name.path, name.inodes), name)
         self._all = tuple(found.values())
+        moving = (name for fsync in bindings.fsyncs() for name in _moving(bindings, *fsync))
+        self.moving = tuple({name.paths: name for name in moving}.values())
         self.names = tuple(
             name for name in self._all if not name.is_promised or bindings.inodes(name.path) > name.inodes
         )
@@ -139,6 +158,16 @@ def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[Fsync
             is_promised = all(map(bindings.promised, chain(path)))
             directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
             yield FsyncedName(path, types, inodes, directories, bindings.said(barrier), is_promised)
+
+
+def _moving(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[MovingName]:
+    """The names that the file had then, that nothing has taken away since, and whose directories can have moved."""
+    started = bindings.history.started
+    for link, path in bindings.lives.paths(inode, barrier.count):
+        is_lasting = None not in bindings.lives.bound(link, barrier.count, started)
+        if is_lasting and not keeps_its_path(bindings, parent(path), barrier.count):
+            folders = bindings.lives.paths_ever(link.directory, started)
+            yield MovingName(tuple(within(folder, link.name) for folder in sorted(folders)), bindings.said(barrier))
 
 
 def keeps_its_path(bindings: Bindings, folder: str, count: int) -> bool:

@@ -12,9 +12,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from postcrash.checkers.links import Link, link_of, links
+from postcrash.checkers.links import Link, link_of, links, within
 from postcrash.model import Entry, EntryType, History, Naming, Tree, Workload
 from postcrash.model.simulate import ROOT_INODE
+from postcrash.model.tree import ROOT_PATH
 
 T = TypeVar("T")
 _MISSING: frozenset[int | None] = frozenset({None})
@@ -110,6 +111,21 @@ class Lives:
             if self.bound(link, count, count) == {inode}:
                 above = [path for _, path in self.paths(link.directory, count)]
                 yield link, f"{above[0]}/{link.name}" if above else link.name
+
+    def paths_ever(self, directory: int, count: int, below: frozenset[int] = frozenset()) -> set[str]:
+        """All paths that the directory can have been found under in the first `count` operations, in any mixture.
+
+        `below` are the directories that are under it on this way. It cannot be in one of them.
+        """
+        if directory == ROOT_INODE:
+            return {ROOT_PATH}
+        below |= {directory}
+        return {
+            within(folder, link.name)
+            for link in self.links[directory]
+            if link.directory not in below and directory in self.bound(link, 0, count)
+            for folder in self.paths_ever(link.directory, count, below)
+        }
 
     def has_name(self, inode: int, first: int, last: int) -> bool:
         """Whether the inode, if the tree `first` has it, has a name in a tree from there to `last`."""

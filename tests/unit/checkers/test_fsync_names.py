@@ -102,3 +102,26 @@ def test_fsync_names_is_tested_by_a_later_fsync_alone() -> None:
     workload = parse_workload(IN_SETUP.replace("; ", "\n"), "case")
     seen = Observation(0, Tree([ROOT]))
     assert [FsyncNames().is_relevant(History(workload, 8, returned), seen) for returned in (7, 8)] == [False, True]
+
+
+MOVED_BEFORE = "mkdir D; creat D/x; ---; rename D E; creat E/b; append E/b 4096; fsync E/b; commit"
+IN_TURNS = "mkdir D; mkdir D/E; ---; rename D/E E; rename D E/D; creat E/D/b; fsync E/D/b"
+
+
+@pytest.mark.parametrize(
+    ("operations", "found", "missing"),
+    [
+        (MOVED_BEFORE, {"E": (3, "E"), "E/x": (3, "E/x")}, "D/b nor E/b"),
+        (MOVED_BEFORE, {"D": (2, "D"), "D/x": (2, "D/x")}, "D/b nor E/b"),
+        (MOVED_BEFORE, {}, "D/b nor E/b"),
+        (f"{MOVED_BEFORE}; rename E F", {"F": (8, "F")}, "D/b nor E/b nor F/b"),
+        (IN_TURNS, {"E": (3, "E"), "E/D": (4, "E/D")}, "D/b nor E/D/b"),
+        (MOVED_BEFORE, {"E": (5, "E"), "E/b": (5, "E/b")}, ""),
+        (MOVED_BEFORE, {"D": (5, "E"), "D/b": (5, "E/b")}, ""),
+        (f"{MOVED_BEFORE}; unlink E/b", {"E": (3, "E")}, ""),
+        (IN_TURNS, {"D": (2, "D"), "D/b": (5, "E/D/b")}, ""),
+    ],
+)
+def test_a_name_in_a_folder_that_moves_is_under_one_of_its_paths(operations: str, found: Found, missing: str) -> None:
+    said = objection(FsyncNames(), operations, found)
+    assert said.endswith(f", but there is neither {missing}" if missing else "") and bool(said) == bool(missing)
