@@ -8,7 +8,13 @@ function stateOf(hash) {
   const text = hash.slice(1);
   if (text && !text.includes("=")) return withOpen(text);
   const given = new URLSearchParams(text);
-  return Object.fromEntries(FIELDS.map((name) => [name, given.get(name) ?? ""]));
+  return Object.fromEntries(FIELDS.map((name) => [name, offered(name, given.get(name) ?? "")]));
+}
+
+/** The value, or nothing if it is none of those that the page offers: an address may be of another report. */
+function offered(name, value) {
+  const choices = filters?.elements[name]?.options;
+  return choices && ![...choices].some((option) => option.value === value) ? "" : value;
 }
 
 function withOpen(id) {

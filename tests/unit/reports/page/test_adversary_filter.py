@@ -61,3 +61,11 @@ def test_an_adversary_dims_what_takes_a_stronger_one(reader: Reader, three_adver
     without = reader.open(render_gate(run, []), "#adversary=a+power+cut+alone")
     expect(without.get_by_label("Adversary")).to_have_count(0)
     expect(without.locator(SHOWN)).to_have_count(4)
+
+
+def test_what_the_page_does_not_offer_is_no_filter(reader: Reader, three_adversaries: str) -> None:
+    """Such as in an address of another report. Nothing is hidden by a choice that nobody sees."""
+    page = reader.open(three_adversaries, "#adversary=a+meteor&target=ext9&standing=odd&text=two")
+    expect(page.locator("#map td.dim")).to_have_count(0)
+    expect(page.locator("#map tbody tr:not([hidden])")).to_have_count(5)
+    assert page.evaluate(ADDRESS) == {"text": "two"}
