@@ -1,7 +1,7 @@
 """The number of links of each inode is the number of its names.
 
-A directory has two links and one more for each directory in it, or always one. It has one on btrfs and on other file
-systems that do not count: stat(2) does not define the number for directories.
+A directory has two links and one more for each directory in it, or every directory has one. They have one on btrfs and
+on other file systems that do not count: stat(2) does not define the number for directories.
 
 Not checked: a root with more links than it shows directories. Trees leave some directories out (`lost+found`), and the
 file system hides others (reiserfs keeps one of its own).
@@ -37,9 +37,10 @@ class LinkCounts:
         subdirectories = Counter(
             parent(path) for path, entry in tree.items() if entry.type == "dir" and path != ROOT_PATH
         )
+        is_counted = any(entry.type == "dir" and (entry.nlink or 1) > 1 for entry in tree.values())
         for path, entry in tree.items():
             if entry.type == "dir":
-                message = _of_directory(entry, subdirectories[path])
+                message = _of_directory(entry, subdirectories[path], is_counted)
             else:
                 message = _of_file(entry, names[entry.inode])
             if message:
@@ -55,9 +56,9 @@ def _counts(entry: Entry) -> bool:
     return entry.nlink is not None and not (entry.type == "dir" and entry.nlink == 1)
 
 
-def _of_directory(entry: Entry, subdirectories: int) -> str:
-    least = 2 + subdirectories
-    if entry.nlink in (None, 1, least) or (entry.path == ROOT_PATH and entry.nlink > least):
+def _of_directory(entry: Entry, subdirectories: int, is_counted: bool) -> str:
+    least = 2 + subdirectories if is_counted else 1
+    if entry.nlink in (None, least) or (entry.path == ROOT_PATH and entry.nlink > least):
         return ""
     return f"{subdirectories} subdirectories"
 

@@ -10,13 +10,14 @@ from postcrash.model.segments import written
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One append: `index` in the workload's operations. Its bytes go from `start` up to `end` of the file `path`.
+    """One append: `index` in the workload's operations. Its bytes go from `start` up to `end` of the file `inode`.
 
-    `names`, `path` among them, can only be names of this file, whatever operations a crash keeps. `is_kept` says
+    `names`, its `path` among them, can only be names of this file, whatever operations a crash keeps. `is_kept` says
     whether no operation takes `path` away.
     """
 
     index: int
+    inode: int
     path: str
     names: tuple[str, ...]
     is_kept: bool
@@ -55,7 +56,14 @@ def _append_at(history: History, index: int) -> Iterator[Append]:
         is_kept = all(path in tree for tree in history.trees[index:])
         names, end = tuple(_own_names(history, entry.inode)), entry.size + operation.length
         yield Append(
-            index, path, names=names, is_kept=is_kept, start=entry.size, end=end, source=written(operation.tag)
+            index,
+            entry.inode,
+            path,
+            names=names,
+            is_kept=is_kept,
+            start=entry.size,
+            end=end,
+            source=written(operation.tag),
         )
 
 

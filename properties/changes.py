@@ -398,7 +398,8 @@ class _Finder:
         if not own:
             return
         if states[0] is None:
-            states = [entry or Entry(last.path, "file", nlink=last.nlink) for entry in states]
+            nlink = next(entry.nlink for entry in states if entry)
+            states = [entry or Entry(last.path, "file", nlink=nlink) for entry in states]
         for field in ("size", "nlink"):
             values: list[object] = [getattr(entry, field) for entry in states]
             if self._is_changed(values):

@@ -5,7 +5,7 @@ rows ask what it provides, promised or not. If a row holds on one file system an
 rely on it without knowing.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from postcrash.properties.family import Row
 from postcrash.properties.kinds import NOT_TOLD_APART, Durable
@@ -96,6 +96,11 @@ class _Way(NamedTuple):
     barrier: str
     things: tuple[_Thing, ...] = _THINGS
 
+    @property
+    def of(self) -> Literal["", "dir", "file"]:
+        """Whether the barrier is of a directory or of a file; empty if it is of everything."""
+        return "dir" if "{dir}" in self.barrier else "file" if "{file}" in self.barrier else ""
+
 
 _WRITTEN = _DATA._replace(selected=operations(*UNMAPPED))
 _WAYS = (
@@ -118,6 +123,7 @@ def _row(way: _Way, thing: _Thing) -> Durable:
         (NOT_TOLD_APART,),
         selected=thing.selected,
         barriers=tuple(way.barrier.split()[:1]),
+        of=way.of,
     )
 
 

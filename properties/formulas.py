@@ -85,11 +85,11 @@ def mode(*modes: str) -> Callable[[World, int], bool]:
 
 
 def followed(first: Groups, second: Groups) -> Groups:
-    """Each of `first`, together with the next of `second` that names the same path."""
+    """Each of `first`, together with the next of `second` that is about the same file."""
 
     def both(w: World) -> Iterator[tuple[int, ...]]:
         for (i,) in first(w):
-            later = [k for (k,) in second(w) if k > i and w.operation(k).path == w.operation(i).path]
+            later = [k for (k,) in second(w) if k > i and same_file(w, i, k)]
             yield from [(i, later[0])] if later else []
 
     return lambda w: list(both(w))
@@ -107,17 +107,28 @@ ANY = words(*CHANGING)
 
 
 def ordered(
-    groups: Groups, later: Groups = ANY, related: Callable[[World, int, int], bool] = lambda w, i, j: True
+    groups: Groups,
+    later: Groups = ANY,
+    related: Callable[[World, int, int], bool] = lambda w, i, j: True,
+    seen: Callable[[World, int], Formula] = lambda w, j: w.visible(j),
 ) -> Callable[[World], Formula]:
     """If i is before j and j is visible, i is whole."""
     return lambda w: forall(
         [(g, j) for g in groups(w) for (j,) in later(w) if g[-1] < j and related(w, g[-1], j)],
-        lambda pair: z3.Implies(w.visible(pair[1]), w.whole(*pair[0])),
+        lambda pair: z3.Implies(seen(w, pair[1]), w.whole(*pair[0])),
     )
 
 
-def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
-    """If i is before a returned barrier j, all that i changes and j covers is as after i, if it can be found."""
+def visible_by_name(w: World, j: int) -> Formula:
+    """The operation is visible, and the name that it gives is there."""
+    return z3.And(w.visible(j), w.there(w.operation(j).to))
+
+
+def durable(groups: Groups, *barriers: str, of: str = "") -> Callable[[World], Formula]:
+    """If i is before a returned barrier j, all that i changes and j covers is as after i, if it can be found.
+
+    With `of`, only barriers of a directory ("dir"), or of something else ("file"), count.
+    """
 
     def says(w: World) -> Formula:
         promised = [
@@ -125,6 +136,7 @@ def durable(groups: Groups, *barriers: str) -> Callable[[World], Formula]:
             for (i,) in groups(w)
             for j in w.operations
             if w.returned(j) and (i < j and w.operation(j).word in barriers if barriers else i == j)
+            if not of or (w.before(j)[w.operation(j).path].type == "dir") is (of == "dir")
             for thing in w.of(i)
             if not barriers or covers(w, j, thing)
         ]
@@ -139,44 +151,63 @@ def is_nameless(w: World, thing: Thing) -> Formula:
 
 
 def covers(w: World, j: int, thing: Thing) -> bool:
-    """sync and syncfs cover everything, fsync of a directory the names in it, and other barriers their file."""
+    """sync and syncfs cover everything, fsync of a directory the names in it, and other barriers their file.
+
+    A name is not covered if a directory on the way to it is ever another one, or ever has another path.
+    """
     if w.operation(j).form.persistence is Persistence.EVERYTHING:
         return True
+    above = [thing.path[:at] for at, letter in enumerate(thing.path) if letter == "/"]
+    if not thing.is_content and not all(is_still(w, directory) for directory in above):
+        return False
     meant = w.before(j)[w.operation(j).path]
     if meant.type == "dir":
         return meant.path == (dirname(thing.path) or ".") and not thing.is_content
     return meant.inode == thing.inode
 
 
-def same_path(w: World, i: int, j: int) -> bool:
-    """Both operations name the same path."""
-    return w.operation(i).path == w.operation(j).path
+def meant_by(w: World, i: int) -> int | None:
+    """The number of the file that the operation's path names."""
+    path = w.operation(i).path
+    return next((tree[path].inode for tree in (w.before(i), w.after(i)) if path in tree), None)
 
 
-def other_path(w: World, i: int, j: int) -> bool:
-    """The operations name different paths."""
-    return not same_path(w, i, j)
+def same_file(w: World, i: int, j: int) -> bool:
+    """Both operations are about the same file."""
+    return meant_by(w, i) == meant_by(w, j)
+
+
+def other_file(w: World, i: int, j: int) -> bool:
+    """The operations are about different files."""
+    return not same_file(w, i, j)
+
+
+def changed_directories(w: World, i: int) -> set[int]:
+    """The directories that have other names in them after the operation."""
+    before, after = ({(path, tree[path].inode) for path in tree} for tree in (w.before(i), w.after(i)))
+    operation = w.operation(i)
+    paths = {path for path, _ in before ^ after} & {operation.path, operation.to}
+    return {tree[dirname(path) or "."].inode for tree in (w.before(i),) for path in paths}
 
 
 def other_directory(w: World, i: int, j: int) -> bool:
-    """The operations name paths in different directories."""
-    return dirname(w.operation(i).path) != dirname(w.operation(j).path)
+    """The operations change names in different directories only."""
+    return changed_directories(w, i).isdisjoint(changed_directories(w, j))
 
 
 def bystanders(w: World) -> Formula:
-    """If a byte of a write to a file is there, what no operation has changed in the file is as it was."""
+    """If there is a write to a file, what no operation has changed in the file is as it was."""
 
     def says(path: str) -> Formula:
         entries = [tree.get(path) for tree in w.trees]
         if any(e is None or e.type != "file" or e.inode != w.trees[0][path].inode for e in entries):
             return z3.BoolVal(True)
-        mine = [w.source(i) for i in w.operations if w.operation(i).path == path and w.operation(i).tag is not None]
-        length = max(entry.size for entry in entries if entry)
-        found = exists(w.places(0, length), lambda x: exists(mine, lambda s: w.byte(path, x) == w.code(s)))
+        if not any(w.operation(i).path == path and w.operation(i).tag is not None for i in w.operations):
+            return z3.BoolVal(True)
         steady = [(x, w.known_byte(w.trees[0], path, x)) for x in w.places(0, w.trees[0][path].size)]
         steady = [(x, s) for x, s in steady if all(w.known_byte(tree, path, x) == s for tree in w.trees)]
         kept = forall(steady, lambda pair: w.byte(path, pair[0]) == w.code(pair[1]))
-        return z3.Implies(z3.And(w.there(path), found), kept)
+        return z3.Implies(w.there(path), kept)
 
     return forall(w.trees[0], says)
 
@@ -184,22 +215,24 @@ def bystanders(w: World) -> Formula:
 # HotDep'13
 
 
+def is_still(w: World, directory: str, *, to_the_end: bool = False) -> bool:
+    """The path is one directory's, and this has no other path, in what had started or in all of the recorded part."""
+    trees = w.history.trees[w.first :] if to_the_end else w.trees
+    meant = next(tree[directory].inode for tree in trees if directory in tree)
+    paths = {path for tree in trees for path in tree if tree[path].inode == meant}
+    return paths == {directory} and all(tree[directory].inode == meant for tree in trees if directory in tree)
+
+
 def own_names(w: World, inode: int) -> list[str]:
     """The names that can only be the inode's. No other inode has them, and no directory above them is ever moved."""
     trees = w.history.trees[w.first :]
 
-    def is_own(name: str, meant: int) -> bool:
-        return all(tree[name].inode == meant for tree in trees if name in tree)
-
-    def is_still(directory: str) -> bool:
-        (tree, *_) = [tree for tree in trees if directory in tree]
-        meant = tree[directory].inode
-        paths = {path for each in trees for path in each if each[path].inode == meant}
-        return is_own(directory, meant) and paths == {directory}
+    def is_own(name: str) -> bool:
+        return all(tree[name].inode == inode for tree in trees if name in tree)
 
     names = sorted({path for tree in trees for path in tree if tree[path].inode == inode})
     above = {name: [name[:at] for at, letter in enumerate(name) if letter == "/"] for name in names}
-    return [name for name in names if is_own(name, inode) and all(map(is_still, above[name]))]
+    return [name for name in names if is_own(name) and all(is_still(w, each, to_the_end=True) for each in above[name])]
 
 
 def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
@@ -213,10 +246,10 @@ def lone_appends(w: World, wanted: set[str]) -> dict[int, list[str]]:
     return {i: names for i, names in found.items() if w.operation(i).path in names}
 
 
-def shows(w: World, i: int, until: int) -> Formula:
-    """The bytes of a write are there, up to `until`."""
+def shows(w: World, i: int, until: int, names: list[str]) -> Formula:
+    """The bytes of a write are there, up to `until`, under one of these names."""
     source = w.code(w.source(i))
-    return forall(w.places(start(w, i), until), lambda x: w.byte(w.operation(i).path, x) == source)
+    return exists(names, lambda name: forall(w.places(start(w, i), until), lambda x: w.byte(name, x) == source))
 
 
 def p2(w: World) -> Formula:
@@ -259,13 +292,14 @@ def p2_null(w: World) -> Formula:
 
 def p3(w: World) -> Formula:
     """For appends i before j to two files: if the first byte of j is there, all of i is there."""
-    trees = w.history.trees
-    appending = [i for i in lone_appends(w, WRITING) if all(w.operation(i).path in tree for tree in trees[i:])]
-    pairs = [(i, j) for i in appending for j in appending if i < j and other_path(w, i, j)]
-    return forall(
-        pairs,
-        lambda pair: z3.Implies(shows(w, pair[1], start(w, pair[1]) + 1), shows(w, pair[0], end(w, pair[0]))),
-    )
+    trees, names = w.history.trees, lone_appends(w, WRITING)
+    appending = [i for i in names if all(w.operation(i).path in tree for tree in trees[i:])]
+
+    def says(pair: tuple[int, int]) -> Formula:
+        i, j = pair
+        return z3.Implies(shows(w, j, start(w, j) + 1, names[j]), shows(w, i, end(w, i), names[i]))
+
+    return forall([(i, j) for i in appending for j in appending if i < j and other_file(w, i, j)], says)
 
 
 def p4(w: World) -> Formula:
@@ -373,7 +407,7 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "O-overwrite-any": ordered(those(_WRITES, overwrites)),
     "O-append-rename-any": ordered(followed(_APPENDS, words("rename"))),
     "O-trunc-append-any": ordered(followed(_TO_ZERO, _APPENDS)),
-    "O-append-append": ordered(_APPENDS, _APPENDS, same_path),
+    "O-append-append": ordered(_APPENDS, _APPENDS, same_file),
     "O-append-any": ordered(_APPENDS),
     "O-dir-any": ordered(_DIRECTORY),
     "S-safe-append": p2,
@@ -395,9 +429,9 @@ FORMULAS: dict[str, Callable[[World], Formula]] = {
     "A-mmap": atomic(those(words("mmapwrite"), overwrites, in_one(BLOCK))),
     "A-direct": atomic(those(words("dwrite"), in_one(BLOCK))),
     "A-xattr": atomic(_ATTRIBUTES),
-    "R-rename-new": ordered(words(*UNMAPPED), _NEW_NAME, same_path),
-    "R-same-file": ordered(_WRITES, _WRITES, same_path),
-    "R-two-files": ordered(_WRITES, _WRITES, other_path),
+    "R-rename-new": ordered(words(*UNMAPPED), _NEW_NAME, same_file, visible_by_name),
+    "R-same-file": ordered(_WRITES, _WRITES, same_file),
+    "R-two-files": ordered(_WRITES, _WRITES, other_file),
     "R-two-dirs": ordered(_DIRECTORY, _DIRECTORY, other_directory),
     "R-append-dir": ordered(_APPENDS, _DIRECTORY),
     "R-dir-append": ordered(_DIRECTORY, _APPENDS),
@@ -421,17 +455,17 @@ _THINGS = {
     "hole": those(words("fallocate"), mode("punch-hole")),
 }
 _BARRIERS = {
-    "return": (),
-    "fsync": ("fsync",),
-    "fdatasync": ("fdatasync",),
-    "dir": ("fsync",),
-    "syncfs": ("syncfs",),
-    "sync": ("sync",),
+    "return": ((), ""),
+    "fsync": (("fsync",), "file"),
+    "fdatasync": (("fdatasync",), "file"),
+    "dir": (("fsync",), "dir"),
+    "syncfs": (("syncfs",), ""),
+    "sync": (("sync",), ""),
 }
 FORMULAS.update(
     {
-        f"D-{way}-{thing}": durable(groups, *barriers)
-        for way, barriers in _BARRIERS.items()
+        f"D-{way}-{thing}": durable(groups, *barriers, of=of)
+        for way, (barriers, of) in _BARRIERS.items()
         for thing, groups in _THINGS.items()
         if way != "dir" or thing in ("name", "rename", "link")
     }

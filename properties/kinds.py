@@ -7,12 +7,15 @@ not show its old state. It is *whole* if everything that it changes shows its ne
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
-from postcrash.model import History, Persistence, Tree, Workload
-from postcrash.properties.changes import AttributeChange, BytesChange, Change, ChangeState, FieldChange, OfFile, changes
+from postcrash.model import History, Naming, Persistence, Tree, Workload
+from postcrash.model.simulate import simulate
+from postcrash.model.tree import ROOT_PATH
+from postcrash.properties.changes import Change, ChangeState, OfFile, changes
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
-from postcrash.properties.selection import ALL, Group, Selection, operations
+from postcrash.properties.selection import ALL, Group, Selection, file_of, operations
 from postcrash.properties.wording import operation_at
 
 NOT_TOLD_APART = "What other recorded operations change too: a name, size or byte that two of them set."
@@ -65,28 +68,39 @@ def any_later(workload: Workload, first: Group, later: int) -> bool:
 
 
 def same_file(workload: Workload, first: Group, later: int) -> bool:
-    """The later operation names the same file by the same name."""
-    return workload.operations[first[-1]].path == workload.operations[later].path
+    """The later operation concerns the same file, by whatever name."""
+    return file_of(workload, first[-1]) == file_of(workload, later)
 
 
 def other_file(workload: Workload, first: Group, later: int) -> bool:
-    """The later operation names another file."""
+    """The later operation concerns another file."""
     return not same_file(workload, first, later)
 
 
 def other_directory(workload: Workload, first: Group, later: int) -> bool:
-    """The later operation concerns a name in another directory."""
-    parents = [workload.operations[index].path.rpartition("/")[0] for index in (first[-1], later)]
-    return parents[0] != parents[1]
+    """The later operation changes no name in a directory in which the first one changes one."""
+    return not _directories(workload, first[-1]) & _directories(workload, later)
+
+
+def _directories(workload: Workload, index: int) -> set[int]:
+    """The directories in which the operation changes names. A link takes nothing from where the file is."""
+    operation, tree = workload.operations[index], simulate(workload)[index]
+    paths = {Naming.LINK: (operation.to,), Naming.MOVE: (operation.path, operation.to)}
+    changed = paths.get(operation.form.naming or Naming.MAKE, (operation.path,))
+    return {tree[path.rpartition("/")[0] or ROOT_PATH].inode for path in changed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered(PropertyBase):
-    """If an operation of `later` is visible, those of `selected` before it and in this `relation` to it are whole."""
+    """If an operation of `later` is visible, those of `selected` before it and in this `relation` to it are whole.
+
+    With `is_named`, the later operation gives a name, which must be there.
+    """
 
     selected: Selection
     later: Selection = EVERY_OPERATION
     relation: Relation = any_later
+    is_named: bool = False
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if an operation is visible and there are others before it."""
@@ -94,6 +108,8 @@ class Ordered(PropertyBase):
         for group, index in self._pairs(history):
             promised = changes(history, *group)
             if not promised or not _is_visible(history, index, tree):
+                continue
+            if self.is_named and history.workload.operations[index].to not in tree:
                 continue
             relevant = True
             undone = _undone(_told(promised, tree))
@@ -115,12 +131,14 @@ class Ordered(PropertyBase):
 class Durable(PropertyBase):
     """Once an operation called one of `barriers` has returned, what it `covers` of `selected` operations is there.
 
-    If there are no barriers, each operation is its own barrier. If all names of a file are missing, its contents are
-    not judged: names have rows of their own.
+    If there are no barriers, each operation is its own barrier. `of` says whether a barrier concerns a directory, or
+    something that is none; empty for either. If all names of a file are missing, its contents are not judged: names
+    have rows of their own.
     """
 
     selected: Selection
     barriers: tuple[str, ...] = ()
+    of: Literal["", "dir", "file"] = ""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if a barrier had returned that covers a change."""
@@ -142,28 +160,41 @@ class Durable(PropertyBase):
         if not self.barriers:
             yield from ((group[-1], group) for group in done)
         for index in range(len(history.workload.setup), history.returned):
-            if history.workload.operations[index].word in self.barriers:
+            if history.workload.operations[index].word in self.barriers and self._is_meant(history, index):
                 yield from ((index, group) for group in done if group[-1] < index)
+
+    def _is_meant(self, history: History, barrier: int) -> bool:
+        """Whether the barrier concerns what the property says."""
+        path = history.workload.operations[barrier].path
+        return not self.of or (history.trees[barrier][path].type == "dir") == (self.of == "dir")
 
 
 def covers(history: History, barrier: int, change: Change) -> bool:
     """Whether the operation at `barrier` covers everything, the file of `change`, or the directory of its name.
 
-    A directory does not include what is in a file, but it includes how many names the file has.
+    A directory does not include what is in a file: neither how many names it has, nor what it holds. Only what covers
+    everything covers a name in a directory that moves, or below one: the name may be where the directory was.
     """
     operation = history.workload.operations[barrier]
     if operation.form.persistence is Persistence.EVERYTHING:
         return True
     entry = history.trees[barrier][operation.path]
+    if not isinstance(change, OfFile) and not _keeps_its_place(history.workload, history.started, change.path):
+        return False
     if entry.type == "dir":
-        return not _is_in_file(change) and entry.path == (change.path.rpartition("/")[0] or ".")
+        return not isinstance(change, OfFile) and entry.path == (change.path.rpartition("/")[0] or ".")
     return entry.inode == change.inode
 
 
-def _is_in_file(change: Change) -> bool:
-    if isinstance(change, FieldChange):
-        return change.field != "nlink"
-    return isinstance(change, BytesChange | AttributeChange)
+@lru_cache(maxsize=4096)
+def _keeps_its_place(workload: Workload, started: int, path: str) -> bool:
+    """Whether each directory above the path is one directory, with this path only, from the end of the set-up on."""
+    trees = History(workload, started, started).trees[len(workload.setup) : started + 1]
+    for folder in (path[:place] for place, letter in enumerate(path) if letter == "/"):
+        inodes = {tree[folder].inode for tree in trees if folder in tree}
+        if len(inodes) != 1 or any(tree.names(inode) not in ([], [folder]) for tree in trees for inode in inodes):
+            return False
+    return True
 
 
 def _started(selection: Selection, history: History) -> tuple[Group, ...]:

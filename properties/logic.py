@@ -48,7 +48,7 @@ class Thing:
     names: tuple[str, ...] = ()
     """For a part of what a file holds: the names under which the file may be found."""
     is_content: bool = False
-    """It is in the file: a byte, the size, an attribute. Names and their number are in directories too."""
+    """It is in the file: a byte, the size, an attribute, the number of names. Names are in directories."""
     is_told: Formula = field(default_factory=lambda: z3.BoolVal(True))
     """Whether the tree tells anything of the thing. If not, what has one of the names may be another file."""
 
@@ -273,7 +273,7 @@ class World:
         return any(source in self._given(other) for other in others)
 
     def _fields(self, last: Entry, names: list[str], own: list[str], states: list[Entry | None]) -> Iterable[Thing]:
-        blank = Entry(last.path, "file", nlink=last.nlink)
+        blank = Entry(last.path, "file", nlink=next(state.nlink for state in states if state))
         entries = [state or blank for state in states] if states[0] is None else states
         attributes = sorted({name for state in states if state for name, _ in state.xattrs})
         for aspect, detail in [("size", None), ("nlink", None), *(("xattr", name) for name in attributes)]:
@@ -288,7 +288,7 @@ class World:
                 as_before=before,
                 as_after=z3.And(found, after),
                 names=tuple(names),
-                is_content=aspect != "nlink",
+                is_content=True,
                 is_told=is_told,
             )
 

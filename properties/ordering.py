@@ -29,7 +29,14 @@ _PUSHED = ("writeback b", "commit; writeback b", "fsync b")
 
 
 def _ordered(
-    name: str, title: str, statement: str, *rows: Row, selected: Selection, later: Selection, relation: Relation
+    name: str,
+    title: str,
+    statement: str,
+    *rows: Row,
+    selected: Selection,
+    later: Selection,
+    relation: Relation,
+    is_named: bool = False,
 ) -> Ordered:
     return Ordered(
         name,
@@ -41,6 +48,7 @@ def _ordered(
         selected=selected,
         later=later,
         relation=relation,
+        is_named=is_named,
     )
 
 
@@ -73,11 +81,12 @@ ORDERING = (
         selected=operations(*UNMAPPED),
         later=operations("rename", where=lambda operation, tree: operation.to not in tree),
         relation=same_file,
+        is_named=True,
     ),
     _ordered(
         "R-same-file",
         "writes to one file in order",
-        "If a byte of a write to a file is there after a crash, every write to the file before it is there as a whole.",
+        "If a write to a file is visible after a crash, every write to the file before it is there as a whole.",
         *endings("r-overwrites", _TWO, "write b 0 4096; write b 4096 4096", "writeback b 4096 4096", "fsync b"),
         *endings("r-overwrite-append", _TWO, "write b 0 4096; append b 4096", *_PUSHED),
         selected=_DATA,
@@ -87,7 +96,7 @@ ORDERING = (
     _ordered(
         "R-two-files",
         "writes to two files in order",
-        "If a byte of a write to a file is there after a crash, every write to another before it is there as a whole.",
+        "If a write to a file is visible after a crash, every write to another before it is there as a whole.",
         *endings("r-overwrites-two-files", _TWO, "write a 0 4096; write b 0 4096", *_PUSHED),
         *endings("r-appends-two-files", _TWO, "append a 4096; append b 4096", *_PUSHED),
         selected=_DATA,

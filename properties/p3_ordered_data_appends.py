@@ -6,7 +6,7 @@ prefix, and any prefix that is not empty has q1. Then every byte of the first ap
 
 from itertools import combinations
 
-from postcrash.model import History, Tree, Workload, all_from, source_at, words_where
+from postcrash.model import Entry, History, Tree, Workload, all_from, source_at, words_where
 from postcrash.properties.appends import Append, sole_appends
 from postcrash.properties.family import family
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -41,23 +41,25 @@ class OrderedDataAppends:
         """Relevant if the beginning of a second append is there."""
         relevant = False
         for first, second in combinations(filter(lambda append: append.is_kept, sole_appends(history, _WORDS)), 2):
-            if first.path == second.path or not _is_found(second, tree):
+            if first.inode == second.inode or not _is_found(second, tree):
                 continue
             relevant = True
-            entry = tree.get(first.path)
-            if entry is None or not all_from(entry, first.start, first.end, {first.source}):
+            if not any(_has_all(first, tree[name]) for name in first.names if name in tree):
                 message = (
                     f"{operation_at(history.workload, second.index)} is found, "
                     f"{operation_at(history.workload, first.index)} before it is not: "
-                    f"{shown_bytes(history.workload, first.path, entry, first.start, first.end)}"
+                    f"{shown_bytes(history.workload, first.path, tree.get(first.path), first.start, first.end)}"
                 )
                 return Judgement(False, True, message)
         return Judgement(True, True, "both appends are there") if relevant else IRRELEVANT
 
 
 def _is_found(append: Append, tree: Tree) -> bool:
-    entry = tree.get(append.path)
-    return entry is not None and source_at(entry, append.start) == append.source
+    return any(source_at(tree[name], append.start) == append.source for name in append.names if name in tree)
+
+
+def _has_all(append: Append, entry: Entry) -> bool:
+    return all_from(entry, append.start, append.end, {append.source})
 
 
 _NEW = "creat a; creat b; append a 4096; append b 4096"

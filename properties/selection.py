@@ -47,15 +47,22 @@ def pairs(first: Selection, second: Selection) -> Selection:
     """Each of `first` together with the next of `second` on the same file, if there is one, taken as one."""
 
     def select(workload: Workload) -> tuple[Group, ...]:
-        seconds = [index for (index,) in second(workload)]
-        named = [(index, workload.operations[index].path) for (index,) in first(workload)]
+        seconds = [(index, file_of(workload, index)) for (index,) in second(workload)]
         found = [
-            (index, next((k for k in seconds if k > index and workload.operations[k].path == path), None))
-            for index, path in named
+            (index, next((k for k, file in seconds if k > index and file == file_of(workload, index)), None))
+            for (index,) in first(workload)
         ]
         return tuple((index, later) for index, later in found if later is not None)
 
     return select
+
+
+def file_of(workload: Workload, index: int) -> int | None:
+    """The inode of what the operation's path names: what it makes, or what was there. None if it names nothing."""
+    before, after = simulate(workload)[index : index + 2]
+    path = workload.operations[index].path
+    entry = before.get(path) or after.get(path)
+    return None if entry is None else entry.inode
 
 
 def span(operation: Operation, tree: Tree) -> tuple[int, int]:

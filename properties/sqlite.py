@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from postcrash.model import History, Tree, all_from, any_from, source_at
+from postcrash.model import History, Tree, all_from, source_at
 from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.properties.family import Row, endings
 from postcrash.properties.kinds import NOT_TOLD_APART, Atomic, Durable, Ordered, PropertyBase
@@ -37,11 +37,11 @@ class PowersafeOverwrite(PropertyBase):
     """A write changes no byte outside its range."""
 
     def judge(self, history: History, tree: Tree) -> Judgement:
-        """Relevant if a byte of a write is there."""
+        """Relevant if a write to a file that is there had started."""
         relevant = False
         for path, start, end, source in _bystanders(history):
             entry = tree.get(path)
-            if entry is None or not any_from(entry, _written_to(history, path)):
+            if entry is None or not _is_written(history, path):
                 continue
             relevant = True
             if not all_from(entry, start, end, {source}):
@@ -50,9 +50,9 @@ class PowersafeOverwrite(PropertyBase):
         return Judgement(True, True, "what was not written to is as it was") if relevant else IRRELEVANT
 
 
-def _written_to(history: History, path: str) -> frozenset[str]:
+def _is_written(history: History, path: str) -> bool:
     recorded = history.workload.operations[len(history.workload.setup) : history.started]
-    return frozenset(f"write:{each.tag}" for each in recorded if each.tag is not None and each.path == path)
+    return any(each.tag is not None and each.path == path for each in recorded)
 
 
 def _bystanders(history: History) -> Iterator[tuple[str, int, int, str]]:
@@ -137,7 +137,7 @@ SQLITE = (
     Ordered(
         "S-sequential",
         "sequential writes",
-        "If a byte of a write is there after a crash, every write before it, to whatever file, is there as a whole.",
+        "If a write is visible after a crash, every write before it, to whatever file, is there as a whole.",
         SOURCE.format("SEQUENTIAL"),
         (
             *endings(

@@ -22,6 +22,8 @@ ROWS = [
     ("./:1:3 D/:2:3", "D has 3 links, but 0 subdirectories"),
     ("./:1:3 D/:2:3 D/E/:3:2", ""),
     ("./:1:1 D/:2:1 D/E/:3:1", ""),  # btrfs
+    ("./:1:1 D/:2:0", "D has 0 links, but 0 subdirectories"),
+    ("./:1:4 D/:2:1 E/:3:1 E/F/:4:2", "D has 1 links, but 0 subdirectories"),
 ]
 
 

@@ -58,7 +58,9 @@ ROWS = [
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+w0:3092", True, True),
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:5000+w1:100+zero:3092", False, True),
     ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=stale:5000+w1:100+w0:3092", False, True),
-    ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=stale:8192", True, False),
+    ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=stale:8192", False, True),
+    ("S-powersafe-overwrite", LONG, "write a 5000 100", "a=w0:8192", True, True),
+    ("S-powersafe-overwrite", "creat a; append a 1000", "append a 100; fsync a", "a=stale:1100", False, True),
     # Directory operations
     ("O-dir", "creat a", "rename a b", "a b", False, True),
     ("O-dir", "creat a", "rename a b", "", False, True),
@@ -151,6 +153,33 @@ ROWS = [
     ("D-osync-data", BLOCK, "write-osync a 0 10", "a=w0:4096", False, True),
     ("D-odsync-data", BLOCK, "write-odsync a 0 10", "a=w0:4096", False, True),
     ("D-osync-data", BLOCK, "write-odsync a 0 10", "a=w0:4096", True, False),
+    # An fsync of a file is none of its directory, and the other way round.
+    ("D-dir-name", "", "creat a; fsync a", "", True, False),
+    ("D-dir-name", "", "creat a; fsync .", "", False, True),
+    ("D-fsync-name", "", "creat a; fsync .", "", True, False),
+    ("D-fsync-name", "", "creat a; fsync a", "", False, True),
+    ("D-fsync-rename", "creat b", "rename b a; fsync .", "b", True, False),
+    # How many names a file has stands in the file.
+    ("D-dir-link", "creat b", "link b a; fsync .", "a*1 b*1", True, True),
+    ("D-dir-link", "creat b", "link b a; fsync .", "b*1", False, True),
+    ("D-fsync-link", "creat b", "link b a; fsync a", "a*1 b*1", False, True),
+    ("A-link", "", "creat a; link a b", "a*1 b*1", False, True),
+    ("O-dir", "", "creat a; link a b", "a*1 b*1", False, True),
+    # Nobody promises the name of a directory that was moved.
+    ("D-dir-name", "mkdir D", "rename D E; creat E/a; fsync E", "D/ D/a", True, False),
+    ("D-sync-name", "mkdir D", "rename D E; creat E/a; sync", "D/ D/a", False, True),
+    # A file is the same by each of its names.
+    ("R-same-file", f"{LONG}; link a b", "write a 0 4096; write b 4096 4096", "a*2=w0:4096+w2:4096", False, True),
+    ("R-two-files", f"{LONG}; link a b", "write a 0 4096; write b 4096 4096", "a*2=w0:4096+w2:4096", True, False),
+    ("R-same-file", LONG, "write a 0 4096; rename a b; write b 4096 4096", "b=w0:4096+w2:4096", False, True),
+    ("R-two-files", LONG, "write a 0 4096; rename a b; write b 4096 4096", "b=w0:4096+w2:4096", True, False),
+    ("P3", "", "creat a; append a 10; link a l; creat b; append b 10", "l*1=w0:10 b=w1:10", True, True),
+    ("P3", "", "creat a; append a 10; link a l; creat b; append b 10", "l*1 b=w1:10", False, True),
+    # The name that a rename gives must be there, and a link takes nothing from where the file is.
+    ("R-rename-new", "creat b", "append b 4096; rename b a", "", True, False),
+    ("R-rename-new", "creat b", "append b 4096; rename b a", "a", False, True),
+    ("R-two-dirs", "mkdir D; mkdir E; creat D/s", "link D/s E/l; creat E/c", "D/ E/ D/s E/c", True, False),
+    ("R-two-dirs", "mkdir D; mkdir E; creat D/s", "link D/s E/l; creat D/c", "D/ E/ D/s D/c", False, True),
     # A name that is given to another file later does not tell what became of the first one's size or attributes.
     ("D-fsync-data", "creat a", TAKEN, "a=w0:4096", True, True),
     ("D-fsync-data", "creat a", TAKEN, "b", False, True),
