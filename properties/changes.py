@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from postcrash.model import Entry, History, Tree, Workload, all_from, any_from, source_at
+from postcrash.model import Entry, EntryType, History, Tree, Workload, all_from, any_from, source_at
 from postcrash.properties.wording import shown_bytes
 
 Names = tuple[str, ...]
@@ -169,10 +169,12 @@ class OfFile:
 class BytesChange(OfFile):
     """The bytes from `start` up to `end` come from `new` in place of `old`. None is a byte past the end.
 
-    `telling` are the names under which no other file ever has bytes of `new`, if these were written.
+    `telling` are the names under which no other file ever has bytes of `new`, if these were written. `others` are names
+    with the type and size of another file that ever has the name.
     """
 
     telling: Names
+    others: frozenset[tuple[str, EntryType, int]]
     start: int
     end: int
     old: str | None
@@ -185,11 +187,15 @@ class BytesChange(OfFile):
             if holders:
                 return ChangeState.NEW if any(self._all(entry, self.new) for entry in holders) else ChangeState.OTHER
         entries = self.own_entries(tree)
-        if not entries and any(name in tree for name in self.names if name not in self.telling):
+        if not entries and any(self._can_be_another(tree[name]) for name in self.names if name in tree):
             return ChangeState.UNTOLD
         if all(self._all(entry, self.old) for entry in entries):
             return ChangeState.OLD
         return ChangeState.NEW if all(self._all(entry, self.new) for entry in entries) else ChangeState.OTHER
+
+    def _can_be_another(self, entry: Entry) -> bool:
+        """Whether the entry, which has no byte of `new` under a telling name, can be another file."""
+        return entry.path not in self.telling or (entry.path, entry.type, entry.size) in self.others
 
     def _all(self, entry: Entry, source: str | None) -> bool:
         if entry.type != "file" or entry.error:
@@ -243,6 +249,8 @@ class AttributeChange(OfFile):
 
 
 def _is_like(found: Entry, meant: Entry) -> bool:
+    if meant.type == "dir":
+        return found.type == "dir"
     if (found.type, found.target, found.size) != (meant.type, meant.target, meant.size):
         return False
     return all(all_from(found, run.start, run.end, {run.source}) for run in meant.segments)
@@ -362,7 +370,7 @@ class _Finder:
             is_settled = self._is_still(first.inode) and self._is_still(last.inode)
             old, new = self._written(first.inode), self._written(last.inode)
             is_told = not _is_like(last, first) if is_settled else bool(old - new)
-            if is_told and "dir" not in (first.type, last.type):
+            if is_told and not first.type == last.type == "dir":
                 is_old_recognised = _is_kept(self._ever(first.inode), old - new)
                 yield FileChange(first, last, is_settled, old - new, new - old, is_old_recognised)
 
@@ -394,7 +402,7 @@ class _Finder:
             is_written = (stretch[-1] or "").startswith("write:")
             telling = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
             if own or telling:
-                yield BytesChange(last.path, inode, names, own, telling, *stretch)
+                yield BytesChange(last.path, inode, names, own, telling, self._others(names, inode), *stretch)
         if not own:
             return
         if states[0] is None:
@@ -409,6 +417,13 @@ class _Finder:
             found = [dict(entry.xattrs if entry else ()).get(name) for entry in states]
             if self._is_changed(list(found)):
                 yield AttributeChange(last.path, inode, names, own, name=name, old=found[0], new=found[-1])
+
+    def _others(self, names: Names, inode: int) -> frozenset[tuple[str, EntryType, int]]:
+        """The names with the type and size of each other file that ever has one of them, in each of its states."""
+        others = {(name, tree[name].inode) for name in names for tree in self._trees if name in tree}
+        return frozenset(
+            (name, entry.type, entry.size) for name, other in others if other != inode for entry in self._ever(other)
+        )
 
     def _foreign(self, name: str, inode: int) -> frozenset[str] | None:
         """The sources of written bytes of all other files that ever have the name. None if there is no such file."""

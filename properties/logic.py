@@ -178,7 +178,7 @@ class World:
             entries = [tree.get(path) for tree in self.trees]
             kept = [entry for entry in entries if entry is not None]
             old, new, is_told = kept[0], kept[-1], z3.BoolVal(True)
-            if len(kept) < len(entries) or "dir" in (old.type, new.type):
+            if len(kept) < len(entries) or old.type == new.type == "dir":
                 continue
             if self._is_still(old.inode) and self._is_still(new.inode):
                 if (old.type, old.target, old.segments) == (new.type, new.target, new.segments):
@@ -220,6 +220,8 @@ class World:
         return lambda place: self.byte(path, place) == self.code(source)
 
     def _is_like(self, path: str, entry: Entry) -> Formula:
+        if entry.type == "dir":
+            return self.shows("type", path) == self.code("dir")
         return z3.And(
             self.shows("type", path) == self.code(entry.type),
             self.shows("target", path) == self.code(entry.target),
@@ -262,9 +264,21 @@ class World:
         if not own and not telling:
             values = values[:1] * len(values)
         hidden = exists([name for name in names if name not in telling], self.there)
+        hidden = z3.Or(hidden, exists(telling, lambda name: self._is_another(name, last.inode)))
         is_told = z3.Or(found, z3.Not(hidden))
         return Thing(
             last.path, last.inode, values, as_before, as_after, names=tuple(names), is_content=True, is_told=is_told
+        )
+
+    def _is_another(self, name: str, inode: int) -> Formula:
+        """What has the name is of the type and size of another file that ever has the name."""
+        others = {tree[name].inode for tree in self.trees if name in tree} - {inode}
+        states = {(entry.type, entry.size) for other in others for entry in self._ever(other)}
+        return exists(
+            states,
+            lambda state: z3.And(
+                self.shows("type", name) == self.code(state[0]), self.there(name), self.size(name) == state[1]
+            ),
         )
 
     def _is_given_elsewhere(self, name: str, inode: int, source: str) -> bool:

@@ -175,6 +175,17 @@ ROWS = [
     ("R-two-files", LONG, "write a 0 4096; rename a b; write b 4096 4096", "b=w0:4096+w2:4096", True, False),
     ("P3", "", "creat a; append a 10; link a l; creat b; append b 10", "l*1=w0:10 b=w1:10", True, True),
     ("P3", "", "creat a; append a 10; link a l; creat b; append b 10", "l*1 b=w1:10", False, True),
+    # An old file is not the new one that may have its name, but a file that it never was is.
+    ("D-fsync-data", "creat b; append b 10", "creat a; append a 20; fsync a; rename a b", "b=w0:10", True, False),
+    ("D-fsync-data", "creat b", "creat a; append a 20; fsync a; rename a b", "b", True, False),
+    ("D-fsync-data", "creat b; append b 10", "creat a; append a 20; fsync a; rename a b", "b=zero:20", False, True),
+    ("D-fsync-data", "creat b; append b 10", "creat a; append a 20; fsync a; rename a b", "a b=w0:10", False, True),
+    ("D-osync-data", "creat b", "creat a; write-osync a 0 20; rename a b", "b", True, False),
+    # A file and a directory can be exchanged, and both are told by their types.
+    ("A-exchange", "creat a; mkdir D", "exchange a D", "a D", False, True),
+    ("A-exchange", "creat a; mkdir D", "exchange a D", "a/ D/", False, True),
+    ("A-exchange", "creat a; mkdir D", "exchange a D", "a/ D", True, True),
+    ("A-exchange", "creat a; mkdir D", "exchange a D", "a D/", True, False),
     # The name that a rename gives must be there, and a link takes nothing from where the file is.
     ("R-rename-new", "creat b", "append b 4096; rename b a", "", True, False),
     ("R-rename-new", "creat b", "append b 4096; rename b a", "a", False, True),
