@@ -51,6 +51,7 @@ class OrderedDirectoryOperations:
         "unless something later is visible.",
         "An effect that no longer shows, as of a creat whose file was unlinked.",
         "Contents, sizes, link counts and attributes, but for what they tell of which file it is.",
+        "What is made in a directory after its move, where the crash left the directory under its old name.",
     )
 
     def workloads(self) -> tuple[Workload, ...]:

@@ -17,6 +17,7 @@ ROWS = [
     ("P1", "A directory operation that is half done", "creat t", "rename t u; creat a", "t u"),
     ("P1", "An effect that no longer shows", "", "creat a; unlink a; creat b", "b"),
     ("P1", "Contents, sizes", "creat s", "creat a; append a 10; creat b", "s a b"),
+    ("P1", "What is made in a directory after its move", "mkdir D", "rename D E; creat E/a; fsync E/a", "D/ D/a"),
     ("P2", "A file that is missing", OLD, "append a 10", "a=w0:50"),
     ("P2", "A file that a recorded operation also", OLD, "append a 10; truncate a 200", "a=w0:100+w1:10+zero:90"),
     ("P2", "A file that a recorded operation also", OLD, "append a 10; write a 50 100", "a=w0:50+w2:100"),

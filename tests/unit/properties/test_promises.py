@@ -57,9 +57,29 @@ def contradictions(rules: dict[str, Rule]) -> set[tuple[str, str, str]]:
     }
 
 
+OF_NO_TARGET = {
+    "ext-no-replay": ("ext4-current", "noload", "foreign-bytes"),
+    "xfs-no-recovery": ("xfs", "norecovery", "durability"),
+    "btrfs-barrier": ("btrfs", "nobarrier", "D-sync-data"),
+    "f2fs-no-checkpoint": ("f2fs", "checkpoint=disable", "mounts"),
+    "f2fs-no-roll-forward": ("f2fs", "disable_roll_forward", "durability"),
+    "reiserfs-barrier": ("reiserfs", "barrier=none", "durability"),
+}
+"""Rules about options that no target of the catalogue has: a target that has them, the option, and what it denies."""
+
+
+@pytest.mark.parametrize("rule", OF_NO_TARGET)
+def test_a_rule_about_an_option_of_a_users_target(rule: str, tmp_path: Path) -> None:
+    like, option, judge = OF_NO_TARGET[rule]
+    path = tmp_path / "mine.toml"
+    path.write_text(f'name = "mine"\nlike = "{like}"\noptions = "{option}"\n')
+    about = said_of(load_target(path), "cache", judge)
+    assert (about.promise, about.denial and about.denial.rule) == (None, rule)
+
+
 def test_every_name_is_known_every_rule_is_of_use_and_none_contradicts_another() -> None:
     assert list(unknown_names(RULES, JUDGE_NAMES)) == []
-    assert useless(dict(RULES)) == set()
+    assert useless(dict(RULES)) == OF_NO_TARGET.keys()
     assert contradictions(dict(RULES)) == set()
 
 
@@ -69,7 +89,7 @@ def test_planted_mistakes_are_noticed() -> None:
     on_hfs = Rule(statement="Told.", source="x(1)", promises=("P1",), types=("hfs",))
     to_all = Rule(statement="Told.", source="x(1)", promises=("P2",))
     never = Rule(statement="Told.", source="x(1)", denies=("P2",))
-    assert useless({**RULES, "on-hfs": on_hfs}) == {"on-hfs"}
+    assert useless({**RULES, "on-hfs": on_hfs}) == {"on-hfs", *OF_NO_TARGET}
     assert useless({"to-all": to_all, "never": never}) == {"to-all"}
     assert ("minix", "to-all", "never") in contradictions({"to-all": to_all, "never": never})
 
