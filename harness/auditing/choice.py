@@ -21,7 +21,8 @@ from postcrash.harness.auditing.catalogued import require_installed
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
-from postcrash.model.validation import TooLargeError, read_bounded, shown
+from postcrash.harness.text_files import text_of
+from postcrash.model.validation import shown
 
 _VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
 _LIST_BYTES_MAX = 64 << 10
@@ -43,14 +44,7 @@ def _meant(name: str) -> list[str]:
     file = application_lists().get(name) or Path(name)
     if file.suffix != ".list":
         return [name]
-    try:
-        lines = read_bounded(file, _LIST_BYTES_MAX).decode().splitlines()
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
-    except TooLargeError as error:
-        raise UsageError(str(error)) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: not UTF-8") from error
+    lines = text_of(file, _LIST_BYTES_MAX).splitlines()
     names = [name for line in lines if (name := line.partition("#")[0].strip())]
     if not names:
         raise UsageError(f"{file}: no name of an application is in it")

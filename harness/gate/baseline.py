@@ -16,7 +16,7 @@ from pathlib import Path
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.output import write_text
-from postcrash.model.validation import TooLargeError, read_bounded
+from postcrash.harness.text_files import text_of
 from postcrash.reports.gate.fixed import NO_SERIES, VERSION, place_of, series_of
 from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Place, UnseenLine
 from postcrash.reports.gate.unasked import unasked
@@ -108,25 +108,9 @@ class BaselineLine:
 def load_baseline(path: Path) -> tuple[BaselineLine, ...]:
     """The lines of the file; none if it is not there. Raises UsageError with the line and what stands there."""
     try:
-        return tuple(_lines(_read(path)))
-    except FileNotFoundError:
-        return ()
+        return tuple(_lines(text_of(path, _BYTES_MAX))) if path.exists() else ()
     except ValueError as error:
         raise UsageError(f"{path}:{error}") from error
-
-
-def _read(path: Path) -> str:
-    """The text of the file. Raises FileNotFoundError and UsageError."""
-    try:
-        return read_bounded(path, _BYTES_MAX).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8: {error}") from error
-    except TooLargeError as error:
-        raise UsageError(str(error)) from error
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 def _lines(text: str) -> Iterable[BaselineLine]:
@@ -273,7 +257,7 @@ def add_lines(path: Path, lines: Iterable[str]) -> None:
 
     Raises InfrastructureError, and UsageError if the file is no baseline, which somebody may have made of it meanwhile.
     """
-    before = _read(path) if path.exists() else HEADING
+    before = text_of(path, _BYTES_MAX) if path.exists() else HEADING
     new = {_about(0, line): line for line in lines}
     try:
         kept = [new.pop(_about(number, line), line) for number, line in enumerate(_split(before), 1)]

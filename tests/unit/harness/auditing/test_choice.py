@@ -42,7 +42,7 @@ def test_what_is_no_list(tmp_path: Path, content: bytes | None, said: str) -> No
     file = tmp_path / "mine.list"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(UsageError, match=f"^{re.escape(f'{file}: {said}')}$"):
+    with pytest.raises(UsageError, match=f"^{re.escape(f'{file}: {said}')}"):
         names_in(str(file))
 
 
