@@ -87,12 +87,19 @@ class Runner:
                     until=None if seconds is None else now + seconds,
                 )
             except InfrastructureError as error:
-                console = f"; {kept_evidence(self.session.store.folder, error)}" if error.evidence.strip() else ""
-                part = not_begun(planned, f"it could not be run: {error}{console}")
+                part = self._not_run(planned, known, error)
         part = _with_earlier(part if within is planned else short_of_time(planned, part), known)
         self._done[planned.place] = part.model_copy(update={"seconds": round(part.seconds + known.seconds, 3)})
         if not part.not_run:
             self.finished(self._done[planned.place])
+
+    def _not_run(self, planned: PlannedPart, known: Part, error: InfrastructureError) -> Part:
+        """The part as it was before a turn that ended in an error, and why it is open now."""
+        console = f"; {kept_evidence(self.session.store.folder, error)}" if error.evidence.strip() else ""
+        why = f"it could not be run: {error}{console}"
+        if not known.workloads:
+            return not_begun(planned, why)
+        return known.model_copy(update={"notes": (*known.notes, why), "seconds": 0.0})
 
     def is_news(self, planned: PlannedPart, finding: Finding) -> bool:
         """Whether a finding is of a new failure that the user has not been told of."""

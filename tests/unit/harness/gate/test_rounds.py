@@ -242,3 +242,18 @@ def test_a_part_that_cannot_be_run_does_not_keep_the_others_from_it(monkeypatch:
     broken, other = pretence.runner(None).run(pretence.planned, pretence.planned)
     assert (broken.notes, broken.gated) == (("it could not be run: two guests were lost",), Verdict.UNDECIDED)
     assert (other.not_run, pretence.turns, pretence.finished) == (0, ["a", "b", "a"], ["b"])
+
+
+def test_a_later_turn_that_cannot_be_run_leaves_what_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretence = Pretence(monkeypatch, a=40, b=2)
+
+    def run_part(planned: Any, *asked: Any, until: float | None) -> tuple[Part, bool]:
+        if pretence.turns == ["a", "b"]:
+            raise InfrastructureError("two guests were lost")
+        done, _ = pretence.run_part(planned, None, None, asked[-1], until)
+        return done.model_copy(update={"workloads": 7, "seconds": 3.0}), False
+
+    monkeypatch.setattr(module, "run_part", run_part)
+    broken, _ = pretence.runner(60).run(pretence.planned, pretence.planned)
+    assert (broken.workloads, broken.not_run, broken.seconds) == (7, 10, 3.0)
+    assert broken.notes == ("it could not be run: two guests were lost",)
