@@ -142,7 +142,7 @@ class _Writes:
         if not waiting:
             self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
             return None
-        same = next((place for place, number in enumerate(waiting) if self._same(request, number, key)), None)
+        same = self._place_of(request, key)
         if same and request.fua:
             self._is_late = True
         elif same != 0 and not self._is_stable and self._is_on_the_way(waiting[0], key):
@@ -154,6 +154,18 @@ class _Writes:
         number = waiting[same or 0]
         del waiting[same or 0]
         return number
+
+    def _place_of(self, request: Request, key: "_Key") -> int | None:
+        """Where in the unit's queue the disk's request with the same data is; None if there is none.
+
+        A FUA write is logged before plain writes that came first. If some of these, which are still to come, have the
+        same data, it is taken for the one after them: that it was another one only leaves more crash states.
+        """
+        alike = [place for place, number in enumerate(self._waiting[key]) if self._same(request, number, key)]
+        content = self._content(request, key)
+        others = islice(self._coming[key], 1, None) if request.fua and content is not None else ()
+        before = sum(not each.fua and self._content(each, key) == content for each in others)
+        return alike[min(before, len(alike) - 1)] if alike else None
 
     def _same(self, request: Request, number: int, key: "_Key") -> bool:
         ours, theirs = self._content(self._disk.requests[number], key), self._content(request, key)

@@ -1,4 +1,4 @@
-"""Check certificates: recover random crash states, and compare each predicted outcome with the real one."""
+"""Check certificates: their counts by the recording, and random crash states by recovering them once more."""
 
 import random
 from collections.abc import Iterator
@@ -36,22 +36,47 @@ def certify(
     """Recover `samples` random states, spread evenly over the certificates of one recording. The kernel reads files.
 
     Within a crash interval all states that the certificate covers are equally likely. Raises UsageError if a
-    certificate does not fit the recording.
+    certificate does not fit the recording: if its instants or its counts are not those of the crash interval.
     """
     chance = random.Random(seed)
     known = _intervals(source)
     covered = [certificate for certificate in certificates if certificate.executions]
-    for _ in range(samples):
-        certificate = chance.choice(covered)
-        interval = known.get(certificate.index)
-        if interval is None:
+    if not covered:
+        raise UsageError(f"certificates of {source.recording.stem}: none of them has an execution")
+    for certificate in covered:
+        if certificate.index not in known:
             raise _misfit(source, certificate, f"there are only {len(known)}")
         try:
-            choices, predicted = _covered_state(certificate, interval, chance)
+            _check_counts(certificate, known[certificate.index])
         except (ValueError, IndexError) as error:
             raise _misfit(source, certificate, error) from error
+    for _ in range(samples):
+        certificate = chance.choice(covered)
+        interval = known[certificate.index]
+        choices, predicted = _covered_state(certificate, interval, chance)
         executed = machine.execute(source, interval.index, choices, certificate.recover.by_kernel())
         yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
+
+
+def _check_counts(certificate: Certificate, interval: Interval) -> None:
+    """Raise ValueError or IndexError unless the certificate's instants and counts are what the interval makes them.
+
+    Executions cover different states, so that the states of all of them together are those that are covered.
+    """
+    instants = [(each.event, each.started, each.returned) for each in certificate.instants]
+    if instants != list(interval.instants):
+        raise ValueError(f"its {len(instants)} instants are not those of the recording")
+    if certificate.states != interval.states:
+        raise ValueError(f"there are {interval.states} crash states, and it has {certificate.states}")
+    weights = [0] * len(certificate.outcomes)
+    for choices, outcome in certificate.executions:
+        weights[outcome] += interval.covered(choices)
+    if sum(weights) != certificate.covered or certificate.covered > certificate.states:
+        raise ValueError(f"its executions cover {sum(weights)} crash states, and it has {certificate.covered}")
+    if weights != [outcome.states for outcome in certificate.outcomes]:
+        raise ValueError("an outcome has another number of crash states than its executions")
+    if (certificate.left_out is None) != (certificate.covered == certificate.states):
+        raise ValueError("it says of no crash state that it is left out, or of one although all are covered")
 
 
 def _intervals(source: Source) -> dict[int, Interval]:

@@ -248,11 +248,13 @@ class Examination:
     def reached(self, extents: Sequence[Extent]) -> None:
         """Set how far the exploration got. All kinds of recovery have the same states; the least far one counts.
 
+        One that lost its guests may have reported nothing. Then the others know how many states there are.
         Crashes within recovery are explored for the kinds that show the tree. Each kind has recoveries of its own, so
         their states are added up.
         """
-        run = min(extents, key=lambda extent: extent.covered, default=Extent())
-        self.intervals, self.instants, self.states, self.covered = run.intervals, run.instants, run.states, run.covered
+        most = max(extents, key=lambda extent: extent.states, default=Extent())
+        self.intervals, self.instants, self.states = most.intervals, most.instants, most.states
+        self.covered = min((extent.covered for extent in extents), default=0)
         self.states_within = sum(extent.states_within for extent in extents)
         self.covered_within = sum(extent.covered_within for extent in extents)
 

@@ -22,6 +22,36 @@ def compared(folder: Path, below: list[Event], above: list[Event], *, is_threade
     return compare(ours, log_of(folder, above), is_threaded=is_threaded)
 
 
+@pytest.mark.parametrize("data", ["a", "b"])
+def test_a_fua_write_is_not_taken_for_an_earlier_write_with_its_data(tmp_path: Path, data: str) -> None:
+    """dm-log-writes logs a FUA write at once, and the plain write before it when a flush covers it.
+
+    If the FUA write were taken for the plain one, it would be stable before X was sent, and the crash state with X and
+    without it would be missing.
+    """
+    below: list[Event] = [
+        *[("durable",), ("started", 0)],
+        *[("write", 0, 0, block("a"), False, False), ("complete", 0)],
+        *[("write", 1, 8, block("v"), False, False), ("complete", 1), ("flush", 2), ("complete", 2)],
+        *[("write", 3, 16, block("x"), False, False), ("complete", 3)],
+        *[("write", 4, 0, block(data), False, False), ("complete", 4), ("flush", 5), ("complete", 5)],
+        ("returned", 0, 0),
+    ]
+    above: list[Event] = [
+        *[("durable",), ("started", 0)],
+        *[("write", 0, 8, block("v"), True, False), ("complete", 0)],
+        *[("write", 1, 0, block(data), True, False), ("complete", 1)],
+        ("returned", 0, 0),
+        *[("write", 2, 0, block("a"), False, False), ("complete", 2)],
+        *[("write", 3, 16, block("x"), False, False), ("complete", 3), ("flush", 4), ("complete", 4)],
+    ]
+    seen = recording(tmp_path, "below.pcr", below)
+    agreement = compare(crash_disk.trace(seen), log_of(tmp_path, above))
+    assert (agreement.disagreements, agreement.explained["logged late"]) == ([], 1)
+    merged = [event for event in events_with_fua(seen, agreement, 0) if event[0] == "write"]
+    assert [(event[2], event[4]) for event in merged] == [(0, False), (8, True), (16, False), (0, True)]
+
+
 def test_a_cut_write_joined_writes_and_fua_are_explained(tmp_path: Path) -> None:
     agreement = compared(tmp_path, BELOW, ABOVE)
     assert agreement.disagreements == []

@@ -52,15 +52,28 @@ def test_logs_are_compared_where_both_are_whole(predicted: Any, observed: Any, s
         ("cache", {"index": 99}, f"certificate of {RECORDING}, crash interval 99: there are only "),
         ("cache", {"executions": [[[[7, 1]], 0]]}, ": component 7 has no version 1"),
         ("cache", {"executions": [[[[0, 0], [0, 0]], 0]]}, ": component 0 is chosen twice"),
+        ("cache", {"executions": []}, f"certificates of {RECORDING}: none of them has an execution"),
+        ("cache", {"executions": [[[[0, 0]], 0]]}, ": its executions cover 1 crash states, and it has 2"),
+        ("cache", {"executions": [[[], 0], [[], 0]]}, ": its executions cover 4 crash states, and it has 2"),
+        ("cache", {"states": "4", "covered": "4"}, ": there are 2 crash states, and it has 4"),
+        ("cache", {"instants": []}, ": its 0 instants are not those of the recording"),
+        ("cache", {"instants": [{"event": 99, "started": 7, "returned": 7}]}, ": its 1 instants are not those"),
+        ("cache", {"outcomes": [{"observation": None, "states": "1"}]}, ": an outcome has another number of crash"),
+        ("cache", {"left_out": "1 of 2"}, ": it says of no crash state that it is left out, or of one although"),
     ],
 )
 def test_a_certificate_that_does_not_fit(tmp_path: Path, model: str, changes: dict[str, Any], words: str) -> None:
     recording, base = tmp_path / f"{RECORDING}.pcr", tmp_path / "base.img"
     base.write_bytes(bytes(SECTORS * 512))
     write_recording(recording, SECTORS, "{}", EVENTS)
-    last = intervals(Recording(recording), base, "cache")[-1].index
+    last = intervals(Recording(recording), base, "cache")[-1]
+    instants = [
+        {"event": event, "started": started, "returned": returned} for event, started, returned in last.instants
+    ]
     unused = Machine.__new__(Machine)  # nothing is recovered
-    certificate = Certificate.from_wire({**CERTIFICATE, "index": last, **changes})
+    states, outcomes = str(last.states), [{"observation": None, "states": str(last.states)}]
+    counts = {"instants": instants, "states": states, "covered": states, "outcomes": outcomes}
+    certificate = Certificate.from_wire({**CERTIFICATE, **counts, "index": last.index, **changes})
     with pytest.raises(UsageError) as caught:
         next(certify(unused, Source(recording, base, model), [certificate], 1, 1))
     assert words in str(caught.value)

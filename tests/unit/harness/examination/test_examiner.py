@@ -16,7 +16,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.recording import AUTO
-from postcrash.harness.examination.result import Examination
+from postcrash.harness.examination.result import Examination, Extent
 from postcrash.harness.guests.events import ExplorationEvent, Nondeterministic, Progress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.model.content import source_at
@@ -293,3 +293,10 @@ def test_an_exploration_stops_where_its_plan_says(
     assert (result.rulings["mounts"].verdict, result.is_cut_short) == (verdict, cut_short)
     assert len(result.findings) == (verdict is Verdict.VIOLATED)
     assert next(explorations, None) is None
+
+
+def test_an_exploration_that_lost_its_guests_at_once_is_not_whole() -> None:
+    result = Examination()
+    result.reached([Extent(intervals=3, instants=4, states=100, covered=100), Extent()])
+    assert (result.intervals, result.instants, result.states, result.covered) == (3, 4, 100, 0)
+    assert not result.is_whole
