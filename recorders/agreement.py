@@ -65,13 +65,24 @@ def compare(disk: Trace, above: Trace, *, is_stable: bool = True, is_threaded: b
     Traces without marks are those of a whole run, unmounting included. `is_stable` is False for a file system of
     `UNSTABLE`. Then a write has the data that the disk saw, if each byte of it belongs to this write or to the next
     write there. `is_threaded` is True if programs ran, because only their threads ask for several flushes at one time.
+
+    Of writes with the same data, a FUA write is taken for the latest that it can be. If the traces do not agree then,
+    it is taken for the first.
     """
+    latest = _compared(disk, above, is_stable=is_stable, is_threaded=is_threaded, is_latest=True)
+    if not latest.disagreements:
+        return latest
+    first = _compared(disk, above, is_stable=is_stable, is_threaded=is_threaded, is_latest=False)
+    return latest if first.disagreements else first
+
+
+def _compared(disk: Trace, above: Trace, *, is_stable: bool, is_threaded: bool, is_latest: bool) -> Agreement:
     result = Agreement()
     ours, theirs = ([(mark.word, mark.operation) for mark in trace.marks] for trace in (disk, above))
     if ours != theirs:
         result.disagreements.append(f"marks: {disk.recorder} has {ours}, {above.recorder} {theirs}")
         return result
-    writes = _Writes(disk, above, result, is_stable).place()
+    writes = _Writes(disk, above, result, is_stable, is_latest).place()
     flushes = _placed_flushes(disk, above, writes, is_threaded)
     result.placed += flushes.placed
     result.explained = +(result.explained + flushes.explained)
@@ -80,10 +91,14 @@ def compare(disk: Trace, above: Trace, *, is_stable: bool = True, is_threaded: b
 
 
 class _Writes:
-    """Finds writes and discards by their sectors. It takes the first one with equal content that is not found yet."""
+    """Finds writes and discards by their sectors. It takes the first one with equal content that is not found yet.
 
-    def __init__(self, disk: Trace, above: Trace, result: Agreement, is_stable: bool) -> None:
+    With `is_latest`, a FUA write leaves as many of these for plain writes as are still to come.
+    """
+
+    def __init__(self, disk: Trace, above: Trace, result: Agreement, is_stable: bool, is_latest: bool) -> None:
         self._disk, self._above, self._result, self._is_stable = disk, above, result, is_stable
+        self._is_latest = is_latest
         self._waiting: dict[_Key, deque[int]] = defaultdict(deque)
         """The disk's requests to each unit, by number, that are not found yet."""
         self._coming: dict[_Key, deque[Request]] = defaultdict(deque)
@@ -163,7 +178,8 @@ class _Writes:
         """
         alike = [place for place, number in enumerate(self._waiting[key]) if self._same(request, number, key)]
         content = self._content(request, key)
-        others = islice(self._coming[key], 1, None) if request.fua and content is not None else ()
+        is_late = self._is_latest and request.fua and content is not None
+        others = islice(self._coming[key], 1, None) if is_late else ()
         before = sum(not each.fua and self._content(each, key) == content for each in others)
         return alike[min(before, len(alike) - 1)] if alike else None
 
