@@ -109,12 +109,14 @@ class FsyncedNames:
         self.bindings = bindings
         self.contents = Contents(bindings)
         found: dict[tuple[str, frozenset[int]], FsyncedName] = {}
+        moving: dict[tuple[str, ...], MovingName] = {}
         for barrier, inode in bindings.fsyncs():
             for name in _lasting(bindings, barrier, inode):
-                found.setdefault((name.path, name.inodes), name)
-        self._all = tuple(found.values())
-        moving = (name for fsync in bindings.fsyncs() for name in _moving(bindings, *fsync))
-        self.moving = tuple({name.paths: name for name in moving}.values())
+                if isinstance(name, MovingName):
+                    moving.setdefault(name.paths, name)
+                else:
+                    found.setdefault((name.path, name.inodes), name)
+        self._all, self.moving = tuple(found.values()), tuple(moving.values())
         self.names = tuple(
             name for name in self._all if not name.is_promised or bindings.inodes(name.path) > name.inodes
         )
@@ -147,27 +149,22 @@ def fsynced_names(history: History) -> FsyncedNames:
     return FsyncedNames(bindings_of(history))
 
 
-def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[FsyncedName]:
+def _lasting(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[FsyncedName | MovingName]:
     """The names that the file had then and that nothing has taken away since."""
     tree, lives, started = bindings.history.trees[barrier.count], bindings.lives, bindings.history.started
     for link, path in lives.paths(inode, barrier.count):
-        bound = lives.bound(link, barrier.count, started)
-        if None not in bound and keeps_its_path(bindings, parent(path), barrier.count):
-            inodes = frozenset(other for other in bound if other is not None)
-            types = frozenset(map(lives.type, inodes))
-            is_promised = all(map(bindings.promised, chain(path)))
-            directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
-            yield FsyncedName(path, types, inodes, directories, bindings.said(barrier), is_promised)
-
-
-def _moving(bindings: Bindings, barrier: Barrier, inode: int) -> Iterator[MovingName]:
-    """The names that the file had then, that nothing has taken away since, and whose directories can have moved."""
-    started = bindings.history.started
-    for link, path in bindings.lives.paths(inode, barrier.count):
-        is_lasting = None not in bindings.lives.bound(link, barrier.count, started)
-        if is_lasting and not keeps_its_path(bindings, parent(path), barrier.count):
-            folders = bindings.lives.paths_ever(link.directory, started)
-            yield MovingName(tuple(within(folder, link.name) for folder in sorted(folders)), bindings.said(barrier))
+        bound, said = lives.bound(link, barrier.count, started), bindings.said(barrier)
+        if None in bound:
+            continue
+        if not keeps_its_path(bindings, parent(path), barrier.count):
+            folders = lives.paths_ever(link.directory, started)
+            yield MovingName(tuple(within(folder, link.name) for folder in sorted(folders)), said)
+            continue
+        inodes = frozenset(other for other in bound if other is not None)
+        types = frozenset(map(lives.type, inodes))
+        is_promised = all(map(bindings.promised, chain(path)))
+        directories = tuple((each, tree[each].inode) for each in chain(path) if each != path)
+        yield FsyncedName(path, types, inodes, directories, said, is_promised)
 
 
 def keeps_its_path(bindings: Bindings, folder: str, count: int) -> bool:

@@ -33,7 +33,7 @@ from postcrash.checkers.links import chain, link_of, parent
 from postcrash.checkers.lives import lives
 from postcrash.checkers.matching import identity, unmatched
 from postcrash.model import History, Naming, Observation, Operation, Tree, Workload
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import ROOT_PATH, is_one_folder
 from postcrash.properties.wording import operation_at
 
 
@@ -87,7 +87,7 @@ def _renames(history: History) -> list[tuple[int, str, str]]:
 def _has_both(workload: Workload, started: int, old: str, new: str) -> bool:
     """Whether something can have both names without a fault, because it had them at once while operations ran."""
     trees = lives(workload).trees[: started + 1]
-    if all(_stays(trees, folder) for name in (old, new) for folder in chain(parent(name))):
+    if all(is_one_folder(trees, folder) for name in (old, new) for folder in chain(parent(name))):
         entries = ((tree.get(old), tree.get(new)) for tree in trees)
         return any(one is not None and other is not None and one.inode == other.inode for one, other in entries)
     return not {old.rpartition("/")[2], new.rpartition("/")[2]}.isdisjoint(_shared_names(workload, started))
@@ -196,14 +196,8 @@ def _names_since(trees: Sequence[Tree], inode: int) -> tuple[str, ...]:
     """The names that the inode has in these trees. Empty if it has none or several in a tree, or if a folder moves."""
     each = [tree.names(inode) for tree in trees]
     names = tuple(dict.fromkeys(name for names in each for name in names))
-    is_followed = all(len(names) == 1 for names in each) and all(_stays(trees, parent(name)) for name in names)
+    is_followed = all(len(names) == 1 for names in each) and all(is_one_folder(trees, parent(name)) for name in names)
     return names if is_followed else ()
-
-
-def _stays(trees: Sequence[Tree], folder: str) -> bool:
-    """Whether the path means one folder in all trees, and this folder has no other path in any of them."""
-    inodes = {tree[folder].inode for tree in trees if folder in tree}
-    return len(inodes) == 1 and all(tree.names(inode) in ([], [folder]) for tree in trees for inode in inodes)
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """Trees of files: what a file system shows, whether simulated or observed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -150,8 +150,14 @@ class Tree(Mapping[str, Entry]):
         return f"Tree({list(self.values())!r})"
 
 
+def is_one_folder(trees: Sequence[Tree], path: str) -> bool:
+    """Whether the path means one folder in all trees, and this folder has no other path in any of them."""
+    inodes = {tree[path].inode for tree in trees if path in tree}
+    return len(inodes) == 1 and all(tree.names(inode) in ([], [path]) for tree in trees for inode in inodes)
+
+
 def _walk_order(path: str) -> tuple[str, ...]:
     return () if path == ROOT_PATH else tuple(path.split("/"))
 
 
-__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "Unread"]
+__all__ = ["ROOT_PATH", "Entry", "EntryType", "Segment", "Segments", "Tree", "Unread", "is_one_folder"]

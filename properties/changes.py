@@ -398,11 +398,12 @@ class _Finder:
         names = tuple(sorted({name for tree in self._trees for name in tree.names(inode)}))
         foreign = {name: self._foreign(name, inode) for name in names}
         own = tuple(name for name in names if foreign[name] is None)
+        others = self._others(names, inode)
         for stretch in self._stretches(states):
             is_written = (stretch[-1] or "").startswith("write:")
             telling = tuple(name for name in names if is_written and stretch[-1] not in (foreign[name] or ()))
             if own or telling:
-                yield BytesChange(last.path, inode, names, own, telling, self._others(names, inode), *stretch)
+                yield BytesChange(last.path, inode, names, own, telling, others, *stretch)
         if not own:
             return
         if states[0] is None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from postcrash.model import History, Naming, Persistence, Tree, Workload
 from postcrash.model.simulate import simulate
-from postcrash.model.tree import ROOT_PATH
+from postcrash.model.tree import ROOT_PATH, is_one_folder
 from postcrash.properties.changes import Change, ChangeState, OfFile, changes
 from postcrash.properties.family import Row, family
 from postcrash.properties.property import IRRELEVANT, Judgement
@@ -85,9 +85,14 @@ def other_directory(workload: Workload, first: Group, later: int) -> bool:
 def _directories(workload: Workload, index: int) -> set[int]:
     """The directories in which the operation changes names. A link takes nothing from where the file is."""
     operation, tree = workload.operations[index], simulate(workload)[index]
-    paths = {Naming.LINK: (operation.to,), Naming.MOVE: (operation.path, operation.to)}
-    changed = paths.get(operation.form.naming or Naming.MAKE, (operation.path,))
-    return {tree[path.rpartition("/")[0] or ROOT_PATH].inode for path in changed}
+    match operation.form.naming:
+        case Naming.LINK:
+            paths = [operation.to]
+        case Naming.MOVE:
+            paths = [operation.path, operation.to]
+        case _:
+            paths = [operation.path]
+    return {tree[path.rpartition("/")[0] or ROOT_PATH].inode for path in paths}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +195,7 @@ def covers(history: History, barrier: int, change: Change) -> bool:
 def _keeps_its_place(workload: Workload, started: int, path: str) -> bool:
     """Whether each directory above the path is one directory, with this path only, from the end of the set-up on."""
     trees = History(workload, started, started).trees[len(workload.setup) : started + 1]
-    for folder in (path[:place] for place, letter in enumerate(path) if letter == "/"):
-        inodes = {tree[folder].inode for tree in trees if folder in tree}
-        if len(inodes) != 1 or any(tree.names(inode) not in ([], [folder]) for tree in trees for inode in inodes):
-            return False
-    return True
+    return all(is_one_folder(trees, path[:place]) for place, letter in enumerate(path) if letter == "/")
 
 
 def _started(selection: Selection, history: History) -> tuple[Group, ...]:

@@ -176,12 +176,13 @@ class _Writes:
         A FUA write is logged before plain writes that came first. If some of these, which are still to come, have the
         same data, it is taken for the one after them: that it was another one only leaves more crash states.
         """
-        alike = [place for place, number in enumerate(self._waiting[key]) if self._same(request, number, key)]
+        alike = (place for place, number in enumerate(self._waiting[key]) if self._same(request, number, key))
         content = self._content(request, key)
-        is_late = self._is_latest and request.fua and content is not None
-        others = islice(self._coming[key], 1, None) if is_late else ()
-        before = sum(not each.fua and self._content(each, key) == content for each in others)
-        return alike[min(before, len(alike) - 1)] if alike else None
+        if not self._is_latest or not request.fua or content is None:
+            return next(alike, None)
+        coming = islice(self._coming[key], 1, None)
+        before = sum(not each.fua and self._content(each, key) == content for each in coming)
+        return max(islice(alike, before + 1), default=None)
 
     def _same(self, request: Request, number: int, key: "_Key") -> bool:
         ours, theirs = self._content(self._disk.requests[number], key), self._content(request, key)

@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.gate.kept_file import KeptFile
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.output import write_text
 from postcrash.reports.gate.run import Part
-from postcrash.reports.store.store import locked
 
 FILE = "gate-open.json"
 Seat = tuple[str, str, str, str]
@@ -21,15 +19,9 @@ class LeftOpen:
     """The parts for which there was no time, in a file of the store."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is the store's. A file that cannot be read counts as empty."""
-        self._folder = folder
-        self._open = self._read()
-
-    def _read(self) -> set[Seat]:
-        try:
-            return _seats.validate_json((self._folder / FILE).read_bytes())
-        except (OSError, ValidationError):
-            return set()
+        """`folder` is the store's."""
+        self._file = KeptFile(folder / FILE, _seats, set)
+        self._open = self._file.read()
 
     def first(self, planned: Iterable[PlannedPart]) -> list[PlannedPart]:
         """The parts, with those that were left open before the others."""
@@ -41,12 +33,7 @@ class LeftOpen:
         Raises InfrastructureError.
         """
         run = {_seat(each): _is_open(part) for each, part in zip(planned, parts, strict=True)}
-        try:
-            with locked(self._folder):
-                self._open = {seat for seat in self._read() | set(run) if run.get(seat, True)}
-                write_text(str(self._folder / FILE), _seats.dump_json(self._open).decode())
-        except OSError as error:
-            raise InfrastructureError(f"cannot lock {self._folder}: {error.strerror or error}") from error
+        self._open = self._file.change(lambda kept: {seat for seat in kept | set(run) if run.get(seat, True)})
 
 
 def _seat(planned: PlannedPart) -> Seat:

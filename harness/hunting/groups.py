@@ -36,6 +36,12 @@ class Story:
         """The finding with the smallest workload that is known."""
         return self.minimal or self.representative
 
+    @property
+    def other_words(self) -> list[str]:
+        """What was said of the hunt's findings, without names and numbers, where it is not what is said of this one."""
+        words = dict.fromkeys(cause.message for cause in self.causes)
+        return [each for each in words if each != cause_of(self.shown).message]
+
 
 def stories(groups: Iterable[Group], store: Store, minimize: Minimize | None) -> list[Story]:
     """The stories of the groups; the story with the most workloads comes first. Without `minimize`, one per group."""

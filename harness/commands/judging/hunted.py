@@ -8,7 +8,6 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
-from postcrash.harness.hunting.causes import cause_of
 from postcrash.harness.hunting.groups import Story, kinds_lost
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection
@@ -139,9 +138,8 @@ def print_hunted(
     for number, story in enumerate(told, 1):
         console.rule(f"[red]{number}[/] · {story.shown.checker} · {story.count} workloads, first {story.names[0]}")
         console.print(story.shown.message, markup=False)
-        for words in dict.fromkeys(cause.message for cause in story.causes):
-            if words != cause_of(story.shown).message:
-                console.print(f"found as: {words}", markup=False)
+        for words in story.other_words:
+            console.print(f"found as: {words}", markup=False)
         if meaning := _meaning(plan, expected, story):
             console.print(meaning, markup=False)
         console.print(f"lost: {', '.join(kinds_lost(story.shown)) or 'nothing that had been sent'}", markup=False)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.apps import Application, application_lists, application_named
+from postcrash.apps import Application, application_lists, application_named, applications
 from postcrash.harness.auditing.choice import name_and_parameters, names_in, no_longer_syncing
 from postcrash.harness.errors import UsageError
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "needs-and-gives.md"
 
 
 def test_commas_within_brackets_belong_to_a_name() -> None:
@@ -27,6 +29,15 @@ def test_the_lists_of_the_catalogue_name_applications_of_it() -> None:
             plain, parameters = name_and_parameters(each)
             known = application_named(plain).parameters
             assert all(value in known[parameter] for parameter, value in parameters.items())
+
+
+def test_the_published_list_has_the_rows_of_its_page() -> None:
+    """In their order. A row names all parameters."""
+    table = PAGE.read_text(encoding="utf-8").partition("| --- |")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = [name_and_parameters(row.split(" | ")[0].removeprefix("| ").replace("\\", "")) for row in table]
+    listed = [name_and_parameters(each) for each in names_in("published")]
+    defaults = {each.name: {name: known[0] for name, known in each.parameters.items()} for each in applications()}
+    assert [(name, defaults[name] | chosen) for name, chosen in listed] == rows
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.gate.left_open import FILE, LeftOpen
+from postcrash.harness.gate.sightings import Sightings
 from postcrash.reports.gate.run import NO_TIME
 
 from .conftest import failure, part
@@ -49,7 +50,7 @@ def test_two_runs_of_one_store_at_the_same_time_forget_nothing_of_each_other(tmp
 def test_nobody_else_changes_the_file_between_reading_and_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left_open = LeftOpen(tmp_path)
+    left_open, sightings = LeftOpen(tmp_path), Sightings(tmp_path)
 
     def is_locked(place: str, text: str) -> None:
         other = os.open(tmp_path, os.O_RDONLY)
@@ -59,9 +60,10 @@ def test_nobody_else_changes_the_file_between_reading_and_writing(
         written.append(place)
 
     written: list[str] = []
-    monkeypatch.setattr("postcrash.harness.gate.left_open.write_text", is_locked)
+    monkeypatch.setattr("postcrash.harness.gate.kept_file.write_text", is_locked)
     left_open.add([A], [part(not_run=1)])
-    assert written == [str(tmp_path / FILE)]
+    sightings.add([part(failure())])
+    assert written == [str(tmp_path / FILE), str(tmp_path / "gate-seen.json")]
 
 
 def test_an_application_that_was_cut_short_is_open(tmp_path: Path) -> None:
