@@ -52,6 +52,29 @@ def test_a_fua_write_is_not_taken_for_an_earlier_write_with_its_data(tmp_path: P
     assert [(event[2], event[4]) for event in merged] == [(0, False), (8, True), (16, False), (0, True)]
 
 
+def test_a_fua_write_is_the_first_with_its_data_where_a_later_one_does_not_agree(tmp_path: Path) -> None:
+    """The plain write that is still to come may really come later, as that of a journal's superblock at unmount."""
+    below: list[Event] = [
+        *[("durable",), ("started", 0)],
+        *[("write", 0, 0, block("a"), False, False), ("complete", 0), ("flush", 1), ("complete", 1)],
+        *[("write", 2, 8, block("v"), False, False), ("complete", 2), ("flush", 3), ("complete", 3)],
+        *[("write", 4, 0, block("a"), False, False), ("complete", 4)],
+        ("returned", 0, 0),
+    ]
+    above: list[Event] = [
+        *[("durable",), ("started", 0)],
+        *[("write", 0, 0, block("a"), True, False), ("complete", 0)],
+        *[("write", 1, 8, block("v"), True, False), ("complete", 1)],
+        *[("write", 2, 0, block("a"), False, False), ("complete", 2)],
+        ("returned", 0, 0),
+    ]
+    seen = recording(tmp_path, "below.pcr", below)
+    agreement = compare(crash_disk.trace(seen), log_of(tmp_path, above))
+    assert (agreement.disagreements, agreement.explained["logged late"]) == ([], 0)
+    merged = [event for event in events_with_fua(seen, agreement, 0) if event[0] == "write"]
+    assert [(event[2], event[4]) for event in merged] == [(0, True), (8, True), (0, False)]
+
+
 def test_a_cut_write_joined_writes_and_fua_are_explained(tmp_path: Path) -> None:
     agreement = compared(tmp_path, BELOW, ABOVE)
     assert agreement.disagreements == []

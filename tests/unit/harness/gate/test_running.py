@@ -1,5 +1,6 @@
 """What a part says of what was not run, and of what must hold. No guest runs: results of hunts are made up."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -81,11 +82,21 @@ def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
         "postcrash.harness.gate.planning.kernels_for", lambda session, name, targets: dict.fromkeys(targets)
     )
 
-    def asked(section: str, folder: str = "here", shard: tuple[int, int] = (1, 1), workload: str = "sync\n") -> str:
+    def asked(
+        section: str,
+        folder: str = "here",
+        shard: tuple[int, int] = (1, 1),
+        workload: str = "sync\n",
+        top: str = "",
+        states: str = "4",
+    ) -> str:
         (tmp_path / folder / "own").mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "own" / "a.ops").write_text(workload)
+        held = {"xfs": {"P1": {"states": states, "workloads": 1, "recoveries": 1}}}
+        contract = {"kernel": "UML 6.1", "model": "cache", "held": held}
+        (tmp_path / folder / "held.json").write_text(json.dumps(contract))
         file = tmp_path / folder / "postcrash.toml"
-        file.write_text(f'targets = ["xfs"]\n[parts.a]\n{section}\n')
+        file.write_text(f'targets = ["xfs"]\n{top}\n[parts.a]\n{section}\n')
         (part,) = Planner(Session(tmp_path / "store"), load(file), file, shard).parts("a")
         return part.asked
 
@@ -95,6 +106,7 @@ def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
         "hunt = 1\nlimit = 9",
         "hunt = 1\nlimit = 9\nseed = 2",
         'hunt = 1\nexpect = "documents"',
+        'hunt = 1\nexpect = "contract:held.json"',
         "hunt = 1\nfsck = true",
         'hunt = 1\ndisks = "one"',
         "random = 7",
@@ -107,3 +119,6 @@ def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
     assert [asked(section, "there", (2, 3)) for section in sections] == digests
     assert asked('hunt = 1\nbudget = "5s"') == digests[0]
     assert asked('corpus = "own"', workload="creat a\n") != digests[-1]
+    assert asked('hunt = 1\nexpect = "contract:held.json"', states="8") not in digests
+    for setting in ('expect = "documents"', "use = true", 'hold = ["P5"]'):
+        assert asked("hunt = 1", top=setting) == asked(f"hunt = 1\n{setting}") != digests[0]
