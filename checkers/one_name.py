@@ -13,8 +13,8 @@ another file (`fsync_names`), or if two renamed things would have to be the one 
 
 The checker does not look for a file under both names in these cases: something had both names at once, because a link
 gave it one of them; the names are two renames apart; the operation is an exchange; the entries cannot be read, which
-`mounts` checks. Where a directory above one of the names has another path at some time, names are not followed: then it
-does not look at names whose last part is one that a file with several links ever had.
+`mounts` checks. If a directory above one of the names ever has another path, the checker goes by the last parts of
+the names. It does not look at such a rename if a file with several links ever had a name with one of these last parts.
 
 It does not look for a file under neither name in these cases: the file was made after the set-up and not fsynced, has
 several links, or is removed or replaced by an operation; an operation renames the name's directory; what is found under

@@ -174,7 +174,7 @@ class _Writes:
         """Where in the unit's queue the disk's request with the same data is; None if there is none.
 
         A FUA write is logged before plain writes that came first. If some of these, which are still to come, have the
-        same data, it is taken for the one after them: that it was another one only leaves more crash states.
+        same data, it is taken for the write after them. If it was an earlier one, this only adds crash states.
         """
         alike = (place for place, number in enumerate(self._waiting[key]) if self._same(request, number, key))
         content = self._content(request, key)
