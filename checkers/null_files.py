@@ -4,8 +4,8 @@ Programs write a file and set its size later, as by truncate. If the size is dur
 leaves a file full of zeros: the problem of null files, which xfs mends by writing the data before it logs the size.
 properties/practice.toml has the tests, and the file systems of which this is expected.
 
-The checker looks at files of which every byte is zero. Such a file is fine if it can be a file that had its name, and if
-each byte of that file was zero at some time, as far as both are long. A byte is zero in a hole, in space that was
+The checker looks at files of which every byte is zero. Such a file is fine if it can be a file that had its name, and
+if each byte of that file was zero at some time, as far as both are long. A byte is zero in a hole, in space that was
 allocated, and where zeros were written. A store through a mapping makes a shorter file longer first, so that what it
 adds begins as zeros. The checker does not look at a file that was emptied after it had bytes (`in_place` says why), nor
 at one that nothing made.

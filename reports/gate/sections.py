@@ -53,7 +53,7 @@ class Section:
 def sections(run: GateRun) -> tuple[Section, ...]:
     """In the order of the parts. A run without parts, or one that was interrupted, has a section that says so.
 
-    Nothing that was judged is no pass. Neither are parts that hold, if the user ended what was still to be done.
+    A run in which nothing was judged has not passed. Neither has one that the user ended, even if all its parts hold.
     """
     said = [*["the gate has no parts"] * (not run.parts), *[INTERRUPTED] * run.interrupted]
     of_parts = tuple(Section(one_line(part.title), tuple(_cases(part)), part) for part in run.parts)
