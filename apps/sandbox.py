@@ -10,7 +10,6 @@ import queue
 import shlex
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -95,7 +94,8 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, visible: Sequence[Path] = ()) -> None:
         self._limits = limits or Limits()
-        self._visible = tuple(str(path.resolve()) for path in visible)
+        paths = (*_VISIBLE, *(str(path.resolve()) for path in visible))
+        self._seen = [word for path in paths for word in _bound(path)]
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
@@ -146,7 +146,7 @@ class Sandbox:
         return self._once(folder, command, acknowledged)
 
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        with _in_memory() as archive, _in_memory() as lines, tempfile.TemporaryFile() as said:
+        with _in_memory() as archive, _in_memory() as lines, _in_memory() as said:
             try:
                 archive.write(folder.archive)
                 lines.write("".join(f"{line}\n" for line in acknowledged).encode())
@@ -211,7 +211,7 @@ class Sandbox:
         """What runs the check, with the file of what was acknowledged as `EXTRA`."""
         unpacked = "{ said=$(tar --no-same-owner -pxf - 2>&1); } 2>/dev/null"
         failed = f'echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1'
-        begins = f"printf %s {shlex.quote(_BEGUN)}; exec </dev/null; exec sh -c {shlex.quote(command)}"
+        begins = f"printf %s {shlex.quote(_BEGUN)}; exec </dev/null; unset said; eval {shlex.quote(command)}"
         inside = f"{unpacked} || {{ {failed}; }}; {begins}"
         place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(EXTRA), ACKNOWLEDGED)
         return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
@@ -219,7 +219,6 @@ class Sandbox:
     def _boxed(self, place: Sequence[str], command: str) -> list[str]:
         """What runs a shell command in the box; `place` are the arguments that put the folder there."""
         limits = self._limits
-        seen = [word for path in (*_VISIBLE, *self._visible) for word in _bound(path)]
         # In the guest the application is root, to whom modes mean nothing, and who can become another user. Here root
         # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
@@ -228,7 +227,7 @@ class Sandbox:
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--proc", "/proc", "--dev", "/dev", "--size", str(limits.disk_mib << 20), "--tmpfs", "/tmp"),
             *("--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
-            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *seen),
+            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *self._seen),
             *("--chdir", PLACE, "sh", "-c", command),
         ]
 
