@@ -11,14 +11,14 @@ writes to different sectors between two flushes is not compared, because it does
 """
 
 import math
-from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 
 from postcrash.model.units import SECTOR_BYTES
-from postcrash.recorders import blklogwrites
+from postcrash.recorders.flushes import placed_flushes
+from postcrash.recorders.matches import Agreement, MatchedRequest, completion, described, submission
 from postcrash.recorders.trace import Request, Trace
 
 RULES = {
@@ -35,28 +35,6 @@ RULES = {
 
 UNSTABLE = frozenset({"exfat", "jfs", "vfat"})
 """File systems that were seen to change a buffer while it was being written (docs/recorders.md)."""
-
-
-@dataclass(slots=True)
-class MatchedRequest:
-    """A request of the recorder above, and when the disk saw it: positions in the disk's trace.
-
-    `parts` are the disk's requests over its sectors. A FUA write counts as completed when its flush is.
-    """
-
-    request: Request
-    submitted: int
-    completed: int | None
-    parts: tuple[Request, ...] = ()
-
-
-@dataclass(slots=True)
-class Agreement:
-    """`placed` is in the order of the trace above. `explained` counts uses of each of `RULES`, by name."""
-
-    placed: list[MatchedRequest] = field(default_factory=list)
-    explained: Counter[str] = field(default_factory=Counter)
-    disagreements: list[str] = field(default_factory=list)
 
 
 def compare(disk: Trace, above: Trace, *, is_stable: bool = True, is_threaded: bool = False) -> Agreement:
@@ -83,7 +61,7 @@ def _compared(disk: Trace, above: Trace, *, is_stable: bool, is_threaded: bool, 
         result.disagreements.append(f"marks: {disk.recorder} has {ours}, {above.recorder} {theirs}")
         return result
     writes = _Writes(disk, above, result, is_stable, is_latest).place()
-    flushes = _placed_flushes(disk, above, writes, is_threaded)
+    flushes = placed_flushes(disk, above, writes, is_threaded)
     result.placed += flushes.placed
     result.explained = +(result.explained + flushes.explained)
     result.disagreements += flushes.disagreements
@@ -130,8 +108,9 @@ class _Writes:
         self._absent(absent, placed)
         left = {numbers[0]: key for key, numbers in reversed(self._waiting.items()) if numbers}
         for number in sorted(left):
-            self._disagree(f"{_shown(self._disk.requests[number])} is not in {self._above.recorder}")
+            self._disagree(f"{described(self._disk.requests[number])} is not in {self._above.recorder}")
         self._count_joined(placed.values())
+        self._check_order(placed.values())
         return placed
 
     def _disagree(self, text: str) -> None:
@@ -149,13 +128,13 @@ class _Writes:
             request = replace(request, data=self._data(request, parts))
         ends = [part.completed for part in parts]
         completed = None if None in ends else max(end for end in ends if end is not None)
-        return MatchedRequest(request, min(_submitted(part) for part in parts), completed, parts)
+        return MatchedRequest(request, min(submission(part) for part in parts), completed, parts)
 
     def _take(self, request: Request, key: "_Key") -> int | None:
         """The disk's request for one unit of `request`."""
         waiting = self._waiting[key]
         if not waiting:
-            self._disagree(f"{_shown(request)}: {self._disk.recorder} saw only a part of it")
+            self._disagree(f"{described(request)}: {self._disk.recorder} saw only a part of it")
             return None
         same = self._place_of(request, key)
         if same and request.fua:
@@ -163,9 +142,9 @@ class _Writes:
         elif same != 0 and not self._is_stable and self._is_on_the_way(waiting[0], key):
             self._is_changed, same = True, 0
         elif same:
-            self._disagree(f"{_shown(request)}: an earlier write to its sectors comes later")
+            self._disagree(f"{described(request)}: an earlier write to its sectors comes later")
         elif same is None:
-            self._disagree(f"{_shown(request)}: other data in {self._disk.recorder}")
+            self._disagree(f"{described(request)}: other data in {self._disk.recorder}")
         number = waiting[same or 0]
         del waiting[same or 0]
         return number
@@ -202,10 +181,10 @@ class _Writes:
         last_mark = max((mark.position for mark in self._above.marks), default=math.inf)
         for number in absent:
             request = self._above.requests[number]
-            if self._disk.marks and _position(request) >= last_mark and (request.fua or number > last):
+            if self._disk.marks and completion(request) >= last_mark and (request.fua or number > last):
                 self._result.explained["behind the end"] += 1
             else:
-                self._disagree(f"{_shown(request)} of {self._above.recorder} is not in {self._disk.recorder}")
+                self._disagree(f"{described(request)} of {self._above.recorder} is not in {self._disk.recorder}")
 
     def _keys(self, request: Request) -> list["_Key"]:
         """The units in which a request is found: each unit of a write, and a discard or write-zeroes as a whole."""
@@ -225,241 +204,22 @@ class _Writes:
         pieces = {key: self._content(part, key) for part in parts for key in self._keys(part)}
         return b"".join(pieces.get(key) or self._content(request, key) or b"" for key in self._keys(request))
 
+    def _check_order(self, placed: Iterable[MatchedRequest]) -> None:
+        """A request counts from its first part on. Nothing else to the sectors of a later part may come between."""
+        latest: dict[int, int] = {}
+        for found in sorted(placed, key=lambda found: found.submitted):
+            end = found.request.sector + found.request.sectors
+            for part in found.parts:
+                sectors = range(
+                    max(part.sector, found.request.sector), min(part.sector + part.sectors, end), self._unit
+                )
+                if any(submission(part) < latest.get(sector, -1) for sector in sectors):
+                    self._disagree(f"{described(found.request)}: another write came between its parts")
+                latest |= dict.fromkeys(sectors, submission(part))
+
     def _count_joined(self, placed: Iterable[MatchedRequest]) -> None:
         users = Counter(part.submitted for found in placed for part in found.parts)
         self._result.explained["joined"] += sum(count > 1 for count in users.values())
-
-
-def _placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest], is_threaded: bool) -> Agreement:
-    """Where flushes and writes stand, given where each write was found.
-
-    Where threads ask for flushes and the traces disagree, a request before that place may have had no flush of its own
-    at the disk, but that of the request before it (`one for several`). It is the first one that lets the traces agree
-    for longest: a later one would have two flushes where the disk saw one.
-    """
-    sharing: frozenset[int] = frozenset()
-    best = _Flushes(disk, above, writes, sharing)
-    best.place()
-    while is_threaded and best.result.disagreements and len(sharing) < _SHARING_MAX:
-        attempts = [
-            _Flushes(disk, above, writes, sharing | {number}) for number in best.may_share[-_SHARING_TRIED_MAX:]
-        ]
-        for attempt in attempts:
-            attempt.place()
-        longest = max(attempts, key=lambda attempt: attempt.agreed, default=best)
-        if longest.agreed <= best.agreed:
-            break
-        best, sharing = longest, longest.sharing
-    return best.result
-
-
-_SHARING_MAX = 200
-"""So many shared flushes are looked for, because each takes a walk over the traces."""
-_SHARING_TRIED_MAX = 8
-"""So many requests before a disagreement are tried. Behind a shared flush the traces disagree soon."""
-
-
-class _Flushes:
-    """Finds the disk's flush for each flush of the trace above, and for each FUA write the flush that it became."""
-
-    def __init__(
-        self, disk: Trace, above: Trace, writes: dict[int, MatchedRequest], sharing: frozenset[int] = frozenset()
-    ) -> None:
-        """`sharing`: requests of the trace above, by number, that have the disk's flush of the request before them."""
-        self._disk, self._above, self.sharing = disk, above, sharing
-        self._writes = {number: replace(found) for number, found in writes.items()}
-        self.result = Agreement()
-        self.agreed: float = math.inf
-        """So many steps were taken without a disagreement."""
-        self.may_share: list[int] = []
-        """Requests before the first disagreement that may have shared the disk's flush before theirs, and did not."""
-        self._step = 0
-        self._written = -1
-        """When the disk had completed the data of all writes that the trace above has completed so far."""
-        self._flushes = [request for request in disk.requests if request.kind == "flush"]
-        self._submissions = [_submitted(flush) for flush in self._flushes]
-        self._next = 0
-        """The first of the disk's flushes that is not accounted for."""
-        self._completed = -1
-        """When the disk had completed everything that the trace above has completed so far."""
-        self._of_flushes: set[int] = set()
-        """The disk's flushes that belong to flushes of the trace above, not to FUA writes."""
-        self._of_plain_flushes: set[int] = set()
-        """Those that belong to flushes which device mapper did not cut off a write with FUA."""
-        self._is_dirty = False
-        """A write was certainly completed since the last flush accounted for."""
-        self._needless = 0
-        """Flushes of the trace above since the last one accounted for that the disk need not have seen."""
-        self._spare = 0
-        """Further flushes that FUA writes may have had: one for each that shares a flush, one for each further part."""
-
-    def place(self) -> None:
-        """Go through the trace above. A flush counts when submitted (or else logged), a write when completed."""
-        steps: list[tuple[float, bool, int]] = []
-        for number, request in enumerate(self._above.requests):
-            if request.kind == "flush" or request.preflush:
-                steps.append((_position(request) if request.submitted is None else request.submitted, True, number))
-            if number in self._writes:
-                steps.append((_position(request), False, number))
-        marks = deque(zip(self._above.marks, self._disk.marks, strict=True))
-        span = _Span(-1, None)
-        for self._step, (position, is_flush, number) in enumerate(sorted(steps)):
-            while marks and marks[0][0].position <= position:
-                span = _Span(marks.popleft()[1].position, None)
-            span.end = marks[0][1].position if marks else None
-            if is_flush:
-                self._flush(number, self._above.requests[number], span)
-            else:
-                self._write(number, self._writes[number], span)
-        self._skip(len(self._flushes))
-
-    def _flush(self, number: int, request: Request, span: "_Span") -> None:
-        """Take the next flush that was submitted after everything that `request` covers was completed."""
-        if self._can_share(request, span):
-            if number in self.sharing:
-                self._share(request)
-                return
-            self._may_share(number)
-        if self._is_needless():
-            self._needless += 1
-            return
-        place = max(self._next, bisect_right(self._submissions, self._completed))
-        if place == len(self._flushes):
-            self._missing(request, span)
-            return
-        first = last = self._account(request, place, span)
-        self._of_flushes.add(place)
-        if not request.fua and not request.sectors:
-            self._of_plain_flushes.add(place)
-        if request.fua and not request.sectors and self._is_needless():
-            self._needless += 1
-        elif request.fua and not request.sectors:
-            if self._next == len(self._flushes):
-                self._missing(request, span)
-                return
-            last = self._account(request, self._next, span)
-            self._of_flushes.add(self._next - 1)
-            self.result.explained["two flushes"] += 1
-        if not request.sectors:
-            self.result.placed.append(MatchedRequest(request, _submitted(first), last.completed))
-
-    def _can_share(self, request: Request, span: "_Span") -> bool:
-        """Whether the flush that was taken last may serve `request`, too: it began after all that `request` covers.
-
-        blk_kick_flush (block/blk-flush.c) sends one flush for all requests that wait for one. The flush that device
-        mapper cuts off a write with FUA does not share here. It has ended when this write begins.
-        """
-        if request.fua or request.sectors or not self._next:
-            return False
-        last = self._flushes[self._next - 1]
-        return _submitted(last) > self._written and span.holds(last)
-
-    def _may_share(self, number: int) -> None:
-        if not self.result.disagreements:
-            self.may_share.append(number)
-
-    def _share(self, request: Request) -> None:
-        last = self._flushes[self._next - 1]
-        self._of_flushes.add(self._next - 1)
-        self._of_plain_flushes.add(self._next - 1)
-        self.result.explained["one for several"] += 1
-        self.result.placed.append(MatchedRequest(request, _submitted(last), last.completed))
-
-    def _write(self, number: int, found: MatchedRequest, span: "_Span") -> None:
-        self.result.placed.append(found)
-        if found.request.completed is not None and self._close(found):
-            self._is_dirty = True
-        if found.completed is not None:
-            self._written = max(self._written, found.completed)
-        if found.request.fua and found.completed is not None:
-            self._fua(number, found, found.completed, span)
-        if found.completed is not None:
-            self._completed = max(self._completed, found.completed)
-
-    def _fua(self, number: int, found: MatchedRequest, written: int, span: "_Span") -> None:
-        """Take the first flush that was submitted after the write was completed. Several FUA writes may share it."""
-        place = bisect_right(self._submissions, written)
-        found.completed = None
-        if place == len(self._flushes):
-            self._missing(found.request, span, written)
-            return
-        self._spare += 1 if place < self._next else len(found.parts) - 1
-        found.completed = self._account(found.request, place, span).completed
-        self.result.explained["FUA is a flush"] += 1
-        if place in self._of_plain_flushes:
-            if number in self.sharing:
-                self.result.explained["one for several"] += 1
-                return
-            self._may_share(number)
-        if place in self._of_flushes:
-            self._disagree(f"{_shown(found.request)}: the only flush that it may have belongs to another request")
-
-    def _account(self, request: Request, place: int, span: "_Span") -> Request:
-        flush = self._flushes[place]
-        self._is_dirty = False
-        if place >= self._next:
-            self._skip(place)
-            self._next = place + 1
-        if not span.holds(flush):
-            self._disagree(f"{_shown(request)}: its {_shown(flush)} is in another operation")
-        return flush
-
-    def _close(self, found: MatchedRequest) -> bool:
-        """In QEMU's log, a flush that was completed before this write was submitted stands before this write.
-
-        The flush of a FUA write may stand behind this write, because both are under way together at one disk and not at
-        the other. Then it is not certain what covers this write, and the result is False.
-        """
-        if self._disk.recorder != blklogwrites.NAME:
-            return True
-        place = bisect_right(self._submissions, found.submitted)
-        late = [number for number in range(place, self._next) if number in self._of_flushes]
-        if late:
-            self._disagree(f"{_shown(found.request)}: {_shown(self._flushes[late[0]])} before it comes too late")
-        if place < self._next:
-            return False
-        self._skip(place)
-        self._next = place
-        return True
-
-    def _is_needless(self) -> bool:
-        """Whether QEMU may leave out a flush here: no write was certainly completed since the last one.
-
-        bdrv_co_flush (block/io.c) counts the writes that a node has completed (write_gen) and remembers the count at
-        the last flush (flushed_gen). If the two are equal, it does not call blklogwrites.
-        """
-        return self._disk.recorder == blklogwrites.NAME and not self._is_dirty
-
-    def _skip(self, place: int) -> None:
-        """Skip the flushes before `place`: they were not needed, or belong to FUA writes. Others are disagreements."""
-        skipped = self._flushes[self._next : place][self._spare :]
-        for flush in skipped[self._needless :]:
-            self._disagree(f"{_shown(flush)} of {self._disk.recorder} belongs to nothing in {self._above.recorder}")
-        self.result.explained["nothing to flush"] += max(self._needless - len(skipped), 0)
-        self._needless = self._spare = 0
-
-    def _missing(self, request: Request, span: "_Span", written: float = math.inf) -> None:
-        """The disk may see no flush behind its last mark; for a FUA write only if it was `written` behind it too."""
-        if self._disk.marks and span.end is None and written > span.start:
-            self.result.explained["behind the end"] += 1
-        else:
-            self._disagree(f"{_shown(request)}: {self._disk.recorder} has no flush for it")
-
-    def _disagree(self, text: str) -> None:
-        self.agreed = min(self.agreed, self._step)
-        self.result.disagreements.append(text)
-
-
-@dataclass(slots=True)
-class _Span:
-    """The stretch between two marks of the disk's trace. The last one has no end."""
-
-    start: int
-    end: int | None
-
-    def holds(self, flush: Request) -> bool:
-        """Whether the flush was under way there. An operation may return before a flush ends that nobody waits for."""
-        return _position(flush) > self.start and (self.end is None or _submitted(flush) < self.end)
 
 
 _Key = int | tuple[str, int, int]
@@ -469,21 +229,3 @@ def _unit(*traces: Trace) -> int:
     """The largest number of sectors at whose multiples all writes begin and end."""
     writes = (request for trace in traces for request in trace.requests if request.kind == "write")
     return math.gcd(*(edge for request in writes for edge in (request.sector, request.sectors))) or 1
-
-
-def _submitted(request: Request) -> int:
-    """The position of a disk's request."""
-    assert request.submitted is not None
-    return request.submitted
-
-
-def _position(request: Request) -> float:
-    """When the request was completed. A request that never was comes last."""
-    return math.inf if request.completed is None else request.completed
-
-
-def _shown(request: Request) -> str:
-    flags = " PREFLUSH" * request.preflush + " FUA" * request.fua
-    place = f" of {request.sectors} sectors from {request.sector}" if request.sectors else ""
-    position = request.submitted if request.submitted is not None else request.completed
-    return f"{request.kind}{place}{flags} at {position}"

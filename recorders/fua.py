@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from postcrash._core import Recording
-from postcrash.recorders.agreement import Agreement
+from postcrash.recorders.matches import Agreement
 
 Event = tuple[Any, ...]
 _MARKS = frozenset({"started", "returned", "durable"})

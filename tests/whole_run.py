@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from postcrash.recorders.agreement import Agreement, MatchedRequest
+from postcrash.recorders.matches import Agreement, MatchedRequest
 from postcrash.recorders.trace import Request, Trace
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from postcrash._core import Recording, export_dm_log_writes, write_recording
-from postcrash.recorders import dm_log_writes
+from postcrash.recorders import crash_disk, dm_log_writes
+from postcrash.recorders.agreement import compare
+from postcrash.recorders.matches import Agreement
 from postcrash.recorders.strace import COMMAND
 from postcrash.recorders.trace import Trace as RecordedTrace
 
 Trace = Callable[..., Path]
 Event = tuple[Any, ...]
+Steps = list[list[Event]]
 
 
 @pytest.fixture
@@ -49,6 +52,16 @@ def log_of(folder: Path, events: list[Event]) -> RecordedTrace:
     marks = [(number, f"{event[0]}:{event[1]}") for number, event in enumerate(events) if event[0] in MARKS]
     export_dm_log_writes(source, log, marks)
     return dm_log_writes.trace(log, DISK_SECTORS)
+
+
+def compared(folder: Path, below: list[Event], above: list[Event], *, is_threaded: bool = False) -> Agreement:
+    ours = crash_disk.trace(recording(folder, "below.pcr", below))
+    return compare(ours, log_of(folder, above), is_threaded=is_threaded)
+
+
+def numbered(steps: Steps) -> list[Event]:
+    """One list of events, with the ids of requests from 0 in their order."""
+    return [("durable",), *((event[0], id, *event[2:]) for id, events in enumerate(steps) for event in events)]
 
 
 MARKS = ("started", "returned")
