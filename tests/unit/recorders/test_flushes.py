@@ -251,11 +251,15 @@ def test_a_write_is_stable_when_it_was(tmp_path: Path, seed: int) -> None:
     """In a random run of threads, or nobody knows when, and the recorders do not agree."""
     run = FlushingThreads(seed)
     agreement = compared(tmp_path, run.below, run.above, is_threaded=True)
+    flushes = [(each.submitted, _end(each.completed)) for each in agreement.placed if each.request.kind == "flush"]
     found: dict[int, float] = {}
-    flushes = [(each.submitted, each.completed) for each in agreement.placed if each.request.kind == "flush"]
     for each in agreement.placed:
         if each.request.kind == "write":
-            written = each.parts[0].completed
-            ends = [end for begin, end in flushes if begin > written] + [each.completed] * each.request.fua
+            ends = [end for begin, end in flushes if begin > _end(each.parts[0].completed)]
+            ends += [_end(each.completed)] * each.request.fua
             found[each.request.sector] = min(ends, default=math.inf)
     assert found == run.stable() or agreement.disagreements
+
+
+def _end(completed: int | None) -> float:
+    return math.inf if completed is None else completed
