@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from postcrash._core import Interval, Recording, intervals
@@ -31,15 +32,18 @@ class Trial:
 
 
 def certify(
-    machine: Machine, source: Source, certificates: list[Certificate], samples: int, seed: int
+    machine: Machine, source: Source, certificates: list[Certificate], samples: int, seed: int, *, is_whole: bool
 ) -> Iterator[Trial]:
     """Recover `samples` random states, spread evenly over the certificates of one recording. The kernel reads files.
 
     Within a crash interval all states that the certificate covers are equally likely. Raises UsageError if a
-    certificate does not fit the recording: if its instants or its counts are not those of the crash interval.
+    certificate does not fit the recording: if its instants or its counts are not those of the crash interval, or if
+    `is_whole` (they say that no crash state was left out) and a crash interval has none.
     """
     chance = random.Random(seed)
     known = _intervals(source)
+    if is_whole:
+        _check_intervals(source, certificates, known)
     covered = [certificate for certificate in certificates if certificate.executions]
     if not covered:
         raise UsageError(f"certificates of {source.recording.stem}: none of them has an execution")
@@ -56,6 +60,14 @@ def certify(
         choices, predicted = _covered_state(certificate, interval, chance)
         executed = machine.execute(source, interval.index, choices, certificate.recover.by_kernel())
         yield Trial(interval.index, tuple(choices), *_comparable(predicted, executed.observation))
+
+
+def _check_intervals(source: Source, certificates: list[Certificate], known: dict[int, Interval]) -> None:
+    """Raise UsageError unless each crash interval has a certificate for each kind of recovery."""
+    told = {(each.index, str(each.recover)) for each in certificates if each.within is None}
+    for index, (_, kind) in product(known, told):
+        if (index, kind) not in told:
+            raise UsageError(f"certificates of {source.recording.stem}: there is none of crash interval {index}")
 
 
 def _check_counts(certificate: Certificate, interval: Interval) -> None:

@@ -152,7 +152,7 @@ def objection(program: Path, settings: MachineSettings, recorded: RecordedWorklo
                 recover = recorded.target.recovery(walk=True, fsck=False)
                 events = list(machine.explore(recorded.source, recover, Budget(20_000, 300)))
                 certificates = [Certificate.of(report, recover) for report in intervals_of(events)]
-                trials = list(certify(machine, recorded.source, certificates, SAMPLES, seed=1))
+                trials = list(certify(machine, recorded.source, certificates, SAMPLES, seed=1, is_whole=True))
                 return "" if all(trial.confirmed for trial in trials) else "a prediction is wrong"
         except (HarnessError, AssertionError, IndexError, KeyError, ValueError) as error:
             return f"it fails: {error!r}"

@@ -79,6 +79,7 @@ def _trials(session: Session, runs: list[Json], samples: int, seed: int) -> list
             source = Source(
                 session.store.recording_path(known["recording"]), session.store.base_path(known["base"]), known["model"]
             )
-            found = run(machine, source, certificates_of(known), share, chance.randrange(2**32))
+            is_whole = known["covered"] == known["states"]
+            found = run(machine, source, certificates_of(known), share, chance.randrange(2**32), is_whole=is_whole)
             trials.extend((known["recording"], trial) for trial in found)
     return trials

@@ -75,7 +75,7 @@ def test_a_certificate_that_does_not_fit(tmp_path: Path, model: str, changes: di
     counts = {"instants": instants, "states": states, "covered": states, "outcomes": outcomes}
     certificate = Certificate.from_wire({**CERTIFICATE, **counts, "index": last.index, **changes})
     with pytest.raises(UsageError) as caught:
-        next(certify(unused, Source(recording, base, model), [certificate], 1, 1))
+        next(certify(unused, Source(recording, base, model), [certificate], 1, 1, is_whole=False))
     assert words in str(caught.value)
 
 
@@ -84,4 +84,19 @@ def test_a_recording_that_is_cut_short(tmp_path: Path) -> None:
     write_recording(recording, SECTORS, "{}", EVENTS)
     recording.write_bytes(recording.read_bytes()[:-100])
     with pytest.raises(UsageError, match=rf"certificates of {RECORDING}: .*{RECORDING}.pcr: not a recording"):
-        next(certify(Machine.__new__(Machine), Source(recording, tmp_path, "cache"), [], 1, 1))
+        next(certify(Machine.__new__(Machine), Source(recording, tmp_path, "cache"), [], 1, 1, is_whole=False))
+
+
+def test_no_crash_interval_lacks_a_certificate_if_no_crash_state_was_left_out(tmp_path: Path) -> None:
+    recording, base = tmp_path / f"{RECORDING}.pcr", tmp_path / "base.img"
+    base.write_bytes(bytes(SECTORS * 512))
+    write_recording(recording, SECTORS, "{}", EVENTS)
+    known = intervals(Recording(recording), base, "cache")
+    assert len(known) > 1
+    every = [Certificate.from_wire({**CERTIFICATE, "index": interval.index}) for interval in known]
+    unused, source = Machine.__new__(Machine), Source(recording, base, "cache")
+    for number, interval in enumerate(known):
+        with pytest.raises(UsageError, match=rf": there is none of crash interval {interval.index}$"):
+            next(certify(unused, source, [*every[:number], *every[number + 1 :]], 1, 1, is_whole=True))
+    with pytest.raises(UsageError, match="instants are not those"):
+        next(certify(unused, source, every, 1, 1, is_whole=True))
