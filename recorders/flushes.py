@@ -110,8 +110,6 @@ class _Walk:
         self.result = Agreement()
         self.sharing: list[int] = []
         """The requests of the trace above that shared the disk's flush of the request before, by number."""
-        self._could_share = False
-        """The request of the last step could have shared the disk's flush of the request before it, and did not."""
         self._written = -1
         """When the disk had completed the data of all writes that the trace above has completed so far."""
         self._flushes = [request for request in disk.requests if request.kind == "flush"]
@@ -133,17 +131,17 @@ class _Walk:
 
     def after(self, step: _Step) -> list["_Walk"]:
         """This walk a step further, and another one if the step's request may share a flush."""
-        other = self._copy()
+        ways = [self]
+        if self._can_share(step):
+            other = self._copy()
+            other.take(step, shares=True)
+            other.sharing = [*self.sharing, step.number]
+            ways = [other, self]
         self.take(step, shares=False)
-        if not self._could_share:
-            return [self]
-        other.take(step, shares=True)
-        other.sharing = [*self.sharing, step.number]
-        return [other, self]
+        return ways
 
     def take(self, step: _Step, *, shares: bool) -> None:
-        """Go a step further. With `shares` its request has the disk's flush of the request before it, if it can."""
-        self._could_share = False
+        """Go a step further. With `shares` its request has the disk's flush of the request before it."""
         if step.flush is not None:
             self._flush(step.flush, step.span, shares)
         if step.write is not None:
@@ -195,8 +193,7 @@ class _Walk:
 
         What device mapper cuts off a write with FUA takes a second flush behind it.
         """
-        self._could_share = self._can_share(request, span)
-        if shares and self._could_share:
+        if shares:
             self.result.explained["one for several"] += 1
             place = self._next - 1
         elif self._is_needless():
@@ -223,15 +220,17 @@ class _Walk:
         if not request.sectors:
             self.result.placed.append(MatchedRequest(request, submission(first), last.completed))
 
-    def _can_share(self, request: Request, span: "_Span") -> bool:
-        """Whether the flush that was taken last may serve `request`, too: it began after all that `request` covers.
+    def _can_share(self, step: _Step) -> bool:
+        """Whether a flush that was taken before may serve the request, too: it began after all that this covers.
 
         blk_kick_flush (block/blk-flush.c) sends one flush for all requests that wait for one.
         """
-        if request.sectors or not self._next:
+        if step.flush is not None:
+            last = self._flushes[self._next - 1] if self._next and not step.flush.sectors else None
+            return last is not None and submission(last) > self._written and step.span.holds(last)
+        if step.write is None or not step.write.request.fua or step.write.completed is None:
             return False
-        last = self._flushes[self._next - 1]
-        return submission(last) > self._written and span.holds(last)
+        return bisect_right(self._submissions, step.write.completed) in self._of_plain_flushes
 
     def _write(self, found: MatchedRequest, span: "_Span", shares: bool) -> None:
         self.result.placed.append(found)
@@ -254,12 +253,9 @@ class _Walk:
         self._spare += 1 if place < self._next else len(found.parts) - 1
         found.completed = self._account(found.request, place, span).completed
         self.result.explained["FUA is a flush"] += 1
-        if place in self._of_plain_flushes:
-            if shares:
-                self.result.explained["one for several"] += 1
-                return
-            self._could_share = True
-        if place in self._of_flushes:
+        if shares:
+            self.result.explained["one for several"] += 1
+        elif place in self._of_flushes:
             self._disagree(f"{described(found.request)}: the only flush that it may have belongs to another request")
 
     def _account(self, request: Request, place: int, span: "_Span") -> Request:

@@ -123,8 +123,7 @@ pub struct IntervalReport {
     /// Different disk contents, as a decimal number.
     pub contents: String,
     pub recoveries: u64,
-    /// """An integer, decimal or hexadecimal. A pointer looks like `[10]` or `[10 => 20]`; the first number is
-    /// taken."""
+    /// Recoveries that were not run, because an earlier one had read the same bytes.
     pub remembered: u64,
     pub rechecks: u64,
     pub outcomes: Vec<Outcome>,
