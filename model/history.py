@@ -38,7 +38,7 @@ class History:
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
         """`simulate(workload)`: the tree after the first k operations at index k. Raises `SimulationError`."""
-        return _trees(self.workload)
+        return trees_of(self.workload)
 
     def possible_trees(self, since: int) -> tuple[Tree, ...]:
         """The trees from the one after `since` operations to the one after all that had started.
@@ -52,5 +52,6 @@ class History:
 
 
 @lru_cache(maxsize=256)
-def _trees(workload: Workload) -> tuple[Tree, ...]:
+def trees_of(workload: Workload) -> tuple[Tree, ...]:
+    """`simulate(workload)`, which is kept. Raises `SimulationError`."""
     return tuple(simulate(workload))

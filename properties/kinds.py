@@ -6,11 +6,11 @@ not show its old state. It is *whole* if everything that it changes shows its ne
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from postcrash.model import History, Naming, Persistence, Tree, Workload
-from postcrash.model.simulate import simulate
+from postcrash.model.history import trees_of
 from postcrash.model.tree import ROOT_PATH, is_one_folder
 from postcrash.properties.changes import Change, ChangeState, OfFile, changes
 from postcrash.properties.family import Row, family
@@ -84,7 +84,7 @@ def other_directory(workload: Workload, first: Group, later: int) -> bool:
 
 def _directories(workload: Workload, index: int) -> set[int]:
     """The directories in which the operation changes names. A link takes nothing from where the file is."""
-    operation, tree = workload.operations[index], simulate(workload)[index]
+    operation, tree = workload.operations[index], trees_of(workload)[index]
     match operation.form.naming:
         case Naming.LINK:
             paths = [operation.to]
@@ -109,12 +109,16 @@ class Ordered(PropertyBase):
 
     def judge(self, history: History, tree: Tree) -> Judgement:
         """Relevant if an operation is visible and there are others before it."""
+        is_visible = cache(lambda index: self._is_visible(history, index, tree))
         relevant = False
-        for group, index in self._pairs(history):
-            promised = changes(history, *group)
-            if not promised or not _is_visible(history, index, tree):
+        for group, laters in _related(self, history.workload):
+            if group[-1] >= history.started:
                 continue
-            if self.is_named and history.workload.operations[index].to not in tree:
+            promised = changes(history, *group)
+            index = next(
+                (index for index in laters if promised and index < history.started and is_visible(index)), None
+            )
+            if index is None:
                 continue
             relevant = True
             undone = _undone(_told(promised, tree))
@@ -124,12 +128,19 @@ class Ordered(PropertyBase):
                 return _broken(history, tree, told, undone)
         return Judgement(True, True, "what came before is there") if relevant else IRRELEVANT
 
-    def _pairs(self, history: History) -> Iterator[tuple[Group, int]]:
-        laters = [index for (index,) in _started(self.later, history)]
-        for group in _started(self.selected, history):
-            for index in laters:
-                if index > group[-1] and self.relation(history.workload, group, index):
-                    yield group, index
+    def _is_visible(self, history: History, index: int, tree: Tree) -> bool:
+        is_there = not self.is_named or history.workload.operations[index].to in tree
+        return is_there and _is_visible(history, index, tree)
+
+
+@lru_cache(maxsize=512)
+def _related(ordered: Ordered, workload: Workload) -> tuple[tuple[Group, tuple[int, ...]], ...]:
+    """Each group that is selected, with the later operations in relation to it."""
+    laters = [index for (index,) in _selected(ordered.later, workload)]
+    return tuple(
+        (group, tuple(index for index in laters if index > group[-1] and ordered.relation(workload, group, index)))
+        for group in _selected(ordered.selected, workload)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

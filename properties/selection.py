@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from postcrash.model import Naming, Operation, Route, Tree, Workload, words_where
-from postcrash.model.simulate import simulate
+from postcrash.model.history import trees_of
 
 Group = tuple[int, ...]
 """Operations that are taken as one, by their places in the workload's operations, in order."""
@@ -31,7 +31,7 @@ def operations(*words: str, where: Test = lambda operation, tree: True) -> Selec
     """
 
     def select(workload: Workload) -> tuple[Group, ...]:
-        trees = simulate(workload)
+        trees = trees_of(workload)
         return tuple(
             (index,)
             for index in range(len(workload.setup), len(workload.operations))
@@ -59,7 +59,7 @@ def pairs(first: Selection, second: Selection) -> Selection:
 
 def file_of(workload: Workload, index: int) -> int | None:
     """The inode of what the operation's path names: what it makes, or what was there. None if it names nothing."""
-    before, after = simulate(workload)[index : index + 2]
+    before, after = trees_of(workload)[index : index + 2]
     path = workload.operations[index].path
     entry = before.get(path) or after.get(path)
     return None if entry is None else entry.inode
