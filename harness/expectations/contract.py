@@ -24,17 +24,17 @@ class HeldProperty(pydantic.BaseModel):
     """What the verdict of one property covers. `states` is decimal text, as it can be too large for JSON."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-    states: str
-    workloads: int
-    recoveries: int
+    states: str = pydantic.Field(pattern=r"^[1-9][0-9]*$")
+    workloads: int = pydantic.Field(ge=1)
+    recoveries: int = pydantic.Field(ge=0)
 
 
 class Contract(pydantic.BaseModel):
     """The properties that held for each target on `kernel`, on drives of the device `model`."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-    format: Literal["postcrash contract 1"] = "postcrash contract 1"
-    kernel: str
+    format: Literal["postcrash contract 1"]
+    kernel: str = pydantic.Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")
     model: str
     held: dict[str, dict[str, HeldProperty]]
 
@@ -46,7 +46,7 @@ class Contract(pydantic.BaseModel):
             if cell.verdict is Verdict.HOLDS:
                 about = HeldProperty(states=str(cell.states), workloads=cell.workloads, recoveries=cell.recoveries)
                 held.setdefault(cell.target, {})[cell.property] = about
-        return Contract(kernel=kernel, model=model, held=held)
+        return Contract(format="postcrash contract 1", kernel=kernel, model=model, held=held)
 
     @staticmethod
     def load(file: str) -> "Contract":

@@ -284,7 +284,7 @@ class DifferenceJudge:
             try:
                 return examine(self._machine(), plan, Path(folder, "run.pcr"), lambda _: None)
             except CrashDiskEndedError as error:
-                del self._own.machine
+                self._own.__dict__.pop("machine", None)  # there is none if it ended while it started
                 return error
             except OperationFailedError as error:
                 return error

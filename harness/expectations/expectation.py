@@ -72,9 +72,13 @@ class Expectation:
         if self.contract is None:
             return ()
         try:
-            return tuple(map(property_named, self.contract.of_target(target.name, model, self._file)))
+            held = {name: property_named(name) for name in self.contract.of_target(target.name, model, self._file)}
         except UnknownPropertyError as error:
             raise UsageError(f"{self._file}: {error}") from error
+        for name, known in held.items():
+            if name != known.name:
+                raise UsageError(f"{self._file}: no property is called {name!r}, but {known.name} is")
+        return tuple(held.values())
 
     @property
     def _file(self) -> str:

@@ -75,6 +75,10 @@ def reference_named(
             raise UsageError(f"no kernel called {value} can run target {target.name}")
         kernel = found
     kinds = tree_recoveries(other, how.recovery)
+    if {kind.is_repaired for kind in kinds} != {kind.is_repaired for kind in tree_recoveries(target, how.recovery)}:
+        raise UsageError(
+            f"{name}: with --recovery {how.recovery}, only one of {target.name} and {other.name} is repaired"
+        )
     session.require_programs(other, kernel, kinds)
     how = replace(how, recorder=_recorder_of_both(session, name, kernel, how.recorder))
     plan = outline(session, other, judges=(), recoveries=kinds, how=how, kernel=kernel, base=base)

@@ -190,12 +190,15 @@ def _open(planned: PlannedPart, judges: str, why: str, workloads: int) -> Failur
 
 def _violated(planned: PlannedPart, expected: Expectation, group: Group, store: Store) -> Failure:
     judge, found = group.cause.checker, store.finding(group.finding)
-    finding = found if found.minimal is None else store.finding(found.minimal)
+    cause = _cause_id(planned, group.cause)
+    least = found if found.minimal is None else store.finding(found.minimal)
+    # A command that minimizes asks for the judge only, and may come to a smaller finding of another cause.
+    finding = least if cause_of_finding(planned, least) == cause else found
     standing = expected.standing(planned.target, planned.how.model, judge, Verdict.VIOLATED)
     if judge in planned.hold and not standing.startswith("broken"):
         standing = f"broken: the gate's file says that {judge} must hold"
     return Failure(
-        cause=_cause_id(planned, group.cause),
+        cause=cause,
         verdict="violated",
         judge=judge,
         standing=standing,

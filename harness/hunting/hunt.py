@@ -229,7 +229,8 @@ class Hunt(ABC, Generic[Selected]):
             self._hunted.cut_short += self._is_first(_CUT_SHORT, number)
             return
         for reason, judges in _undecided(result).items():
-            self._hunted.undecided[f"{judges}: {reason}"] += self._is_first(reason, number)
+            if self._is_first(("undecided", judges, reason), number):
+                self._hunted.undecided[f"{judges}: {reason}"] += 1
 
     def _found(self, cause: Cause, size: tuple[int, int], finding: str, plan: Plan) -> None:
         if self._is_first(cause, size[1]):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postcrash.harness.errors import LostAtWork, OperationFailedError
+from postcrash.harness.errors import CrashDiskEndedError, LostAtWork, OperationFailedError
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.expectations import difference
 from postcrash.harness.expectations.difference import DifferenceJudge, Reference, ReferenceOutcomes
@@ -240,3 +240,23 @@ def test_the_reference_is_asked_about_the_disk_on_which_the_operation_failed(
     for held in None, 1, 7:
         assert judge.what_instead(WORKLOAD, held, OperationFailedError("no", "exchange", 95, 3)) == ""
     assert disks == [None, 1, 7]
+
+
+def test_a_crash_disk_that_ends_while_it_starts_leaves_it_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ends(FakeMachine):
+        def boot(self) -> None:
+            raise CrashDiskEndedError("the crash disk process has ended")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(difference, "Machine", lambda _: Ends([]))
+    monkeypatch.setattr(difference, "settings_for_recorders", lambda settings, _: settings)
+    nothing: Any = None
+    target = target_named("ext4-current")
+    plan = pretended_plan(tmp_path, target, WORKLOAD, recoveries=(target.recovery(walk=True, fsck=False),))
+    with DifferenceJudge(Reference("kernel:old", plan, nothing)) as judge:
+        opinion = judge.opinion(NOW, outcome(*KNOWN))
+    assert opinion.verdict is Verdict.UNDECIDED
+    assert "the crash disk process has ended" in str(opinion)

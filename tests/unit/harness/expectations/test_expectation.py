@@ -136,11 +136,23 @@ def test_a_contract_about_something_else_is_refused(tmp_path: Path, target: str,
         ("{", "is no contract of .*: its text: Invalid JSON"),
         (CONTRACT.replace("contract 1", "contract 2"), "is no contract of .*: format: "),
         (CONTRACT.replace('"77"', "77"), "held.ext4-current.D-fsync-name.states: "),
+        (CONTRACT.replace('"77"', '"many"'), "held.ext4-current.D-fsync-name.states: "),
+        (CONTRACT.replace('"77"', '"0"'), "held.ext4-current.D-fsync-name.states: "),
+        (CONTRACT.replace('"workloads": 5', '"workloads": 0'), "held.ext4-current.D-fsync-name.workloads: "),
+        (CONTRACT.replace('"format": "postcrash contract 1", ', ""), "is no contract of .*: format: "),
+        (CONTRACT.replace("UML 6.1.176", r"UML\n HOLDS"), "is no contract of .*: kernel: "),
     ],
 )
 def test_what_is_no_contract_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         contract(tmp_path, text)
+
+
+def test_a_contract_names_properties_letter_by_letter(tmp_path: Path) -> None:
+    """What the property breaks is looked up by this name."""
+    asked = contract(tmp_path, CONTRACT.replace('"P9"', '"p5"'))
+    with pytest.raises(UsageError, match=r"c\.json: no property is called 'p5', but P5 is"):
+        asked.judges(target_named("ext4-current"), "cache")
 
 
 def test_an_endless_contract_is_refused() -> None:

@@ -143,3 +143,12 @@ def test_without_a_reference_the_recorder_is_the_one_that_was_asked_for(here: He
     recovery = TARGET.recovery(walk=True, fsck=False)
     plans = [outline(here, TARGET, judges, (recovery,), Exploration(recorder=asked)) for asked in (AUTO, CRASH_DISK)]
     assert [plan.how.recorder for plan in plans] == [AUTO, CRASH_DISK]
+
+
+def test_a_target_is_not_compared_with_one_that_is_repaired_otherwise(here: Here) -> None:
+    """Each repaired outcome would be one that the other never shows."""
+    both = Exploration(recovery="both")
+    with pytest.raises(UsageError, match=r"target:btrfs: .* only one of ext4-current and btrfs is repaired"):
+        reference.reference_named(here, "target:btrfs", TARGET, both)
+    reference.reference_named(here, "target:btrfs", TARGET, Exploration())
+    reference.reference_named(here, "target:ext4-writeback", TARGET, both)

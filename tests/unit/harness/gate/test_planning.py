@@ -230,7 +230,9 @@ def test_two_targets_of_one_name(tmp_path: Path) -> None:
 def contract(folder: Path, model: str = "cache", name: str = "P5") -> None:
     """Write held.json, which says that the property `name` held on xfs."""
     held = {"xfs": {name: HeldProperty(states="1", workloads=1, recoveries=1)}}
-    (folder / "held.json").write_text(Contract(kernel="UML 6.1", model=model, held=held).to_text())
+    (folder / "held.json").write_text(
+        Contract(format="postcrash contract 1", kernel="UML 6.1", model=model, held=held).to_text()
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,15 @@ import pytest
 
 from postcrash.harness.gate.configuration import load
 from postcrash.harness.gate.planning import PlannedPart, Planner
-from postcrash.harness.gate.running import _part, not_begun, run_part
-from postcrash.harness.hunting.hunt_result import HuntResult
+from postcrash.harness.gate.running import _part, _violated, cause_of_finding, not_begun, run_part
+from postcrash.harness.hunting.causes import cause_of
+from postcrash.harness.hunting.hunt_result import Group, HuntResult
 from postcrash.harness.session import Session
+from postcrash.model import parse_workload
 from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Part
+from postcrash.reports.store.store import Store
+
+from ..hunting.test_hunt import found, plan
 
 
 @pytest.fixture
@@ -32,8 +37,8 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlannedPart:
 def told(planned: PlannedPart, **hunted: Any) -> Part:
     """The part of a hunt that came to this, and found nothing."""
     nobody: Any = None
-    plan: Any = SimpleNamespace(kernel="UML 6.1", how=planned.how, judges=(SimpleNamespace(name="P5"),))
-    return _part(planned, plan, planned.expected, HuntResult(**hunted), nobody, 1.0)
+    ran: Any = SimpleNamespace(kernel="UML 6.1", how=planned.how, judges=(SimpleNamespace(name="P5"),))
+    return _part(planned, ran, planned.expected, HuntResult(**hunted), nobody, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +66,24 @@ def test_an_operation_that_is_not_there_matters_where_a_corpus_asks_for_it(
     assert (part.verdict, part.lacking) == (verdict, dict(lacking))
     refused = told(planned, run=1, tested=Counter(P5=1), refused=lacking)
     assert refused.verdict == "undecided"
+
+
+@pytest.mark.parametrize(("message", "shows_least"), [("bar has other bytes", True), ("bar is missing", False)])
+def test_a_smaller_finding_stands_for_a_group_if_it_has_its_cause(
+    planned: PlannedPart, tmp_path: Path, message: str, shows_least: bool
+) -> None:
+    """`hunt` and `minimize` ask for the judge only. What they came to is in the store, and may be in a baseline."""
+    asked = plan(tmp_path)
+    made = replace(asked, workload=parse_workload("creat foo\nrename foo bar\nsync", "made"))
+    least = found(replace(asked, workload=parse_workload("creat bar\nsync", "least")), message, "r-0123456789abcdef")
+    finding = replace(found(made, "bar has other bytes", "r-0123456789abcdee"), minimal=least.id)
+    store = Store(tmp_path / "findings")
+    store.put_finding(least)
+    store.put_finding(finding)
+    group = Group(cause_of(finding), finding.id, (2, 1), 1, ["made"])
+    failure = _violated(planned, planned.expected, group, store)
+    assert failure.cause == cause_of_finding(planned, finding)
+    assert (failure.finding, failure.found) == (least.id if shows_least else finding.id, finding.id)
 
 
 def test_a_part_has_what_must_hold(planned: PlannedPart) -> None:
@@ -93,7 +116,7 @@ def test_what_a_part_asks_does_not_depend_on_the_shard_nor_on_where_files_are(
         (tmp_path / folder / "own").mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "own" / "a.ops").write_text(workload)
         held = {"xfs": {"P1": {"states": states, "workloads": 1, "recoveries": 1}}}
-        contract = {"kernel": "UML 6.1", "model": "cache", "held": held}
+        contract = {"format": "postcrash contract 1", "kernel": "UML 6.1", "model": "cache", "held": held}
         (tmp_path / folder / "held.json").write_text(json.dumps(contract))
         file = tmp_path / folder / "postcrash.toml"
         file.write_text(f'targets = ["xfs"]\n{top}\n[parts.a]\n{section}\n')

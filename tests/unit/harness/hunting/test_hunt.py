@@ -458,6 +458,24 @@ def test_what_varied_in_a_first_look_leaves_the_hunt_undecided(tmp_path: Path) -
     assert sum(result.undecided.values()) > 0
 
 
+def test_what_other_judges_leave_open_on_the_other_disk_counts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unsure(Pretence):
+        def __call__(self, *asked: Any, **more: Any) -> Iterator[FinishedPlan]:
+            for done in super().__call__(*asked, **more):
+                assert isinstance(done.result, Examination)
+                for name in ("a", "b") if done.plan.how.held else ("a",):
+                    done.result.rulings[name] = Ruling(Verdict.UNDECIDED, relevant=True, reason="cannot tell")
+                yield done
+
+    monkeypatch.setattr(hunts, "examine_all", Unsure(clean))
+    result = hunt(
+        Selection(SPACE, disks=(None, 1), sample=3), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent()
+    )
+    assert result.undecided == {"a: cannot tell": 3, "a, b: cannot tell": 3}
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 12, 328, 1266, 3798])
 def test_each_beginning_is_spread_over_the_whole(size: int) -> None:
     order = list(spread(size))
