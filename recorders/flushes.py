@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass, replace
+from operator import ge
 
 from postcrash.recorders import blklogwrites
 from postcrash.recorders.matches import Agreement, MatchedRequest, completion, described, submission
@@ -16,8 +17,9 @@ def placed_flushes(disk: Trace, above: Trace, writes: dict[int, MatchedRequest],
     """Where flushes and writes stand, given where each write was found.
 
     Where threads ask for flushes, a request may have had no flush of its own at the disk, but that of the request
-    before it (`one for several`). All ways to share flushes are followed. If two of them let the traces agree, and a
-    write is stable at other times with each, nobody knows when it was: that is a disagreement.
+    before it (`one for several`). All ways to share flushes are followed. If several let the traces agree, the one is
+    taken with which each write is stable last, because it has the crash states of all. If there is none, because one
+    write is stable later with one way and another one with another, that is a disagreement.
     """
     steps = _steps(disk, above, writes)
     alone = _Walk(disk, above)
@@ -34,8 +36,7 @@ def _shared(steps: list["_Step"], start: "_Walk", alone: Agreement) -> Agreement
         after = [after for way in ways for after in way.after(step)]
         ways = [way for way in after if not way.result.disagreements]
         if len(ways) > 1:
-            ways.sort(key=_sharing, reverse=True)  # of equal ones, the last is kept
-            ways = list({way.state(step.first_left): way for way in ways}.values())
+            ways = _latest(ways, step.first_left)
         if not ways:
             return after[0].result
         if len(ways) > _WAYS_MAX:
@@ -44,10 +45,29 @@ def _shared(steps: list["_Step"], start: "_Walk", alone: Agreement) -> Agreement
     for way in ways:
         way.end()
     ended = [way for way in ways if not way.result.disagreements]
-    best = min(ended or ways, key=_sharing).result
-    if len({way.stable() for way in ended}) > 1:
-        best.disagreements.append("the flushes of threads can be shared in two ways")
-    return best
+    last = _latest(ended) or ways
+    if len(last) > 1 and ended:
+        last[0].result.disagreements.append("the flushes of threads can be shared in two ways")
+    return last[0].result
+
+
+def _latest(ways: list["_Walk"], first_left: float | None = None) -> list["_Walk"]:
+    """Of ways that go on alike, those with which writes are stable last; of equal ones, that which shares least.
+
+    `first_left` is that of the last step; None if no step is left. There may be several ways: with each another write
+    is stable later.
+    """
+    alike: dict[Hashable, list[_Walk]] = {}
+    for way in sorted(ways, key=_sharing):
+        kept = alike.setdefault(None if first_left is None else way.state(first_left), [])
+        if not any(_is_no_earlier(each, way) for each in kept):
+            kept[:] = [*(each for each in kept if not _is_no_earlier(way, each)), way]
+    return [way for kept in alike.values() for way in kept]
+
+
+def _is_no_earlier(way: "_Walk", other: "_Walk") -> bool:
+    """Whether each write is completed and stable no earlier than with the other way."""
+    return all(map(ge, way.stable(), other.stable()))
 
 
 def _sharing(way: "_Walk") -> tuple[int, list[int]]:
@@ -152,26 +172,25 @@ class _Walk:
         self._skip(len(self._flushes))
 
     def state(self, first_left: float) -> tuple[Hashable, ...]:
-        """All that later steps depend on. `first_left` is that of the last step."""
+        """All that later steps depend on, beside when writes are stable. `first_left` is that of the last step."""
         place = min(bisect_right(self._submissions, first_left), self._next - 1)
         numbers = (frozenset(n for n in told if n >= place) for told in (self._of_flushes, self._of_plain_flushes))
         counts = (self._written, self._completed, self._next, self._is_dirty, self._needless, self._spare)
-        return (*counts, *numbers, tuple(each for each in self._serving() if each[0] > first_left), self.stable())
+        return (*counts, *numbers, tuple(each for each in self._serving() if each[0] > first_left))
 
-    def stable(self) -> tuple[tuple[int, int | None, float], ...]:
-        """When each write was submitted, completed, and stable. Flushes do nothing else.
+    def stable(self) -> list[float]:
+        """When each write was stable, and when it was completed. Flushes do nothing else.
 
         A write is stable when a FUA write is completed that it is, or when a flush is that was submitted after it was.
         """
         serving = self._serving()
-        told = []
+        told: list[float] = []
         for found in self.result.placed:
             if found.request.kind != "flush":
                 behind = bisect_right(serving, (_end(found), math.inf))
                 flushed = serving[behind][1] if behind < len(serving) else math.inf
-                ends = min(flushed, _end(found)) if found.request.fua else flushed
-                told.append((found.submitted, found.completed, ends))
-        return tuple(told)
+                told += [min(flushed, _end(found)) if found.request.fua else flushed, _end(found)]
+        return told
 
     def _serving(self) -> list[tuple[int, float]]:
         """When flushes were submitted and completed: those behind which none was submitted that ended sooner."""

@@ -136,13 +136,15 @@ def test_what_is_cut_off_a_write_may_share_its_first_flush(tmp_path: Path) -> No
         assert (agreement.disagreements, agreement.explained["one for several"]) == ([], shared)
 
 
-def test_flushes_that_can_be_shared_in_two_ways(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("before", "place"), [(False, 0), (True, 1)])
+def test_if_flushes_can_be_shared_in_two_ways_writes_are_stable_last(tmp_path: Path, before: bool, place: int) -> None:
     """The flush between the writes can be that of a thread, and X stable then; or only that of the FUA write."""
-    two_ways = "the flushes of threads can be shared in two ways"
-    plain: list[Event] = [("write", 2, 16, block("x"), False, False), ("complete", 2)]
-    for before, disagreements in (([], []), ([plain], [two_ways])):
-        below, above = numbered([*before, A, F, B, F]), numbered([*before, A_FUA, F, B, F])
-        assert compared(tmp_path, below, above, is_threaded=True).disagreements == disagreements
+    plain: list[list[Event]] = [[("write", 2, 16, block("x"), False, False), ("complete", 2)]] * before
+    below, above = numbered([*plain, A, F, B, F]), numbered([*plain, A_FUA, F, B, F])
+    agreement = compared(tmp_path, below, above, is_threaded=True)
+    flushes = [number for number, event in enumerate(below) if event[0] == "flush"]
+    asked = min(each.submitted for each in agreement.placed if each.request.kind == "flush")
+    assert (agreement.disagreements, asked) == ([], flushes[place])
 
 
 def test_a_flush_that_serves_a_thread_too_is_there_for_all(tmp_path: Path) -> None:
@@ -247,8 +249,8 @@ def test_qemu_may_or_may_not_flush_a_write_under_way_at_a_flush(
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_a_write_is_stable_when_it_was(tmp_path: Path, seed: int) -> None:
-    """In a random run of threads, or nobody knows when, and the recorders do not agree."""
+def test_no_write_is_stable_before_it_was(tmp_path: Path, seed: int) -> None:
+    """In a random run of threads. A crash state would be missing. If two ways explain the run, it may be later."""
     run = FlushingThreads(seed)
     agreement = compared(tmp_path, run.below, run.above, is_threaded=True)
     flushes = [(each.submitted, _end(each.completed)) for each in agreement.placed if each.request.kind == "flush"]
@@ -258,7 +260,8 @@ def test_a_write_is_stable_when_it_was(tmp_path: Path, seed: int) -> None:
             ends = [end for begin, end in flushes if begin > _end(each.parts[0].completed)]
             ends += [_end(each.completed)] * each.request.fua
             found[each.request.sector] = min(ends, default=math.inf)
-    assert found == run.stable() or agreement.disagreements
+    true = run.stable()
+    assert all(found[sector] >= true[sector] for sector in true) or agreement.disagreements
 
 
 def _end(completed: int | None) -> float:
