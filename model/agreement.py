@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from postcrash.model.choices import UndecidedBytes, settle
-from postcrash.model.content import stretches
+from postcrash.model.content import runs, stretches
 from postcrash.model.segments import Segment, Segments, clipped, merged
 from postcrash.model.tree import Entry, Tree
 
@@ -29,6 +29,20 @@ def is_version_of(found: Tree, known: Tree) -> bool:
                 if not alive[component]:
                     return False
     return True
+
+
+def strange_part(found: Entry, known: Entry) -> Segment | None:
+    """The first bytes of `found` that no version of `known` has at this place. None if it has each in some version.
+
+    The versions of different places are not compared with each other. Choices of `found` are settled one by one.
+    """
+    for run in runs(found, 0, found.size):
+        for theirs in stretches(known, run.start, run.end):
+            own = clipped((run,), theirs.start, theirs.end)
+            versions = theirs.versions if isinstance(theirs, UndecidedBytes) else ((theirs,),)
+            if all(merged(version) != own for version in versions):
+                return own[0]
+    return None
 
 
 def _alone(known: Tree) -> frozenset[UndecidedBytes]:

@@ -122,6 +122,7 @@ _FULL = Grammar(
         Template("rename-special", (("A/foo",), ("A/bar",)), ("fifo", "char")),
         Template("append-and-extend", (_FIRST,)),
         Template("append-and-cut", (_FIRST,)),
+        Template("falloc", (_FIRST,), ("punch-hole", "zero-range"), ("last-block",)),
     ),
     points=(
         Point("fsync", "related"),

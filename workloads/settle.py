@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import HANDLE
-from postcrash.model.units import SECTOR_BYTES
+from postcrash.model.units import BLOCK_BYTES, SECTOR_BYTES
 from postcrash.workloads import sizes
 from postcrash.workloads.grammar import Call, Grammar, Setup
 from postcrash.workloads.needs import NeedfulFiles
@@ -46,6 +46,8 @@ class _Settler(NeedfulFiles):
         size = self._filled(path).size
         if word == "overlap-extending":
             return max(0, size - sizes.BEHIND_BYTES), sizes.UNALIGNED_BYTES
+        if word == "last-block":
+            return (size - 1) // BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES
         return 0, sizes.FROM_THE_START[word]
 
     # Calls

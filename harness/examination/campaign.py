@@ -16,6 +16,7 @@ from postcrash import _core
 from postcrash.harness.budget import is_over
 from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
+from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.examiner import examine, not_run, unsupported
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
@@ -25,6 +26,8 @@ from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.store import Store, StoreError
 
+_LAST_OPINION_S = 5.0
+"""Once a campaign has ended, a judge may take this long to come to an opinion."""
 AHEAD = 8
 """The number of plans queued for each machine, so that no machine is idle while results are put into the store."""
 
@@ -223,9 +226,10 @@ def examine_all(
 ) -> Iterator[FinishedPlan]:
     """Yield results as they come. `todo` is read as machines become free. Each of its first batches starts one machine.
 
-    All plans have the same recorder. Recordings are made where `scratch` says, and are removed when the next result is
-    asked for. Machines run in threads of their own. When the monotonic clock reaches `until`, unfinished work is given
-    up. Raises the first HarnessError of any machine, except errors about one operation of one workload.
+    All plans have the same recorder and judges. Recordings are made where `scratch` says, and are removed when the next
+    result is asked for. Machines run in threads of their own. When the monotonic clock reaches `until`, unfinished work
+    is given up. A judge that is still busy a few seconds later is left to its thread, whose results nobody takes.
+    Raises the first HarnessError of any machine, except errors about one operation of one workload.
     """
     waiting, desk = iter(todo), _Desk()
     with ExitStack() as stack:
@@ -236,10 +240,13 @@ def examine_all(
         for _ in first:
             post = _Post(settings)
             worker = threading.Thread(target=_work, args=(post, desk, scratch, progress), daemon=True)
-            stack.callback(worker.join)
+            stack.callback(worker.join, _LAST_OPINION_S)
             stack.callback(post.close)
             worker.start()
         stack.callback(desk.close, len(first))
+        comparison = comparison_among(judge for batch in first for _, plan in batch for judge in plan.judges)
+        if comparison is not None:
+            stack.callback(comparison.stop)
         yield from _results(desk, chain(first, waiting), (1 + AHEAD) * len(first), until)
 
 

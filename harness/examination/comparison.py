@@ -27,6 +27,10 @@ class Comparison(Protocol):
         """
         ...
 
+    def stop(self) -> None:
+        """End the runs on the reference. What threads that run now ask afterwards has no answer."""
+        ...
+
     def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
         """What the reference does with `workload`, if it does not fail in the operation and the way of `failed`.
 

@@ -4,15 +4,18 @@ A contract is JSON, so that it can be kept beside the code that it is about, and
 says what the verdict rests on.
 """
 
+import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pydantic
 
 from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
-from postcrash.model.validation import TooLargeError, first_objection, read_bounded
+from postcrash.model.validation import TooLargeError, first_objection, read_bounded, shown
+from postcrash.properties import UnknownPropertyError, property_named
 from postcrash.reports.store.records import Cell
 from postcrash.reports.text import cut, one_line
 
@@ -52,13 +55,18 @@ class Contract(pydantic.BaseModel):
     def load(file: str) -> "Contract":
         """The contract in `file`. Raises UsageError with the place of the error."""
         try:
-            return Contract.model_validate_json(read_bounded(Path(file), _BYTES_MAX))
+            text = read_bounded(Path(file), _BYTES_MAX)
+            contract = Contract.model_validate_json(text)
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from error
         except TooLargeError as error:
             raise UsageError(str(error)) from error
         except pydantic.ValidationError as error:
             raise UsageError(f"{file} is no contract of `characterize --contract`: {first_objection(error)}") from error
+        json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, file))
+        for name in dict.fromkeys(name for held in contract.held.values() for name in held):
+            _check_name(name, file)
+        return contract
 
     def to_text(self) -> str:
         """The contract as the text of a file."""
@@ -72,3 +80,20 @@ class Contract(pydantic.BaseModel):
             known = cut(one_line(", ".join(self.held)), _KNOWN_MAX)
             raise UsageError(f"{file} says nothing about {target}; it has {known or 'no target'}")
         return self.held[target]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
+    """An object of the file, of which JSON's parsers would keep the last of two fields with one name."""
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise UsageError(f"{file}: {shown(name)} stands {count} times in one object")
+    return dict(pairs)
+
+
+def _check_name(name: str, file: str) -> None:
+    try:
+        known = property_named(name).name
+    except UnknownPropertyError as error:
+        raise UsageError(f"{file}: {error}") from error
+    if name != known:
+        raise UsageError(f"{file}: no property is called {name!r}, but {known} is")

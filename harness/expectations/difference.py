@@ -20,6 +20,7 @@ from postcrash.harness.examination.judges import INSTANT, Opinion
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.scratch import scratch
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
@@ -30,27 +31,7 @@ PREFIX = "same-as:"
 """Begins the names of these judges, before what they compare with."""
 RUNS_MAX = 3
 """An outcome counts as never shown after this many runs of the workload, because recordings may vary."""
-_PATHS_SHOWN = 3
 _OTHER, _STALE = "other", "stale"
-
-_Nature = tuple[object, ...]
-Natures = tuple[int, tuple[_Nature, ...], bool]
-"""The errno of the mount, what each name is, and whether an fsck was run before the mount."""
-
-
-def natures(observation: Observation) -> Natures:
-    """All of an observation except the bytes of files. An inode is identified by the first of its names."""
-    tree = observation.tree
-    firsts: dict[int, str] = {}
-    for path in tree:
-        firsts.setdefault(tree[path].inode, path)
-    entries = tuple(_nature(tree[path], firsts[tree[path].inode]) for path in tree)
-    return observation.mount_errno, entries, observation.repair is not None
-
-
-def _nature(entry: Entry, first_name: str) -> _Nature:
-    own = (entry.path, entry.type, first_name, entry.error, entry.mode, entry.nlink, entry.size)
-    return (*own, entry.target, entry.xattrs)
 
 
 class ReferenceOutcomes:
@@ -84,15 +65,14 @@ class ReferenceOutcomes:
         mine, seen = natures(observation), self._seen[history.started, history.returned]
         if not seen:
             return ["it has no such instant"]
-        nearest = min(seen, key=lambda theirs: (len(set(mine[1]) ^ set(theirs[1])), repr(theirs)))
-        if mine[0] != nearest[0]:
-            return [f"mounting fails with errno {mine[0]}" if mine[0] else "it mounts"]
+        nearest = min(seen, key=lambda theirs: (len(set(mine.names) ^ set(theirs.names)), repr(theirs)))
+        if mine.mount_errno != nearest.mount_errno:
+            return [f"mounting fails with errno {mine.mount_errno}" if mine.mount_errno else "it mounts"]
+        if any(self._alike(history, observation)):
+            return ["a file has other bytes of unknown origin than it ever has there"]
         if mine == nearest:
-            return ["a file has bytes that it never has there"]
-        here, there = ({str(nature[0]): nature for nature in side[1]} for side in (mine, nearest))
-        changed = sorted(path for path in here | there if here.get(path) != there.get(path))
-        told = [f"{path} is {_told(here.get(path))}, there {_told(there.get(path))}" for path in changed]
-        return told[:_PATHS_SHOWN] + [f"{len(told) - _PATHS_SHOWN} more names"] * (len(told) > _PATHS_SHOWN)
+            return of_bytes(history.workload, observation.tree, [known.tree for known in seen[nearest]])
+        return of_names(mine, nearest)
 
 
 def _differ_in_hash(found: Tree, known: Tree) -> bool:
@@ -111,23 +91,6 @@ def _hash(entry: Entry) -> str:
     """
     sources = {segment.source for segment in entry.segments}
     return entry.hash if _OTHER in sources and _STALE not in sources and not entry.choices else ""
-
-
-def _told(nature: _Nature | None) -> str:
-    if nature is None:
-        return "missing"
-    path, kind, first_name, error, mode, nlink, size, target, xattrs = nature
-    if error:
-        return f"a {kind} that cannot be read (errno {error})"
-    said = {
-        f"of {size} bytes": kind == "file",
-        f"to {target}": kind == "symlink",
-        f"with {nlink} links": nlink != 1,
-        f"the same as {first_name}": first_name != path,
-        f"with attributes {xattrs}": bool(xattrs),
-        f"of mode {mode:o}": True,
-    }
-    return " ".join([f"a {kind}", *(text for text, matters in said.items() if matters)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +134,7 @@ class DifferenceJudge:
     _own: threading.local = field(default_factory=threading.local)
     _guests: ExitStack = field(default_factory=ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stops: int = 0
 
     depends_on = INSTANT
 
@@ -178,7 +142,7 @@ class DifferenceJudge:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._guests.close()
+        self.stop()
 
     @property
     def name(self) -> str:
@@ -215,6 +179,13 @@ class DifferenceJudge:
             return Opinion(Verdict.UNDECIDED, True, f"{self.reference.name} {varying}")
         told = "; ".join(shown.differences(history, observation))
         return Opinion(Verdict.VIOLATED, True, f"{self.reference.name} never shows this: {told}")
+
+    def stop(self) -> None:
+        """See `Comparison`."""
+        with self._lock:
+            self._stops += 1
+            guests = self._guests.pop_all()
+        guests.close()
 
     def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
         """See `Comparison`. A guest that the reference loses at a later instant of the run is no excuse."""
@@ -295,6 +266,11 @@ class DifferenceJudge:
             machine = Machine(settings_for_recorders(self.reference.settings, [self.reference.plan.how.recorder]))
             with self._lock:
                 self._guests.callback(machine.close)
+                stops = self._own.__dict__.setdefault("stops", self._stops)
+                is_stopped = stops != self._stops
+            if is_stopped:
+                machine.close()
+                raise CrashDiskEndedError("the comparison was stopped")
             machine.boot()
             self._own.machine = machine
         return self._own.machine  # type: ignore[no-any-return]

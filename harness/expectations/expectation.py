@@ -8,7 +8,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.judges import CheckerJudge, Judge, PropertyJudge
 from postcrash.harness.expectations.contract import Contract
 from postcrash.model import Verdict
-from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, UnknownPropertyError, property_named
+from postcrash.properties import PROPERTIES, TORN_BLOCKS, Property, property_named
 from postcrash.properties.kinds import Durable
 from postcrash.properties.promises import practice_of, said_of, standing_text
 from postcrash.targets import Target
@@ -58,7 +58,7 @@ class Expectation:
     def judges(self, target: Target, model: str) -> tuple[Judge, ...]:
         """All judges. A checker of practice is among them only if a rule says that `target` is held to it.
 
-        Raises UsageError if a contract is not about the target, or names an unknown property.
+        Raises UsageError if a contract is not about the target.
         """
         if self.compares:
             assert self.compared is not None, "the reference is opened first"
@@ -71,14 +71,8 @@ class Expectation:
     def _by_contract(self, target: Target, model: str) -> tuple[Property, ...]:
         if self.contract is None:
             return ()
-        try:
-            held = {name: property_named(name) for name in self.contract.of_target(target.name, model, self._file)}
-        except UnknownPropertyError as error:
-            raise UsageError(f"{self._file}: {error}") from error
-        for name, known in held.items():
-            if name != known.name:
-                raise UsageError(f"{self._file}: no property is called {name!r}, but {known.name} is")
-        return tuple(held.values())
+        held = self.contract.of_target(target.name, model, self._file)
+        return tuple(map(property_named, held))
 
     @property
     def _file(self) -> str:

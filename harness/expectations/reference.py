@@ -63,13 +63,15 @@ def reference_named(
     """What `kernel:NAME` or `target:NAME` stands for if `target` is on the session's kernel. Raises HarnessError.
 
     If only one of the two kernels has dm-log-writes, `auto` stands for the crash disk. The user is told so once.
-    `base` is the target's base image, if it is not to be made.
+    `base` is the target's base image, if it is not to be made. Another kernel has the same image, also if it would age
+    one in another way.
     """
     level, _, value = name.partition(":")
     kernel, other = session.kernel, target
     if level == TARGET:
         other, base = session.target(value), None
     if level == KERNEL:
+        base = base or session.base(target)
         found = session.kernel_for(value, target)
         if found is None:
             raise UsageError(f"no kernel called {value} can run target {target.name}")

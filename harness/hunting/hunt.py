@@ -59,6 +59,8 @@ class HuntProgress(Progress, Protocol):
 
 _RUN = "run"
 """Noted for a workload that could be run."""
+_REFUSED = "refused"
+"""Noted for a workload that could not be run on one of the disks."""
 _CUT_SHORT = "cut short"
 """Noted for a workload that was not explored to the end because it is violated."""
 
@@ -95,6 +97,8 @@ class Hunt(ABC, Generic[Selected]):
         self._findings: list[Finding] = []
         self._told: dict[int, set[object]] = {}
         """What was counted already for each workload that has not been run on all disks."""
+        self._lacking: dict[int, list[str]] = {}
+        """What the file system lacks for each workload that has not been run on all disks."""
         self._disks_done: Counter[int] = Counter()
         self._flushed = time.monotonic()
 
@@ -163,8 +167,8 @@ class Hunt(ABC, Generic[Selected]):
         causes = [(Cause.from_json(each), each["finding"], each["kept"]) for each in row.get("causes", ())]
         if any(not kept and self._hunted.is_better(cause, size) for cause, _, kept in causes):
             return False
-        if "refused" in row:
-            self._refused(number, **row["refused"])
+        if "lacking" in row:
+            self._refused(number, **row["lacking"])
             self._disk_done(number)
             return True
         result = examination_in({**row, "findings": []}, self._store)
@@ -181,7 +185,8 @@ class Hunt(ABC, Generic[Selected]):
     def _take(self, done: FinishedPlan) -> None:
         if isinstance(done.result, OperationFailedError):
             failed = {name: getattr(done.result, name) for name in ("operation", "errno", "unlike")}
-            self._batch[key_of(done.plan)] = {"refused": failed, "findings": [], "certificates": []}
+            if done.result.errno == EOPNOTSUPP:  # what fails otherwise is tried again in a later run
+                self._batch[key_of(done.plan)] = {"lacking": failed, "findings": [], "certificates": []}
             self._refused(done.number, **failed)
             return
         result, size = done.result, _size(done.number, done.plan)
@@ -210,11 +215,13 @@ class Hunt(ABC, Generic[Selected]):
 
     def _refused(self, number: int, operation: str, errno: int, unlike: str) -> None:
         name = "EOPNOTSUPP" if errno == EOPNOTSUPP else errorcode.get(errno, str(errno))
-        counter = self._hunted.lacking if errno == EOPNOTSUPP and not unlike else self._hunted.refused
         said = f"{operation} fails with {name}" + f", but {unlike}" * bool(unlike)
         if self._is_first(f"refused: {said}", number):
-            counter[said] += 1
-        if self._is_first("refused", number):
+            if errno == EOPNOTSUPP and not unlike:
+                self._lacking.setdefault(number, []).append(said)
+            else:
+                self._hunted.refused[said] += 1
+        if self._is_first(_REFUSED, number):
             self._progress.skipped()
 
     def _count(self, number: int, plan: Plan, result: Examination) -> None:
@@ -246,9 +253,19 @@ class Hunt(ABC, Generic[Selected]):
     def _disk_done(self, number: int) -> None:
         self._disks_done[number] += 1
         if self._disks_done[number] == len(self._disks):
-            self._hunted.run += _RUN in self._told[number]
-            del self._disks_done[number], self._told[number]
+            told = self._told.pop(number)
+            self._hunted.run += _RUN in told and _REFUSED not in told
+            self._count_lacking(number, is_run=_RUN in told)
+            del self._disks_done[number]
             self._open.discard(number)
+
+    def _count_lacking(self, number: int, *, is_run: bool) -> None:
+        """Count what the file system lacks for a workload. If it ran on another disk, it lacks nothing there."""
+        for said in self._lacking.pop(number, ()):
+            if is_run:
+                self._hunted.refused[f"{said} on one disk only"] += 1
+            else:
+                self._hunted.lacking[said] += 1
 
     def _flush(self) -> None:
         if self._batch:

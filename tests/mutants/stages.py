@@ -42,16 +42,17 @@ def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:
     return ("hunt", "--ops", options[0], "--no-minimize", "--budget", "200", "--time", time, *options[1:])
 
 
+COMPARISON = Stage("full, compared", _hunt("1", "--grammar", "full", "--expect", "kernel:{stock}"))
+"""What a mutant is compared with the stock kernel by. No rule of the default level is asked."""
 STAGES = (
     Stage("full", _hunt("1", "--grammar", "full", time="6m")),
     Stage("full, 300 with fsck", _hunt("1", "--grammar", "full", "--fsck", "--workload-limit", "300")),
     Stage("ace, 100 with crash in recovery", _hunt("1", "--depth", "2", "--workload-limit", "100")),
     Stage("corpus", ("corpus", "{corpus}", "--budget", "200"), limit_s=180),
     Stage("ace, 300 of two", _hunt("2", "--workload-limit", "300")),
+    COMPARISON,
 )
-"""In this order. All are at the default level, and on both disks."""
-COMPARISON = Stage("full, compared", _hunt("1", "--grammar", "full", "--expect", "kernel:{stock}"))
-"""What a mutant is compared with the stock kernel by."""
+"""In this order, on both disks. All but the last are at the default level."""
 REBUILT = Stage("ace, compared", ("hunt", "--ops", "1", "--no-minimize", "--expect", "kernel:{stock}"))
 """What another build of the stock kernel is compared with it by, to the end."""
 STOCK_BUDGET = "600,30s"

@@ -6,7 +6,7 @@ from itertools import product
 import hypothesis.strategies as st
 from hypothesis import given
 
-from postcrash.model.agreement import is_version_of
+from postcrash.model.agreement import is_version_of, strange_part
 from postcrash.model.choices import UndecidedBytes, every_answer
 from postcrash.model.segments import Segment, Segments, merged
 from postcrash.model.tree import Entry, Tree
@@ -96,3 +96,11 @@ def test_what_cannot_matter_is_not_asked_twice() -> None:
     assert [answer for answer, _ in every_answer(lambda: is_version_of(both, both), lambda _, version: version)] == [
         True
     ]
+
+
+def test_the_first_part_that_no_version_has_is_found() -> None:
+    versions = (segments((2, 8, "write:0")), segments((2, 4, "zero"), (4, 8, "write:1")))
+    known = file(8, segments((0, 2, "zero")), [UndecidedBytes(2, 8, 0, versions)])["f"]
+    assert strange_part(file(8, segments((0, 4, "zero"), (4, 8, "write:1")))["f"], known) is None
+    found = file(8, segments((0, 4, "zero"), (4, 8, "other")))["f"]
+    assert strange_part(found, known) == Segment(4, 8, "other")

@@ -24,6 +24,14 @@ MMAP = ["fallocate foo none 0 32768", "mmapwrite foo 0 32768", "msync foo 0 8192
         ([Call("write", ("foo",), range="overlap-unaligned")], ["creat foo", FILL, "write foo 0 5000"]),
         ([Call("write", ("foo",), range="overlap-extending")], ["creat foo", FILL, "write foo 30768 5000"]),
         ([Call("write", ("foo",), range="hole")], ["creat foo", "write foo 8192 5000"]),
+        (
+            [Call("falloc", ("foo",), "punch-hole", "last-block")],
+            ["creat foo", FILL, "fallocate foo punch-hole 28672 4096"],
+        ),
+        (
+            [Call("append-and-extend", ("foo",)), Call("falloc", ("foo",), "zero-range", "last-block")],
+            ["creat foo", "write foo 0 32768", "truncate foo 40960", "fallocate foo zero-range 36864 4096"],
+        ),
         ([Call("dwrite", ("foo",), range="overlap")], ["creat foo", FILL, "dwrite-osync foo 0 8192"]),
         ([Call("mmapwrite", ("foo",), range="append")], ["creat foo", *MMAP]),
         (

@@ -11,7 +11,7 @@ from postcrash.workloads import GRAMMARS, SETUPS, Grammar, WorkloadSpace
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
-FULL = {1: 1480, 2: 2_933_052}
+FULL = {1: 1508, 2: 3_022_020}
 ACE = {1: 328, 2: 241_720, 3: 7_478_858}
 SPACES = [WorkloadSpace(grammar, length) for grammar in GRAMMARS.values() for length in (1, 2)]
 

@@ -1,18 +1,28 @@
-"""A campaign whose time is over starts no machine, and what was not run is undecided."""
+"""A campaign whose time is over: what was not run is undecided, and nobody waits for what is under way."""
 
+import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
+from postcrash.harness.errors import LostAtWork, OperationFailedError
+from postcrash.harness.examination import campaign
 from postcrash.harness.examination.campaign import Crew, run_campaign
-from postcrash.harness.examination.judges import judges_named
+from postcrash.harness.examination.judges import INSTANT, Opinion, judges_named
+from postcrash.harness.examination.recording import CRASH_DISK
+from postcrash.harness.examination.result import Examination
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.progress import TerminalProgress
-from postcrash.model import Verdict, parse_workload
+from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.reports.store.store import Store
-from postcrash.targets import target_named
+from postcrash.targets import RecoveryKind, target_named
 
-from .fake_machine import pretended_plan
+from .conftest import interval_report
+from .fake_machine import FakeMachine, pretended_plan
 
+NO_TIME = "it was not run: --time"
 NO_CREW = Crew(MachineSettings(Path("no kernel"), Path("no root")), 1)
 
 
@@ -23,7 +33,72 @@ def test_what_was_not_run_in_time_is_undecided_and_not_kept(tmp_path: Path) -> N
     with TerminalProgress(1) as progress:
         (result,) = run_campaign([plan], NO_CREW, store, progress, until=time.monotonic())
     store.close()
-    assert {(ruling.verdict, ruling.reason) for ruling in result.rulings.values()} == {
-        (Verdict.UNDECIDED, "it was not run: --time")
-    }
+    assert {(ruling.verdict, ruling.reason) for ruling in result.rulings.values()} == {(Verdict.UNDECIDED, NO_TIME)}
     assert not result.recording
+
+
+@dataclass(eq=False)
+class Busy:
+    """A judge, which compares if it is asked to stop, and whose opinion takes as long as the test likes."""
+
+    is_over: threading.Event = field(default_factory=threading.Event)
+    is_busy: threading.Event = field(default_factory=threading.Event)
+
+    name, version, depends_on = "busy", "", INSTANT
+
+    def wants(self, recover: RecoveryKind) -> bool:
+        return recover.walk
+
+    def opinion(self, history: History, observation: Observation) -> Opinion:
+        self.is_busy.set()
+        self.is_over.wait()
+        return Opinion(Verdict.HOLDS, True, "")
+
+
+class Comparing(Busy):
+    """Its opinion waits for the reference."""
+
+    recorder = CRASH_DISK
+
+    def why_no_change(self, workload: Workload, lost: LostAtWork | None) -> str:
+        return ""
+
+    def what_instead(self, workload: Workload, held: int | None, failed: OperationFailedError) -> str:
+        return ""
+
+    def stop(self) -> None:
+        self.is_over.set()
+
+
+def ends_while_busy(judge: Busy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Examination:
+    """A campaign whose time is over as soon as the judge is busy."""
+    root = {"path": ".", "type": "dir", "mode": 0o755, "nlink": 2, "inode": 1}
+    recovered = {"mount_errno": 0, "tree": [root], "klog": [], "fsck": None}
+    machine = FakeMachine([("started", 0), ("durable",)], explored=lambda _: [interval_report(([], recovered))])
+    monkeypatch.setattr(campaign, "Machine", lambda _: machine)
+    for name in "boot", "close":
+        monkeypatch.setattr(FakeMachine, name, lambda _: None, raising=False)
+    monkeypatch.setattr(campaign, "settings_for_recorders", lambda settings, _: settings)
+    monkeypatch.setattr(campaign, "is_over", lambda _: judge.is_busy.is_set())
+    plan = pretended_plan(folder, target_named("ext4-current"), parse_workload("sync", "w"), judges=(judge,))
+    store = Store(folder / ".postcrash")
+    with TerminalProgress(1) as progress:
+        (result,) = run_campaign([plan], NO_CREW, store, progress, until=1.0)
+    store.close()
+    return result
+
+
+def test_a_campaign_ends_while_a_judge_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Busy()
+    monkeypatch.setattr(campaign, "_LAST_OPINION_S", 0.1)
+    assert ends_while_busy(judge, tmp_path, monkeypatch).notes == [NO_TIME]
+    assert not judge.is_over.is_set()
+    judge.is_over.set()
+
+
+def test_a_campaign_that_ends_stops_the_run_on_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the thread would wait for the reference, and the campaign for the thread."""
+    judge = Comparing()
+    monkeypatch.setattr(campaign, "_LAST_OPINION_S", None)
+    assert ends_while_busy(judge, tmp_path, monkeypatch).notes == [NO_TIME]
+    assert judge.is_over.is_set()

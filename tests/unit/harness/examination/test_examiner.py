@@ -201,6 +201,8 @@ class ComparingJudge(RememberingJudge):
         self.asked.append((workload.name, failed))
         return self.reason
 
+    def stop(self) -> None: ...
+
 
 def test_the_reference_is_asked_what_it_does_where_an_operation_fails(tmp_path: Path) -> None:
     failed, judge = OperationFailedError("no", "exchange", 95), ComparingJudge("kernel:old runs it")

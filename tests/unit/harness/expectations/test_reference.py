@@ -18,7 +18,7 @@ from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.outline import outline
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import recording_id
-from postcrash.targets import BaseImage, target_named
+from postcrash.targets import BaseImage, Target, target_named
 
 BASE = "b-0123456789abcdef"
 TARGET = target_named("ext4-current")
@@ -31,9 +31,9 @@ class Here(Session):
     other: Any = SimpleNamespace(label="other", path=Path("other"), engine=None)
     made = 0
 
-    def base(self, *_: object) -> BaseImage:
+    def base(self, _: Target, kernel: Any = None) -> BaseImage:
         self.made += 1
-        return BaseImage(Path("made"), "b-made")
+        return BaseImage(Path("made"), f"b-made-{(kernel or self.kernel).label}")
 
     def guest(self, *_: object) -> str:
         return "guest"
@@ -82,7 +82,12 @@ def test_another_kernel_has_the_findings_own_base_image(here: Here) -> None:
 
 def test_another_target_has_a_base_image_of_its_own(here: Here) -> None:
     plan = judge_of(here, "same-as:target:xfs").reference.plan
-    assert (plan.target.name, plan.base.id, here.made) == ("xfs", "b-made", 1)
+    assert (plan.target.name, plan.base.id, here.made) == ("xfs", "b-made-here", 1)
+
+
+def test_in_a_hunt_another_kernel_has_the_base_image_of_the_kernel_that_is_compared(here: Here) -> None:
+    """Each kernel would age an image in its own way, and the finding's image is that of the session's kernel."""
+    assert reference.reference_named(here, "kernel:other", TARGET, Exploration()).plan.base.id == "b-made-here"
 
 
 def recorders(here: Here, asked: str, expected: str = "kernel:other") -> tuple[str, str]:

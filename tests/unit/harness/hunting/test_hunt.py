@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from errno import EOPNOTSUPP
+from errno import EIO, EOPNOTSUPP
 from itertools import chain, count, cycle, pairwise
 from pathlib import Path
 from typing import Any
@@ -280,7 +280,33 @@ def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
     assert result.verdict is Verdict.UNDECIDED
     assert result.run + sum(result.lacking.values()) + sum(result.refused.values()) == len(ran)
     again, ran = run(refuses, symmetry=False)
-    assert (again, ran) == (result, [])
+    assert again == result
+    assert len(ran) == sum(result.refused.values()), "only what may have failed by chance is tried again"
+
+
+def test_what_failed_once_is_tried_again(run: Run) -> None:
+    error = OperationFailedError("no", "sync", EIO)
+    result, ran = run(lambda _: error, sample=3)
+    assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"sync fails with EIO": 3})
+    better, tried = run(lambda _: [], sample=3)
+    assert (better.verdict, better.run, tried) == (Verdict.HOLDS, 3, ran)
+
+
+@pytest.mark.parametrize("errnos", [(0, EOPNOTSUPP), (EOPNOTSUPP, 0)])
+def test_what_lacks_on_one_disk_only_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errnos: tuple[int, int]
+) -> None:
+    def refuses(workload: Workload) -> list[str] | OperationFailedError:
+        errno = next(each)
+        return OperationFailedError("no", "fallocate", errno) if errno else []
+
+    each = cycle(errnos)
+    monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
+    for disks in (None, 1), (1, None):
+        selection = Selection(SPACE, sample=1, disks=disks)
+        result = hunt(selection, plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), fresh=True)
+        assert (result.verdict, result.run, dict(result.lacking)) == (Verdict.UNDECIDED, 0, {})
+        assert dict(result.refused) == {"fallocate fails with EOPNOTSUPP on one disk only": 1}
 
 
 def test_what_only_this_kernel_does_not_have_leaves_a_comparison_undecided(run: Run) -> None:

@@ -1,0 +1,110 @@
+"""What two outcomes are compared by, and the words for how they differ.
+
+The words name what differs and nothing else, so differences of one kind are one group (harness/hunting/causes.py).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from postcrash.model import Entry, Observation, Tree, Workload
+from postcrash.model.agreement import strange_part
+from postcrash.model.segments import Segment
+from postcrash.properties.wording import shown_source
+
+_SHOWN_MAX = 3
+
+
+class Nature(NamedTuple):
+    """All of an entry except the bytes of a file. `first_name` identifies its inode: the first of the inode's names."""
+
+    path: str
+    type: str
+    first_name: str
+    error: int
+    mode: int
+    nlink: int | None
+    size: int
+    target: str
+    xattrs: tuple[tuple[str, str], ...]
+
+
+class Natures(NamedTuple):
+    """All of an outcome except the bytes of files."""
+
+    mount_errno: int
+    names: tuple[Nature, ...]
+    is_repaired: bool
+
+
+def natures(observation: Observation) -> Natures:
+    """What an observation is compared by before the bytes of its files are."""
+    tree = observation.tree
+    firsts: dict[int, str] = {}
+    for path in tree:
+        firsts.setdefault(tree[path].inode, path)
+    names = tuple(_nature(tree[path], firsts[tree[path].inode]) for path in tree)
+    return Natures(observation.mount_errno, names, observation.repair is not None)
+
+
+def _nature(entry: Entry, first_name: str) -> Nature:
+    own = (entry.path, entry.type, first_name, entry.error, entry.mode, entry.nlink, entry.size)
+    return Nature(*own, entry.target, entry.xattrs)
+
+
+def of_names(mine: Natures, theirs: Natures) -> list[str]:
+    """In words: the names that differ, each with what differs."""
+    here, there = ({nature.path: nature for nature in side.names} for side in (mine, theirs))
+    changed = sorted(path for path in here | there if here.get(path) != there.get(path))
+    return _first([f"{path} {_difference(here.get(path), there.get(path))}" for path in changed], "names")
+
+
+def _difference(here: Nature | None, there: Nature | None) -> str:
+    if here is None or there is None or here.type != there.type or here.error != there.error:
+        return f"is {_whole(here)}, there {_whole(there)}"
+    both = zip(_fields(here).items(), _fields(there).values(), strict=True)
+    return " and ".join(f"{field} {mine}, there {theirs}" for (field, mine), theirs in both if mine != theirs)
+
+
+def _whole(nature: Nature | None) -> str:
+    if nature is None:
+        return "missing"
+    if nature.error:
+        return f"a {nature.type} that cannot be read (errno {nature.error})"
+    size = f" of {nature.size} bytes" * (nature.type == "file")
+    return f"a {nature.type}{size}" + f" to {nature.target}" * (nature.type == "symlink")
+
+
+def _fields(nature: Nature) -> dict[str, str]:
+    """What each field is, by the words before it."""
+    names = ", ".join(f"{name}={value}" for name, value in nature.xattrs)
+    is_alone = nature.first_name == nature.path
+    return {
+        "has size": f"{nature.size}",
+        "has mode": f"{nature.mode:o}",
+        "has link count": f"{nature.nlink}",
+        "shares its inode with": "none" if is_alone else nature.first_name,
+        "has target": nature.target,
+        "has attributes": names or "none",
+    }
+
+
+def of_bytes(workload: Workload, found: Tree, known: Sequence[Tree]) -> list[str]:
+    """In words: the bytes in which `found` differs from the nearest of the `known` trees, which have the same names."""
+    strange = min((_strange(found, each) for each in known), key=len)
+    if not strange:
+        return ["files have contents that they never have together there"]
+    told = [
+        f"{path} has bytes from {part.start} on that are {shown_source(workload, part.source)}, never there"
+        for path, part in strange.items()
+    ]
+    return _first(told, "files")
+
+
+def _strange(found: Tree, known: Tree) -> dict[str, Segment]:
+    parts = ((path, strange_part(found[path], known[path])) for path in found)
+    return {path: part for path, part in parts if part is not None}
+
+
+def _first(told: Sequence[str], of_what: str) -> list[str]:
+    more = len(told) - _SHOWN_MAX
+    return [*told[:_SHOWN_MAX], *[f"{more} more {of_what}"] * (more > 0)]
