@@ -297,6 +297,20 @@ FAULTS = [
         "Some(_) if sectors > 0 && sector <= disk_sectors => Ok(()),",
         "recording",
     ),
+    Fault(
+        "what a stable write has changed is taken for the image",
+        "space.rs",
+        "self.content.has_no_stable(sector, sectors)\n            && ",
+        "",
+        "brute_force",
+    ),
+    Fault(
+        "what a write in flight may change is taken for the image",
+        "space.rs",
+        "            && !self.interval.touches(sector, sectors)\n",
+        "",
+        "brute_force",
+    ),
     Fault("the memo looks at first bytes only", "memo.rs", "blake3::hash(bytes)", "blake3::hash(&bytes[..1])", "memo"),
     Fault(
         "the memo takes what was not read for what was read",

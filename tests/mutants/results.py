@@ -109,8 +109,8 @@ def summary(rows: Sequence[Row], stages: int) -> str:
     equivalent = sum(bool(row.mutant.equivalent) for row in missed)
     unfinished = sum(not _is_finished(row, stages) for row in missed)
     return (
-        f"{len(rows)} mutants: {len(found)} found, {soon} of them in under {SOON_S:.0f} s and {compared} of them only by "
-        f"comparison; {len(missed)} not found, "
+        f"{len(rows)} mutants: {len(found)} found, {soon} of them in under {SOON_S:.0f} s "
+        f"and {compared} of them only by comparison; {len(missed)} not found, "
         f"{equivalent} of them equivalent at this level, {unfinished} of them with stages left to run; "
         f"{len(rows) - len(found) - len(missed)} not measured"
     )
@@ -175,9 +175,10 @@ kernel, which is the same file with the number 0.
 The stages, in order: {stages}. `full` is all of `hunt --ops 1 --grammar full`,
 `corpus` is `postcrash corpus corpus/fstests`, and the others draw so many workloads: of two operations of `ace`, of
 `full` with the file system's checker on every recovered disk (`--fsck`), and of `ace` with crashes within each recovery
-(`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`), for what breaks no rule. Each stage looks at a disk that completes at once and at one that holds completions back. No more than
-200 recoveries are run for each workload and disk. `full` has six minutes, and each other stage has three. Workloads and
-seconds count all stages until the finding, with the start of each command.
+(`--depth 2`). The last one compares with the stock kernel (`--expect kernel:STOCK`), for what breaks no rule. Each
+stage looks at a disk that completes at once and at one that holds completions back. No more than 200 recoveries are run
+for each workload and disk. `full` has six minutes, and each other stage has three. Workloads and seconds count all
+stages until the finding, with the start of each command.
 """
 
 _STOCK = """What the same stages find on the stock kernel of the same build. Findings with their causes stand in

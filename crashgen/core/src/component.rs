@@ -197,6 +197,15 @@ impl Component {
             _ => (self.sector..self.sector + self.sectors).contains(&sector),
         }
     }
+
+    /// Whether it decides any of these sectors.
+    pub fn touches(&self, sector: u64, sectors: u64) -> bool {
+        let end = sector.saturating_add(sectors);
+        match &self.versions {
+            Versions::InOrder(history) => (sector..end).any(|s| history.has(s)),
+            _ => self.sector < end && sector < self.sector + self.sectors,
+        }
+    }
 }
 
 /// Whether keeping `piece`, the only one there, changes one of its sectors.

@@ -1,8 +1,8 @@
 //! What lies under a crash interval: the disk before the recording, and the part of the recording that is stable.
 
-use std::collections::HashMap;
 use std::path::Path;
 
+use foldhash::HashMap;
 use num_bigint::BigUint;
 use num_traits::One;
 use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
@@ -20,6 +20,9 @@ pub trait Ground {
     fn read(&self, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32);
     /// A component that the content of `sector` depends on and that has no version among those `chosen`.
     fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32>;
+    /// Whether these sectors hold what the image at the bottom holds there, in all versions of all components. False if
+    /// this is not known.
+    fn is_image(&self, sector: u64, sectors: u64) -> bool;
     /// What an explorer chooses from for the component of that number.
     fn options(&self, number: u32) -> Options;
     /// How many disks before the recording agree with `choices`.
@@ -56,6 +59,10 @@ impl Ground for Base {
         None
     }
 
+    fn is_image(&self, _sector: u64, _sectors: u64) -> bool {
+        true
+    }
+
     fn options(&self, _number: u32) -> Options {
         unreachable!("an image has no components")
     }
@@ -84,6 +91,12 @@ impl Content<'_> {
     pub fn stable_source(&self, sector: u64) -> Source {
         let block = self.stable.get(&(sector / BLOCK_SECTORS));
         block.map_or(Source::BASE, |sources| sources[(sector % BLOCK_SECTORS) as usize])
+    }
+
+    /// Whether no write to these sectors is stable, nor one to the rest of their blocks.
+    pub(crate) fn has_no_stable(&self, sector: u64, sectors: u64) -> bool {
+        let blocks = sector / BLOCK_SECTORS..sector.saturating_add(sectors).div_ceil(BLOCK_SECTORS);
+        blocks.into_iter().all(|block| !self.stable.contains_key(&block))
     }
 
     /// The bytes that `source` gives to `sector`. None if they depend on a version that is not chosen.

@@ -71,6 +71,12 @@ impl Interval {
         self.components[index].has(sector).then_some(index as u32)
     }
 
+    /// Whether a component decides any of these sectors. No two components have a sector in common.
+    pub fn touches(&self, sector: u64, sectors: u64) -> bool {
+        let next = self.components.partition_point(|component| component.sector < sector.saturating_add(sectors));
+        next > 0 && self.components[next - 1].touches(sector, sectors)
+    }
+
     /// Pieces that are lost in a state with `choices`. Components without a choice keep all their pieces.
     pub fn lost(&self, choices: &[Choice]) -> Vec<u32> {
         let lost = |choice: &Choice| self.components[choice.component as usize].lost(choice.version);

@@ -6,7 +6,7 @@
 //! recovery that did not read the place (others had read it ahead, and nobody waited for it). A leaf gives the answer.
 //! The order of the places does not matter for correctness.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 /// Sectors that are read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -26,6 +26,9 @@ impl Space<'_> {
     /// Copy the content from sector `sector` on into `out`. Ask `choose` for the version of each component that is
     /// read.
     pub fn read(&self, sector: u64, out: &mut [u8], choose: &mut dyn FnMut(u32) -> u32) {
+        if self.is_image(sector, (out.len() / SECTOR_BYTES) as u64) {
+            return self.content.ground.read(sector, out, choose);
+        }
         for (s, chunk) in (sector..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
             let source = match self.interval.component_at(s) {
                 None => self.content.stable_source(s),
@@ -48,6 +51,14 @@ impl Space<'_> {
             },
         };
         (source == Source::BASE).then(|| self.content.ground.open(sector, chosen)).flatten()
+    }
+
+    /// Whether these sectors hold what the image at the bottom holds there, in all crash states. False if this is not
+    /// known.
+    pub fn is_image(&self, sector: u64, sectors: u64) -> bool {
+        self.content.has_no_stable(sector, sectors)
+            && !self.interval.touches(sector, sectors)
+            && self.content.ground.is_image(sector, sectors)
     }
 
     /// What an explorer chooses from for the component of that number.
@@ -107,6 +118,10 @@ impl Ground for CrashState<'_> {
     fn open(&self, sector: u64, chosen: &dyn Fn(u32) -> Option<u32>) -> Option<u32> {
         let known = |component: u32| self.chosen.get(&component).copied().or_else(|| chosen(component | BELOW));
         self.space.open(sector, &known).map(|component| component | BELOW)
+    }
+
+    fn is_image(&self, sector: u64, sectors: u64) -> bool {
+        self.space.is_image(sector, sectors)
     }
 
     fn options(&self, number: u32) -> Options {

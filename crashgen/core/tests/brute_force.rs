@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use common::reference::{Model, Reference, Space, MODELS};
-use common::{contents, notation, read_letter, states, Disk, RecordedLog, Request, Step, SECTORS};
+use common::{contents, notation, read_letter, states, Disk, RecordedLog, Request, Step, BLOCK, SECTORS};
 use num_bigint::BigUint;
 use postcrash_core::choice::Choice;
 use postcrash_core::explore::{BruteForce, Explorer};
@@ -212,6 +212,34 @@ fn check_lost(reference: &Reference, interval: &Interval, content: Content<'_>) 
     }
 }
 
+/// A place that is said to be as in the image is so in all crash states. A place in blocks that no request touched is
+/// known to be so.
+fn check_image(log: &Log, interval: &Interval, content: Content<'_>) {
+    let space = postcrash_core::space::Space { content, interval };
+    let states = states(interval, content);
+    let touched = |block: usize| log.steps.iter().any(|step| touches(step, block * BLOCK, (block + 1) * BLOCK));
+    for (start, end) in (0..SECTORS).flat_map(|start| (start + 1..=SECTORS).map(move |end| (start, end))) {
+        let is_image = space.is_image(start as u64, (end - start) as u64);
+        if is_image {
+            assert!(states.iter().all(|(_, disk)| disk[start..end].iter().all(|&letter| letter == b'.')));
+            assert!((start..end).all(|sector| space.open(sector as u64, &|_| None).is_none()));
+        } else {
+            assert!((start / BLOCK..end.div_ceil(BLOCK)).any(touched), "{start} to {end} are as in the image");
+        }
+    }
+    assert!(space.is_image(u64::MAX, 5), "behind the end of the disk nothing is written");
+}
+
+fn touches(step: &Step, start: usize, end: usize) -> bool {
+    let Step::Submit(_, request) = step else { return false };
+    let (sector, sectors) = match request {
+        Request::Write { sector, letters, .. } => (*sector, letters.len()),
+        Request::Zero { sector, sectors, .. } => (*sector, *sectors),
+        Request::Flush => return false,
+    };
+    sector < end && start < sector + sectors
+}
+
 /// A program that reads sectors and returns what it saw. Which sectors it reads depends on what it has read.
 fn read(interval: &Interval, content: Content<'_>, seed: u64, explorer: &mut dyn Explorer) -> Vec<u8> {
     let options = |component: u32| interval.components[component as usize].options();
@@ -269,6 +297,12 @@ proptest! {
             check_lost(&reference, interval, content);
             check_marks(&reference, interval);
         });
+    }
+
+    #[test]
+    fn what_is_said_to_be_as_in_the_image_is(log in random_log()) {
+        let recorded = RecordedLog::new(&log.steps);
+        recorded.each_interval(log.model.name, |interval, content| check_image(&log, interval, content));
     }
 
     #[test]

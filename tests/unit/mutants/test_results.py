@@ -71,8 +71,8 @@ def test_workloads_and_seconds_are_those_of_all_stages() -> None:
 
 def test_the_summary_counts_each_mutant_once() -> None:
     assert summary(ROWS, len(STAGES)) == (
-        "5 mutants: 1 found, 1 of them in under 10 s and 0 of them only by comparison; 3 not found, 1 of them equivalent at this level, "
-        "1 of them with stages left to run; 1 not measured"
+        "5 mutants: 1 found, 1 of them in under 10 s and 0 of them only by comparison; 3 not found, "
+        "1 of them equivalent at this level, 1 of them with stages left to run; 1 not measured"
     )
 
 

@@ -25,7 +25,7 @@ use postcrash_core::space::Space;
 use postcrash_wire::units::SECTOR_BYTES;
 
 pub const SECTORS: usize = 16;
-const BLOCK: usize = 8;
+pub const BLOCK: usize = 8;
 
 /// One letter for each sector of the disk.
 pub type Disk = [u8; SECTORS];

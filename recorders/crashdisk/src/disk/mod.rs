@@ -354,7 +354,8 @@ impl Disk for StateDisk<'_> {
     fn undecided(&self, sector: u64, sectors: u64) -> bool {
         let open =
             |s| !self.overlay.has(s) && self.space.open(s, &|component| self.explorer.chosen(component)).is_some();
-        self.hold && self.report.is_none() && (sector..sector.saturating_add(sectors)).any(open)
+        let may_be = || !self.space.is_image(sector, sectors) && (sector..sector.saturating_add(sectors)).any(open);
+        self.hold && self.report.is_none() && may_be()
     }
 
     fn read(&mut self, sector: u64, out: &mut [u8]) {

@@ -1,7 +1,6 @@
 //! Copy-on-write over a disk: what the guest itself has written. Dropping it takes no time.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use postcrash_wire::units::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
 #[derive(Clone)]
@@ -52,8 +51,17 @@ impl Overlay {
         patch.is_some_and(|patch| patch.written >> (sector % BLOCK_SECTORS) & 1 == 1)
     }
 
-    /// Read whole sectors; `below` fills those that were not written here.
+    /// Whether the guest has written none of these sectors, nor any in the rest of their blocks.
+    pub fn has_none(&self, sector: u64, sectors: u64) -> bool {
+        let mut blocks = sector / BLOCK_SECTORS..sector.saturating_add(sectors).div_ceil(BLOCK_SECTORS);
+        blocks.all(|block| !self.blocks.contains_key(&block))
+    }
+
+    /// Read whole sectors; `below` fills those that were not written here, one or more at a time.
     pub fn read(&self, sector: u64, out: &mut [u8], below: &mut dyn FnMut(u64, &mut [u8])) {
+        if self.has_none(sector, (out.len() / SECTOR_BYTES) as u64) {
+            return below(sector, out);
+        }
         for (i, chunk) in (0..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
             let s = sector.wrapping_add(i);
             let at = (s % BLOCK_SECTORS) as usize;
@@ -73,7 +81,12 @@ mod tests {
 
     fn read(overlay: &Overlay, sector: u64, sectors: usize) -> Vec<u8> {
         let mut out = vec![0; sectors * SECTOR_BYTES];
-        overlay.read(sector, &mut out, &mut |s, chunk| chunk.fill(0xb0 | (s % 8) as u8));
+        let mut below = |s: u64, out: &mut [u8]| {
+            for (i, chunk) in (0..).zip(out.chunks_exact_mut(SECTOR_BYTES)) {
+                chunk.fill(0xb0 | (s.wrapping_add(i) % 8) as u8);
+            }
+        };
+        overlay.read(sector, &mut out, &mut below);
         let uniform = |sector: &[u8]| {
             assert!(sector.iter().all(|byte| *byte == sector[0]));
             sector[0]

@@ -42,6 +42,7 @@ pub fn explore(machine: &mut Machine, job: &Explore) -> Result<(), GuestError> {
     let source = Source::open(&job.recording, &job.base, &job.model)?;
     let mut trust = Trust::new(&source, &job.recover);
     trust.establish(machine)?;
+    machine.recoveries.begin();
     let budget = Budget::new(job);
     let whole = budget.whole();
     let mut campaign = Campaign { machine, trust, job, model: source.model, budget };

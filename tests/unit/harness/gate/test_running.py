@@ -19,7 +19,7 @@ from postcrash.model import parse_workload
 from postcrash.reports.gate.run import INTERRUPTED, NO_TIME, UNTESTED, Part
 from postcrash.reports.store.store import Store
 
-from ..hunting.test_hunt import found, plan
+from ..hunting.pretence import found, plan
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from postcrash.harness.hunting.causes import cause_of
 from postcrash.harness.hunting.groups import stories
 from postcrash.harness.hunting.hunt_result import Group
 
-from .test_hunt import found, plan
+from .pretence import found, plan
 
 SHORT = "fsync a (operation 2) had returned, but a is 0 bytes long; it promised 4096"
 BACK = "fsync . (operation 9) had returned after unlink a (operation 8), but a is there"

@@ -1,170 +1,28 @@
 """What a hunt runs, what it takes from the store, and how findings are grouped. The machines only pretend."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from errno import EIO, EOPNOTSUPP
-from itertools import chain, count, cycle, pairwise
+from errno import EOPNOTSUPP
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postcrash._core import Recording, write_recording
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import OperationFailedError
-from postcrash.harness.examination.campaign import Batch, Crew, FinishedPlan
-from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.plan import Plan
+from postcrash.harness.examination.campaign import FinishedPlan
 from postcrash.harness.examination.result import Examination, Ruling
-from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.hunting import hunt as hunts
 from postcrash.harness.hunting import space_hunt as module
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import FIRST_LOOK, Selection, hunt, spread
-from postcrash.model import Verdict, Workload, parse_workload
-from postcrash.reports.store.records import Finding, recording_id
+from postcrash.model import Verdict, Workload
+from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
-from postcrash.targets import BaseImage, target_named
-from postcrash.workloads import GRAMMARS, WorkloadSpace
 
-from ..examination.conftest import RECOVER, interval_report
-
-SPACE = WorkloadSpace(GRAMMARS["ace"], 1)
-DEFAULT = Exploration().budget
-CREW = Crew(MachineSettings(Path("kernel"), Path("root")), 1)
-Behaviour = Callable[[Workload], list[str] | OperationFailedError]
-
-
-class Silent:
-    """A progress display that nobody watches. It remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.told = list[str]()
-
-    def recoveries(self, count: int) -> None: ...
-    def skipped(self) -> None: ...
-    def finished(self, plan: Plan, examination: Examination) -> None: ...
-
-    def found(self, finding: Finding) -> None:
-        self.told.append(finding.id)
-
-
-def plan(folder: Path) -> Plan:
-    base = folder / "base.img"
-    base.write_bytes(bytes(4096))
-    return Plan(
-        *(target_named("ext4-current"), BaseImage(base, "b-0123456789abcdef"), "kernel", "guest"),
-        *(parse_workload("sync", "none"), (), (RECOVER,), Exploration()),
-    )
-
-
-def found(plan: Plan, message: str, recording: str) -> Finding:
-    text, model = plan.workload.to_text(), plan.how.model
-    id = plan.finding_id("durability", message, RECOVER, within_recovery=False)
-    return Finding(
-        id=id,
-        checker="durability",
-        message=message,
-        target=plan.target.name,
-        kernel=plan.kernel,
-        model=model,
-        workload_name=plan.workload.name,
-        workload_text=text,
-        recording=recording,
-        base=plan.base.id,
-        state=f"{recording}/0/-",
-        interval=0,
-        choices=(),
-        lost=(),
-        torn=0,
-        started=0,
-        returned=0,
-        observation={},
-        casualty=None,
-        recover=RECOVER.to_wire(),
-    )
-
-
-class Pretence:
-    """Stands in for machines: each workload takes one recovery and is found to be as `behaviour` says."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self.behaviour, self.ran = behaviour, list[str]()
-        self.relevant = True
-        self.states: Callable[[Workload], int] = lambda _workload: 4
-        """How many recoveries, and crash states, a workload has."""
-        self.looks = list[int | None]()
-        """The `glance` of each plan."""
-
-    def __call__(
-        self,
-        todo: Iterable[Batch],
-        crew: Crew,
-        scratch: Callable[[], Path],
-        progress: object,
-        until: float | None = None,
-    ) -> Iterator[FinishedPlan]:
-        for number, each in chain.from_iterable(todo):
-            self.ran.append(each.workload.name)
-            self.looks.append(each.glance)
-            try:
-                said = self.behaviour(each.workload)
-            except TimeoutError:  # the machine is given up
-                return
-            path = scratch()
-            if isinstance(said, OperationFailedError):
-                yield FinishedPlan(number, each, path, said)
-                continue
-            recording = "r-clean"
-            if said:
-                write_recording(path, 8, json.dumps(each.workload.name), [("durable",)])
-                recording = recording_id(Recording(path).digest)
-            states = self.states(each.workload)
-            covered = min(states, (each.enough if said else each.glance) or states)
-            result = Examination(
-                recording, each.base.id, each.how.model, each.kernel, states=states, covered=covered, recoveries=1
-            )
-            result.findings = [found(each, message, recording) for message in said]
-            result.rulings["durability"] = Ruling(Verdict.VIOLATED if said else Verdict.HOLDS, self.relevant)
-            if covered < states:
-                result.undecided(f"crash interval 1: {covered} of {states}")
-            result.is_cut_short = bool(said) and covered < states
-            result.certificates = [Certificate.of(interval_report(), RECOVER)]
-            done = FinishedPlan(number, each, path, result)
-            yield done
-            done.remove()
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[HuntResult, list[str]]]:
-    """Run hunts with a behaviour, always in the same store. Gives the result and the workloads that were run for it."""
-
-    def hunted(behaviour: Behaviour, relevant: bool = True, **selected: Any) -> tuple[HuntResult, list[str]]:
-        pretence = Pretence(behaviour)
-        pretence.relevant = relevant
-        monkeypatch.setattr(hunts, "examine_all", pretence)
-        store = Store(tmp_path / "store")
-        selection = Selection(SPACE, **selected)
-        result = hunt(selection, plan(tmp_path), CREW, store, Silent())
-        store.close()
-        return result, pretence.ran
-
-    return hunted
-
-
-Run = Callable[..., tuple[HuntResult, list[str]]]
-
-
-def clean(_workload: Workload) -> list[str]:
-    return []
-
-
-def renames_break(workload: Workload) -> list[str]:
-    renames = [operation for operation in workload.operations if operation.word == "rename"]
-    return [f"{renames[0].to} is missing"] if renames else []
+from .pretence import CREW, DEFAULT, SPACE, Behaviour, Pretence, Run, Silent, clean, plan, renames_break
 
 
 def test_nothing_found_holds_and_is_not_run_again(run: Run) -> None:
@@ -266,71 +124,6 @@ def test_what_another_hunt_did_not_keep_is_run_again(run: Run, tmp_path: Path) -
     (alone,) = part.groups.values()
     assert ran == [SPACE[second].name]
     assert Store(tmp_path / "store").finding(alone.finding).workload_name == SPACE[second].name
-
-
-def test_what_the_file_system_does_not_have_is_counted(run: Run) -> None:
-    def refuses(workload: Workload) -> list[str] | OperationFailedError:
-        errnos = {"fallocate": 95, "mkdir": 28}
-        failing = [operation.word for operation in workload.operations if operation.word in errnos]
-        return OperationFailedError("no", failing[-1], errnos[failing[-1]]) if failing else []
-
-    result, ran = run(refuses, symmetry=False)
-    assert dict(result.lacking).keys() == {"fallocate fails with EOPNOTSUPP"}
-    assert dict(result.refused).keys() == {"mkdir fails with ENOSPC"}
-    assert result.verdict is Verdict.UNDECIDED
-    assert result.run + sum(result.lacking.values()) + sum(result.refused.values()) == len(ran)
-    again, ran = run(refuses, symmetry=False)
-    assert again == result
-    assert len(ran) == sum(result.refused.values()), "only what may have failed by chance is tried again"
-
-
-def test_what_failed_once_is_tried_again(run: Run) -> None:
-    error = OperationFailedError("no", "sync", EIO)
-    result, ran = run(lambda _: error, sample=3)
-    assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"sync fails with EIO": 3})
-    better, tried = run(lambda _: [], sample=3)
-    assert (better.verdict, better.run, tried) == (Verdict.HOLDS, 3, ran)
-
-
-@pytest.mark.parametrize("errnos", [(0, EOPNOTSUPP), (EOPNOTSUPP, 0)])
-def test_what_lacks_on_one_disk_only_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errnos: tuple[int, int]
-) -> None:
-    def refuses(workload: Workload) -> list[str] | OperationFailedError:
-        errno = next(each)
-        return OperationFailedError("no", "fallocate", errno) if errno else []
-
-    each = cycle(errnos)
-    monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
-    for disks in (None, 1), (1, None):
-        selection = Selection(SPACE, sample=1, disks=disks)
-        result = hunt(selection, plan(tmp_path), CREW, Store(tmp_path / "store"), Silent(), fresh=True)
-        assert (result.verdict, result.run, dict(result.lacking)) == (Verdict.UNDECIDED, 0, {})
-        assert dict(result.refused) == {"fallocate fails with EOPNOTSUPP on one disk only": 1}
-
-
-def test_what_only_this_kernel_does_not_have_leaves_a_comparison_undecided(run: Run) -> None:
-    def refuses(workload: Workload) -> list[str] | OperationFailedError:
-        failed = OperationFailedError("no", "fallocate", 95)
-        failed.unlike = "kernel:old runs it"
-        return failed if any(operation.word == "fallocate" for operation in workload.operations) else []
-
-    for _ in "run", "known":
-        result, _ = run(refuses, symmetry=False)
-        assert (result.verdict, dict(result.lacking)) == (Verdict.UNDECIDED, {})
-        assert result.refused.keys() == {"fallocate fails with EOPNOTSUPP, but kernel:old runs it"}
-
-
-def test_another_failure_on_the_other_disk_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(workload: Workload) -> OperationFailedError:
-        return OperationFailedError("no", "fallocate", next(errnos))
-
-    errnos = cycle((95, 5))
-    monkeypatch.setattr(hunts, "examine_all", Pretence(refuses))
-    result = hunt(
-        Selection(SPACE, sample=1, disks=(None, 1)), plan(tmp_path), CREW, Store(tmp_path / "store"), Silent()
-    )
-    assert (result.verdict, dict(result.refused)) == (Verdict.UNDECIDED, {"fallocate fails with EIO": 1})
 
 
 def test_the_first_finding_of_each_group_is_told_at_once_and_can_be_looked_up_then(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from postcrash.model import Verdict, Workload
 from postcrash.reports.store.store import Store
 from postcrash.workloads import GRAMMARS
 
-from .test_hunt import CREW, Behaviour, Pretence, Silent, clean, plan
+from .pretence import CREW, Behaviour, Pretence, Silent, clean, plan
 
 pytestmark = pytest.mark.slow
 
