@@ -18,6 +18,7 @@ from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.examiner import examine, not_run, unsupported
+from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
@@ -201,7 +202,10 @@ def keep_consoles(done: FinishedPlan, store: Store) -> None:
 
 
 Batch = Sequence[tuple[int, Plan]]
-"""Numbered plans of one workload that differ only in the disk. One machine examines them one after another."""
+"""Numbered plans of one workload that differ only in the disk. One machine examines them one after another.
+
+They have the same judges, which are not asked twice about what recoveries on both disks have shown.
+"""
 
 
 @dataclass(slots=True)
@@ -318,14 +322,14 @@ class _Post:
             self._machine = Machine(self._settings)
         self._machine.boot()
 
-    def examine(self, plan: Plan, recording: Path, progress: Progress) -> Examination:
+    def examine(self, plan: Plan, recording: Path, progress: Progress, memo: OpinionMemo) -> Examination:
         """Examine the plan. If the crash disk ends meanwhile, try once more with a new one."""
         try:
-            return _examine(plan, self._machine, recording, progress)
+            return _examine(plan, self._machine, recording, progress, memo)
         except CrashDiskEndedError:
             self._replace()
         try:
-            result = _examine(plan, self._machine, recording, progress)
+            result = _examine(plan, self._machine, recording, progress, memo)
         except CrashDiskEndedError as error:
             raise InfrastructureError(f"{plan.workload.name} on {plan.target.name}, tried twice: {error}") from error
         result.notes.append(f"{plan.workload.name}: the crash disk's process ended; a new one tried it again")
@@ -336,11 +340,12 @@ def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progr
     try:
         post.boot()
         while (batch := desk.work.get()) is not None:
+            memo = OpinionMemo()
             for number, plan in batch:
                 recording = scratch()
                 result: Examination | OperationFailedError
                 try:
-                    result = post.examine(plan, recording, progress)
+                    result = post.examine(plan, recording, progress, memo)
                 except OperationFailedError as failed:
                     result = failed
                 desk.done.put(FinishedPlan(number, plan, recording, result))
@@ -349,11 +354,13 @@ def _work(post: _Post, desk: _Desk, scratch: Callable[[], Path], progress: Progr
         desk.done.put(error)
 
 
-def _examine(plan: Plan, machine: Machine, recording: Path, progress: Progress) -> Examination:
+def _examine(
+    plan: Plan, machine: Machine, recording: Path, progress: Progress, memo: OpinionMemo | None = None
+) -> Examination:
     """Examine the plan. The `recording` stays; after a failure no part of it stays."""
     counter = _Counter(progress)
     try:
-        examination = examine(machine, plan, recording, counter.total)
+        examination = examine(machine, plan, recording, counter.total, memo)
     except BaseException:
         for part in recording.parent.glob(f"{recording.name}*"):
             part.unlink(missing_ok=True)

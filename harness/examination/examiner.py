@@ -14,7 +14,7 @@ from postcrash.harness.examination.confirmation import Confirmation
 from postcrash.harness.examination.coverage import coverage
 from postcrash.harness.examination.crash_in_recovery import FirstCrash, SameRecovery, first_observation
 from postcrash.harness.examination.judges import Judge, Opinion
-from postcrash.harness.examination.judging import Opinions
+from postcrash.harness.examination.judging import OpinionMemo, Opinions
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recorded import about_target
@@ -36,10 +36,13 @@ from postcrash.reports.store.records import recording_id, state_id
 from postcrash.targets import RecoveryKind
 
 
-def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None]) -> Examination:
+def examine(
+    machine: Machine, plan: Plan, recording: Path, progress: Callable[[int], None], memo: OpinionMemo | None = None
+) -> Examination:
     """Record `plan.workload` into the file `recording`, explore and judge every crash state, confirm each witness.
 
-    `progress` is called with the number of recoveries so far.
+    `progress` is called with the number of recoveries so far. `memo` has what the plan's judges have said about other
+    runs of the workload. It is of no use if programs said something else in this run.
     """
     metadata = {
         **about_target(plan.target),
@@ -63,14 +66,18 @@ def examine(machine: Machine, plan: Plan, recording: Path, progress: Callable[[i
         failed.unlike = comparison.what_instead(workload, how.held, failed) if comparison is not None else ""
         raise
     else:
-        result = _explored(machine, replace(plan, workload=ran), Source(recording, plan.base.path, how.model), progress)
+        opinions = memo if memo is not None and ran == workload else OpinionMemo()
+        source = Source(recording, plan.base.path, how.model)
+        result = _explored(machine, replace(plan, workload=ran), source, progress, opinions)
     for lost in machine.take_lost():
         count_in(result, workload, lost)
     result.casualties += [finding.casualty for finding in result.findings if finding.casualty is not None]
     return result
 
 
-def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> Examination:
+def _explored(
+    machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None], memo: OpinionMemo
+) -> Examination:
     """Explore the recording. Stop after `plan.glance` recoveries if they show no violation.
 
     Stop after `plan.enough` recoveries if these show one. To go on, the exploration begins again. This costs little,
@@ -79,7 +86,7 @@ def _explored(machine: Machine, plan: Plan, source: Source, progress: Callable[[
     beginning: Examination | None = None
     for recoveries in _stops(plan):
         begun = replace(plan, how=replace(plan.how, budget=replace(plan.how.budget, recoveries=recoveries)))
-        result = _Examiner(machine, begun, source, progress).run()
+        result = _Examiner(machine, begun, source, progress, memo).run()
         if beginning is not None:
             result.follows(beginning)
         is_violated = result.verdict is Verdict.VIOLATED
@@ -117,7 +124,9 @@ def not_run(plan: Plan, reason: str) -> Examination:
 
 
 class _Examiner:
-    def __init__(self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, machine: Machine, plan: Plan, source: Source, progress: Callable[[int], None], memo: OpinionMemo
+    ) -> None:
         self._machine, self._plan, self._source, self._progress = machine, plan, source, progress
         self._recording = Recording(source.recording)
         self._result = Examination(recording_id(self._recording.digest), plan.base.id, plan.how.model, plan.kernel)
@@ -128,7 +137,7 @@ class _Examiner:
             self._result.rulings[SameRecovery.name] = Ruling()
         self._place = Place(self._recording, plan.base.path, plan.base.id, plan.how.model)
         is_short = not plan.is_asked_on and plan.findings_max > 1
-        self._opinions = Opinions(1 if is_short else plan.findings_max, is_told=is_short)
+        self._opinions = Opinions(memo, 1 if is_short else plan.findings_max, is_told=is_short)
         self._extents: list[Extent] = []
 
     def run(self) -> Examination:

@@ -10,6 +10,7 @@ from postcrash.harness.examination.judges import Judge, Opinion
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.result import Ruling, Witness
 from postcrash.model import History, Observation, ObservationError, Verdict, every_answer
+from postcrash.model.choices import Cost
 
 ANSWERS_MAX = 20_000
 """The most answers that one judge gives about one outcome."""
@@ -18,15 +19,10 @@ OPINIONS_MAX = 50_000
 """The most opinions that are remembered at a time."""
 
 
-class Opinions:
-    """Asks judges about outcomes, and remembers what they said.
+class OpinionMemo:
+    """What judges have said about the outcomes of one workload, of which runs on several disks have many in common."""
 
-    If open contents matter to a judge, it is asked for at most `messages_max` objections to one outcome. With
-    `is_told`, the ruling says so where this leaves out others.
-    """
-
-    def __init__(self, messages_max: int = 1, *, is_told: bool = False) -> None:
-        self._messages_max, self._is_told = messages_max, is_told
+    def __init__(self) -> None:
         self._observations: dict[bytes, Any] = {}
         self._known: dict[tuple[int, ...], _Known] = {}
         """By the ids of judge and report, and by the fields of the instant on which the judge's opinion depends."""
@@ -37,6 +33,43 @@ class Opinions:
         digest = hashlib.sha256(json.dumps(observation).encode()).digest()
         return self._observations.setdefault(digest, observation)
 
+    def answers(
+        self, judge: Judge, history: History, wire: object, losses: Cost
+    ) -> Iterable[tuple[Opinion, dict[int, int]]]:
+        """See `every_answer`. If the judge looks at settled contents only, its opinion is the same in each interval."""
+        key = (id(judge), id(wire), *(getattr(history, field) for field in judge.depends_on))
+        if key in self._known:
+            return [(self._known[key].opinion, {})]
+        observation = self._read(wire)
+        answers = every_answer(lambda: judge.opinion(history, observation), losses)
+        opinion, versions = next(answers)
+        if not versions:
+            if len(self._known) == OPINIONS_MAX:
+                self._known.clear()
+            self._known[key] = _Known(judge, wire, opinion)
+        return chain([(opinion, versions)], answers)
+
+    def _read(self, observation: object) -> Observation:
+        """The observation that a report stands for. A report is parsed once for all judges and instants in a row."""
+        if self._last_read is None or self._last_read[0] is not observation:
+            self._last_read = (observation, Observation.from_wire(observation))
+        return self._last_read[1]
+
+
+class Opinions:
+    """Asks judges about outcomes. What is in `memo` they are not asked again.
+
+    If open contents matter to a judge, it is asked for at most `messages_max` objections to one outcome. With
+    `is_told`, the ruling says so where this leaves out others.
+    """
+
+    def __init__(self, memo: OpinionMemo, messages_max: int = 1, *, is_told: bool = False) -> None:
+        self._memo, self._messages_max, self._is_told = memo, messages_max, is_told
+
+    def shared(self, observation: object) -> object:
+        """See `OpinionMemo`."""
+        return self._memo.shared(observation)
+
     def judge(self, judge: Judge, history: History, witness: Witness, ruling: Ruling, place: Place | None) -> None:
         """Ask the judge about the outcome, once for each way in which open contents matter to the judge.
 
@@ -44,8 +77,9 @@ class Opinions:
         words. A crash within recovery has no `place`. Its losses are found out when it is followed up.
         """
         fewest: dict[str, int] = {}
+        losses = (lambda _, version: int(version > 0)) if place is None else place.losses(witness.interval)
         try:
-            answers = self._answers(judge, history, witness, place)
+            answers = self._memo.answers(judge, history, witness.observation, losses)
         except ObservationError as error:
             ruling.undecided(f"the agent's report is broken: {error}")
             return
@@ -67,30 +101,6 @@ class Opinions:
                     return
                 if is_simplest:
                     ruling.violated(opinion.message, found)
-
-    def _answers(
-        self, judge: Judge, history: History, witness: Witness, place: Place | None
-    ) -> Iterable[tuple[Opinion, dict[int, int]]]:
-        """See `every_answer`. If the judge looks at settled contents only, its opinion is the same in each interval."""
-        wire = witness.observation
-        key = (id(judge), id(wire), *(getattr(history, field) for field in judge.depends_on))
-        if key in self._known:
-            return [(self._known[key].opinion, {})]
-        observation = self._read(wire)
-        losses = (lambda _, version: int(version > 0)) if place is None else place.losses(witness.interval)
-        answers = every_answer(lambda: judge.opinion(history, observation), losses)
-        opinion, versions = next(answers)
-        if not versions:
-            if len(self._known) == OPINIONS_MAX:
-                self._known.clear()
-            self._known[key] = _Known(judge, wire, opinion)
-        return chain([(opinion, versions)], answers)
-
-    def _read(self, observation: object) -> Observation:
-        """The observation that a report stands for. A report is parsed once for all judges and instants in a row."""
-        if self._last_read is None or self._last_read[0] is not observation:
-            self._last_read = (observation, Observation.from_wire(observation))
-        return self._last_read[1]
 
 
 class _Known(NamedTuple):

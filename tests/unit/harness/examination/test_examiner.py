@@ -1,6 +1,7 @@
 """What is left out is undecided, for every judge that should have judged it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from errno import EIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.examiner import examine
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import INSTANT, Judge, Opinion, judges_named
+from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.place import Place
 from postcrash.harness.examination.recording import AUTO
 from postcrash.harness.examination.result import Examination, Extent
@@ -80,6 +82,29 @@ def examined(
         stale=stale,
     )
     return examine(machine, plan, folder / "run.pcr", lambda _: None)  # type: ignore[arg-type]
+
+
+class OtherOutput(FakeMachine):
+    """A machine on which a program says something else in each run."""
+
+    runs = 0
+
+    def record(self, base: Path, mount: object, workload: Workload, *others: Any, **more: Any) -> Workload:
+        ran = super().record(base, mount, workload, *others, **more)
+        self.runs += 1
+        return replace(ran, name=f"{ran.name} {self.runs}")
+
+
+@pytest.mark.parametrize(("machine", "times"), [(FakeMachine, 1), (OtherOutput, 2)])
+def test_of_what_two_runs_have_shown_a_judge_is_asked_once_unless_programs_said_something_else(
+    tmp_path: Path, machine: type[FakeMachine], times: int
+) -> None:
+    judge, memo = RememberingJudge(), OpinionMemo()
+    plan = pretended_plan(tmp_path, TARGET, parse_workload("creat a\n", "w"), judges=(judge,))
+    runs: Any = machine(RECORDED, explored=lambda _: (interval(([], observation())),))
+    results = [examine(runs, plan, tmp_path / f"{number}.pcr", lambda _: None, memo) for number in range(2)]
+    assert [result.rulings["asked"].verdict for result in results] == [Verdict.HOLDS] * 2
+    assert len(judge.instants) == times
 
 
 def verdicts(result: Examination) -> tuple[Verdict, Verdict]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.examination.judges import Opinion
-from postcrash.harness.examination.judging import NOT_ASKED_ON, Opinions
+from postcrash.harness.examination.judging import NOT_ASKED_ON, OpinionMemo, Opinions
 from postcrash.harness.examination.result import Ruling
 from postcrash.model import History, Observation, Verdict, parse_workload
 from postcrash.model.content import sources
@@ -57,7 +57,7 @@ def test_other_words_are_found_although_they_take_more_losses(
     place: Any = SimpleNamespace(intervals=[interval], losses=lambda _: lambda component, version: int(version > 0))
     witness = replace(WITNESS, interval=0, choices=(), started=1, returned=1, lost=(), observation=OPEN)
     history, ruling = History(parse_workload("creat a\nsync", "zeros"), 1, 1), Ruling()
-    Opinions(messages_max).judge(WhereZeros(), history, witness, ruling, place)
+    Opinions(OpinionMemo(), messages_max).judge(WhereZeros(), history, witness, ruling, place)
     assert {message: each.lost for message, each in ruling.simplest_first()} == found
 
 
@@ -67,5 +67,5 @@ def test_a_ruling_says_where_a_judge_was_not_asked_on(is_told: bool) -> None:
     place: Any = SimpleNamespace(intervals=[interval], losses=lambda _: lambda component, version: int(version > 0))
     witness = replace(WITNESS, interval=0, choices=(), started=1, returned=1, lost=(), observation=OPEN)
     history, ruling = History(parse_workload("creat a\nsync", "zeros"), 1, 1), Ruling()
-    Opinions(1, is_told=is_told).judge(WhereZeros(), history, witness, ruling, place)
+    Opinions(OpinionMemo(), 1, is_told=is_told).judge(WhereZeros(), history, witness, ruling, place)
     assert (ruling.verdict, ruling.unknown) == (Verdict.VIOLATED, [NOT_ASKED_ON] * is_told)
