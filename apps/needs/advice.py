@@ -1,10 +1,11 @@
 """Which flushes of an application are needed, and which are missing.
 
-A flush is needed if the check fails without it. A flush without which it does not fail can go, on file systems with the
-properties that were assumed; or the check does not see what it is for.
+A flush is needed if the check fails without it. Flushes without which it does not fail can go together, on file systems
+with the properties that were assumed; or the check does not see what they are for. All of this is about the model of
+the program's system calls. No run without a flush is made.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from postcrash.apps.needs.assumptions import Implication, implications_with, owner_of
@@ -17,10 +18,24 @@ _ADDED_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class FlushAdvice:
-    """What happens without a flush: the first failure, or that none was found in so many folders."""
+    """What happens without a flush and without those before it that can go: the first failure, or that none was found.
+
+    is_instead  it could go if one of the others did not
+    """
 
     step: Step
     without: BadFolder | EnoughSet
+    is_instead: bool = False
+
+    @property
+    def can_go(self) -> bool:
+        """Whether all folders are fine without it."""
+        return isinstance(self.without, EnoughSet) and self.without.is_complete
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what happens without it."""
+        return self.can_go or isinstance(self.without, BadFolder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +57,19 @@ class Advice:
 
     flushes  those that it makes; empty if something fails with all of them
     missing  those that it should make, in the order in which they were found
-    result   with the missing ones: enough, or what still fails, which no flush mends
+    result   with the missing ones: enough, or what still fails
+    is_cut   no more flushes were tried, so others may mend what still fails
     """
 
     names: frozenset[str]
     flushes: tuple[FlushAdvice, ...]
     missing: tuple[MissingFlush, ...]
     result: EnoughSet | BadFolder
+    is_cut: bool = False
 
     @property
     def noticed(self) -> int:
-        """So many flushes are needed."""
+        """Of so many flushes the check notices the loss, if those are gone that can go."""
         return sum(isinstance(each.without, BadFolder) for each in self.flushes)
 
 
@@ -72,23 +89,34 @@ def advise(
         implications |= {_flush_implication(protocol, found)}
         progress(f"with {len(missing)} more flushes")
         result = is_enough(protocol, judge, extent, names, implications)
+    is_cut = isinstance(result, BadFolder) and len(missing) == _ADDED_MAX
     flushes = [] if missing or isinstance(result, BadFolder) else [step for step in protocol.steps if _is_flush(step)]
+    gone: list[Step] = []
     found_out = []
     for step in flushes:
         progress(f"without {step.call} of {step.about} (call {step.number})")
-        left = implications_with(_without(protocol, step), names)
-        found_out.append(FlushAdvice(step, is_enough(protocol, judge, extent, names, left)))
-    return Advice(names, tuple(found_out), tuple(missing), result)
+
+        def without(steps: Sequence[Step]) -> EnoughSet | BadFolder:
+            return is_enough(protocol, judge, extent, names, implications_with(_without(protocol, steps), names))
+
+        flush = FlushAdvice(step, without([*gone, step]))
+        if flush.can_go:
+            gone.append(step)
+        elif gone and isinstance(flush.without, BadFolder):
+            flush = replace(flush, is_instead=FlushAdvice(step, without([step])).can_go)
+        found_out.append(flush)
+    return Advice(names, tuple(found_out), tuple(missing), result, is_cut)
 
 
 def _is_flush(step: Step) -> bool:
     return step.everything or bool(step.durable)
 
 
-def _without(protocol: Protocol, flush: Step) -> Protocol:
-    """The protocol, in which this step makes nothing durable. What it changes stays: it can be a write with O_DSYNC."""
+def _without(protocol: Protocol, flushes: Sequence[Step]) -> Protocol:
+    """The protocol, in which these steps make nothing durable. They change what they did, as writes with O_DSYNC do."""
     steps = list(protocol.steps)
-    steps[flush.number] = replace(flush, durable=(), everything=False)
+    for flush in flushes:
+        steps[flush.number] = replace(flush, durable=(), everything=False)
     return replace(protocol, steps=tuple(steps))
 
 

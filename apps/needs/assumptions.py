@@ -13,6 +13,7 @@ from itertools import product
 
 from postcrash.apps.protocol.trace import (
     STORE,
+    WRITES,
     BlockSlot,
     Change,
     CutSlot,
@@ -20,11 +21,16 @@ from postcrash.apps.protocol.trace import (
     NameSlot,
     Protocol,
     SizeSlot,
+    Slot,
     Step,
 )
 from postcrash.model.units import BLOCK_BYTES
 
-_WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice")
+_DIRECTORY_CALLS = (
+    *("open", "openat", "openat2", "creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2"),
+    *("link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir"),
+)
+"""Calls that do one thing with names. Others, such as io_uring_enter, may do several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +71,18 @@ class Calls:
 
     @cached_property
     def directory(self) -> list[Step]:
-        """Steps that change names."""
-        return [step for step in self.steps if self.names(step)]
+        """Calls that change names."""
+        return [step for step in self.steps if step.call in _DIRECTORY_CALLS and self.names(step)]
 
     @cached_property
     def renames(self) -> list[Step]:
-        """Renames."""
-        return [step for step in self.steps if _renames(step)]
+        """Renames. An exchange of two names is none (A-exchange)."""
+        return [step for step in self.steps if _renames(step) and self.renamed(step)]
 
     @cached_property
     def writes(self) -> list[Step]:
         """Calls that write bytes to a file."""
-        return [step for step in self.steps if step.call in _WRITES and self.changes(step)]
+        return [step for step in self.steps if step.call in WRITES and self.changes(step)]
 
     @cached_property
     def stores(self) -> list[Step]:
@@ -127,15 +133,38 @@ class Calls:
         """The file that a write concerns; of several, the first."""
         return next(change.slot.inode for change in self.changes(step) if not isinstance(change.slot, NameSlot))
 
+    def has_changed(self, slot: Slot, first: int, end: int) -> bool:
+        """Whether one of the changes from `first` up to `end` is of the slot."""
+        return any(change.slot == slot for change in self.protocol.changes[first:end])
+
     def renamed(self, step: Step) -> list[tuple[Change, bool]]:
         """The new name of a rename, and whether it had stood for something. None of an exchange, which has two."""
         named = [(change, bool(change.before)) for change in self.names(step) if change.value]
         return named if len(named) == 1 else []
 
-    def contents(self, inode: int, before: Step) -> list[Change]:
-        """What was written to a file before a step."""
-        earlier = self.protocol.changes[: before.first]
-        return [each for each in earlier if not isinstance(each.slot, NameSlot) and each.slot.inode == inode]
+    def written(self, inode: int, before: Step) -> list[Change]:
+        """The changes that calls which write made to a file before a step."""
+        steps = (step for step in self.writes if step.number < before.number and self.file(step) == inode)
+        return [change for step in steps for change in self.changes(step)]
+
+    def appended(self, step: Step) -> list[Change]:
+        """The blocks of an append that have bytes behind the old end."""
+        end = min(size.before for size in self.sizes(step) if _grows(size))
+        slots = ((change, change.slot) for change in self.blocks(step))
+        return [
+            change for change, slot in slots if isinstance(slot, BlockSlot) and (slot.block + 1) * BLOCK_BYTES > end
+        ]
+
+    def first_bytes(self, step: Step) -> Iterator[frozenset[int]]:
+        """Changes that show the first byte that an append added. Zeros show nothing."""
+        sizes = [size for size in self.sizes(step) if _grows(size)]
+        if not sizes:
+            yield from self.visible(step)
+            return
+        first = min(size.before for size in sizes) // BLOCK_BYTES
+        for block in self.blocks(step):
+            if isinstance(block.slot, BlockSlot) and block.slot.block == first:
+                yield from (frozenset({size.index, block.index}) for size in sizes)
 
     def visible(self, step: Step) -> Iterator[frozenset[int]]:
         """Changes that show the step. A block behind the old end shows nothing: the size, which must be there, does."""
@@ -179,25 +208,52 @@ def promised(calls: Calls) -> Iterator[Implication]:
     for step in calls.steps:
         if step.everything or step.durable:
             earlier = *calls.protocol.changes[: step.known], *calls.changes(step)
-            covered = [each.index for each in earlier if step.everything or _is_covered(each, step)]
+            covered = [each.index for each in earlier if step.everything or _is_covered(calls, each, step)]
             yield Implication(frozenset(), frozenset(covered), step.number)
+            for flushed in step.durable:
+                yield from _reaches(calls, flushed, step, earlier)
     yield from _cuts(calls)
 
 
-def _is_covered(change: Change, step: Step) -> bool:
-    return any(_covers_change(flushed, change, step) for flushed in step.durable)
+def _is_covered(calls: Calls, change: Change, step: Step) -> bool:
+    return any(_covers_change(calls, flushed, change, step) for flushed in step.durable)
 
 
-def _covers_change(flushed: FlushedRange, change: Change, step: Step) -> bool:
+def _covers_change(calls: Calls, flushed: FlushedRange, change: Change, step: Step) -> bool:
+    """Whether what a flush makes durable includes the change. Of a range, sizes are left to `_reaches`."""
     if flushed.inode != owner_of(change):
         return False
-    if flushed.own and change.index < step.first:
-        # O_DSYNC: what was written by the step, and the size that is needed to read it.
-        return isinstance(change.slot, SizeSlot | CutSlot)
-    if not isinstance(change.slot, BlockSlot):
+    if flushed.end is None:
         return True
+    if not isinstance(change.slot, BlockSlot):
+        return False
     start = change.slot.block * BLOCK_BYTES
-    return (flushed.end is None or start < flushed.end) and flushed.start < start + BLOCK_BYTES
+    is_in_range = start < flushed.end and flushed.start < start + BLOCK_BYTES
+    is_own = change.step == step.number if flushed.own else calls.steps[change.step].call == STORE
+    return is_in_range and is_own
+
+
+def _reaches(calls: Calls, flushed: FlushedRange, step: Step, earlier: Iterable[Change]) -> Iterator[Implication]:
+    """A flush of a range promises that the file reaches to its end, or as far as it did.
+
+    If a size that is too small is durable, so is the next one that is not.
+    """
+    if flushed.end is None:
+        return
+    slot = SizeSlot(flushed.inode)
+    sizes = [change for change in earlier if change.slot == slot]
+    base = calls.protocol.base.get(slot, 0)
+    now = sizes[-1].value if sizes else base
+    if not isinstance(base, int) or not isinstance(now, int):
+        return
+    end = min(flushed.end, now)
+    waiting: list[frozenset[int]] = [frozenset()] if base < end else []
+    for size in sizes:
+        if isinstance(size.value, int) and size.value < end:
+            waiting.append(frozenset({size.index}))
+            continue
+        yield from (Implication(durable, frozenset({size.index}), step.number) for durable in waiting)
+        waiting = []
 
 
 def _cuts(calls: Calls) -> Iterator[Implication]:
@@ -264,14 +320,17 @@ def _any(calls: Calls) -> list[Step]:
 
 
 def _ordered(
-    select: Callable[[Calls], list[Step]], later: Callable[[Calls], list[Step]] = _any, related: Related = _always
+    select: Callable[[Calls], list[Step]],
+    later: Callable[[Calls], list[Step]] = _any,
+    related: Related = _always,
+    shown: Callable[[Calls, Step], Iterator[frozenset[int]]] = Calls.visible,
 ) -> Implications:
-    """If a step of `later` can be seen, the selected ones before it are whole."""
+    """If a step of `later` can be seen, the selected ones before it are whole. `shown` says by what it is seen."""
 
     def implications(calls: Calls) -> Iterator[Implication]:
         for first, after in product(select(calls), later(calls)):
             if first.number < after.number and related(calls, first, after):
-                yield from _whole(calls, first, calls.visible(after))
+                yield from _whole(calls, first, shown(calls, after))
 
     return implications
 
@@ -290,14 +349,14 @@ def _safe_append(calls: Calls) -> Iterator[Implication]:
     """If a file has grown, all bytes that were appended up to its new end are there."""
     for step in calls.appends:
         earlier = [each for each in calls.appends if each.number <= step.number and _same_file(calls, each, step)]
-        slots = [(each.index, each.slot) for append in earlier for each in calls.blocks(append)]
+        slots = [(each.index, each.slot) for append in earlier for each in calls.appended(append)]
         for size in calls.sizes(step):
             written = [index for index, slot in slots if isinstance(slot, BlockSlot) and _covers(size, slot.block)]
             yield Implication(frozenset({size.index}), frozenset(written))
 
 
 def _flushed_name(is_new: Callable[[Step], bool], *flushes: str) -> Implications:
-    """One of these calls, of a file, makes the names durable that a selected step gave it."""
+    """One of these calls, of a file, makes the names durable that a selected step gave it, while it has them."""
 
     def implications(calls: Calls) -> Iterator[Implication]:
         for step in calls.directory:
@@ -307,6 +366,8 @@ def _flushed_name(is_new: Callable[[Step], bool], *flushes: str) -> Implications
                 )
                 if is_file and is_new(step):
                     for flush in calls.steps[step.number + 1 :]:
+                        if calls.has_changed(change.slot, change.index + 1, flush.first):
+                            break
                         if flush.call in flushes and any(each.inode == change.value for each in flush.durable):
                             yield Implication(frozenset(), frozenset({change.index}), flush.number)
 
@@ -332,7 +393,7 @@ def _safe_rename(replacing: bool) -> Implications:
         for step in calls.renames:
             for name, replaces in calls.renamed(step):
                 if replaces == replacing and isinstance(name.value, int) and name.value in calls.new:
-                    written = frozenset(change.index for change in calls.contents(name.value, step))
+                    written = frozenset(change.index for change in calls.written(name.value, step))
                     yield Implication(frozenset({name.index}), written)
 
     return implications
@@ -365,7 +426,12 @@ def _is_in_one_block(calls: Calls, step: Step) -> bool:
 ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("P1", _ordered(lambda calls: calls.directory, lambda calls: calls.directory)),
     Assumption("P2", _safe_append),
-    Assumption("P3", _ordered(lambda calls: calls.data_appends, lambda calls: calls.data_appends, _other_file)),
+    Assumption(
+        "P3",
+        _ordered(
+            lambda calls: calls.data_appends, lambda calls: calls.data_appends, _other_file, shown=Calls.first_bytes
+        ),
+    ),
     Assumption("P4", _flushed_name(_creates, "fsync", "fdatasync", "msync")),
     Assumption("P5", _safe_rename(replacing=True)),
     Assumption("O-block-append", _atomic(_in_blocks(lambda calls: calls.appends, one=True))),

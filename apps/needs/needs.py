@@ -13,7 +13,7 @@ from itertools import islice
 import z3
 
 from postcrash.apps.needs.assumptions import ASSUMPTIONS, Implication, implications_of, implications_with
-from postcrash.apps.needs.space import Judge, Moment, Properties, Space, moments
+from postcrash.apps.needs.space import Judge, Moment, Properties, Space, Strengths, moments
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Protocol
 
@@ -85,7 +85,7 @@ def find_needs(protocol: Protocol, judge: Judge, extent: Extent, progress: Calla
     search = _Search(protocol, judge, extent)
     progress("on file systems without any property")
     needs, strength = search.without_any()
-    choice = _Choice(strength)
+    choice = _Choice(strength, Strengths(protocol))
     for failure in needs.failures:
         choice.add(failure)
     while len(needs.sets) < extent.sets and not needs.hopeless:
@@ -127,10 +127,11 @@ class _Choice:
     """Chooses the weakest set that prevents all known failures.
 
     `strength` has, for each property, the numbers of the states that it does not allow, of those that were looked at.
+    The set with the fewest of them is tried first. `strengths` tells exactly which property is the stronger one.
     """
 
-    def __init__(self, strength: dict[str, frozenset[int]]) -> None:
-        self._strength = strength
+    def __init__(self, strength: dict[str, frozenset[int]], strengths: Strengths) -> None:
+        self._strength, self._strengths = strength, strengths
         self._chosen = {name: z3.Bool(name) for name in strength}
         self._solver = z3.Optimize()
         for place, (name, states) in enumerate(strength.items(), 1):  # of equally strong ones, the first of the tables
@@ -152,9 +153,7 @@ class _Choice:
 
     def leave_out(self, names: frozenset[str]) -> None:
         """Choose neither this set again nor one that has a stronger property in the place of one of them."""
-        stronger = [
-            [each for each, states in self._strength.items() if states >= self._strength[name]] for name in names
-        ]
+        stronger = [[each for each in self._strength if self._strengths.is_as_strong(each, name)] for name in names]
         self._solver.add(z3.Or([z3.And([z3.Not(self._chosen[each]) for each in group]) for group in stronger]))
 
 

@@ -97,6 +97,14 @@ class Space:
             self._solver.add(z3.Or(list(self._differences(state))))
             yield state
 
+    def keeps(self, implications: Collection[Implication]) -> bool:
+        """Whether all states keep these implications, too."""
+        return not self._is_there_one([z3.Or([self._breaking(each) for each in implications if self._applies(each)])])
+
+    def _breaking(self, implication: Implication) -> Literal:
+        kept = [self._kept[index] for index in implication.then if index < self.moment.end]
+        return z3.And([*(self._durable[index] for index in implication.durable), z3.Not(z3.And(kept))])
+
     def _is_there_one(self, bound: list[Literal]) -> bool:
         """Raises KeyboardInterrupt if z3 was interrupted: it knows nothing then, which is not that there is none."""
         found = self._solver.check(*bound)
@@ -144,6 +152,26 @@ class Properties:
             and (implication.returned is None or implication.returned < moment.number)
             and implication.durable <= state.durable
         )
+
+
+class Strengths:
+    """Says whether one property allows nothing that another one does not allow."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._implications = implications_of(protocol)
+        every = frozenset[Implication]().union(*self._implications.values())
+        self._moments, self._slots = moments(protocol, every), Slots(protocol)
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def is_as_strong(self, name: str, other: str) -> bool:
+        """Whether `other` allows each state, at each moment, that a file system with property `name` can leave."""
+        if name == other:
+            return True
+        if (name, other) not in self._known:
+            given = self._implications[""] | self._implications[name]
+            spaces = (Space(self._slots, moment, given) for moment in reversed(self._moments))
+            self._known[name, other] = all(space.keeps(self._implications[other]) for space in spaces)
+        return self._known[name, other]
 
 
 Judge: TypeAlias = Callable[[list[tuple[State, Moment]]], list[str | None]]

@@ -78,10 +78,11 @@ Slot: TypeAlias = NameSlot | SizeSlot | BlockSlot | CutSlot
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
 class FlushedRange:
-    """A file or directory that a step made durable.
+    """A file or directory that a step made durable: all of it if `end` is None.
 
-    start, end  only these bytes of it, and its size; an end of None is that of the file
-    own         only what the step itself has changed
+    start, end  only what was stored through mappings into these bytes; the file reaches to their end, or as far as it
+                did when the step returned
+    own         only what the step itself has written to these bytes
     """
 
     inode: int
@@ -163,6 +164,7 @@ class Protocol:
 
     root   inode of the folder
     base   what each slot held when it began; a slot that is missing held nothing
+    attributed  files and directories with extended attributes, which no slot holds
     """
 
     root: int
@@ -170,6 +172,7 @@ class Protocol:
     inodes: dict[int, Inode]
     steps: tuple[Step, ...]
     changes: tuple[Change, ...]
+    attributed: frozenset[int] = frozenset()
 
 
 class _Name(pydantic.BaseModel, extra="forbid"):
@@ -200,12 +203,17 @@ class _Block(pydantic.BaseModel, extra="forbid"):
     bytes: str = Field(pattern="^([0-9a-f]{2}){0,4096}$")
 
 
+class _Attributes(pydantic.BaseModel, extra="forbid"):
+    kind: Literal["attributes"]
+    inode: int
+
+
 class _Line(pydantic.BaseModel, extra="forbid"):
     call: str
     thread: int
     stack: tuple[Frame, ...]
     during: _Count = 0
-    effects: list[_Name | _Inode | _Size | _Block]
+    effects: list[_Name | _Inode | _Size | _Block | _Attributes]
     durable: tuple[FlushedRange, ...]
     everything: bool
     said: list[str]
@@ -265,7 +273,8 @@ def _read(stream: BinaryIO, name: str) -> Protocol:
             ) from None
     if reader.root is None:
         raise TraceError(f"{name}:1: expected a step, found nothing")
-    return Protocol(reader.root, reader.base, reader.inodes, tuple(reader.steps), tuple(reader.changes))
+    steps, changes, attributed = tuple(reader.steps), tuple(reader.changes), frozenset(reader.attributed)
+    return Protocol(reader.root, reader.base, reader.inodes, steps, changes, attributed)
 
 
 class _TooManyChanges(Exception):
@@ -281,6 +290,7 @@ class _Reader:
     inodes: dict[int, Inode] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    attributed: set[int] = field(default_factory=set)
     _now: dict[Slot, Any] = field(default_factory=dict)
     _paths: dict[int, str] = field(default_factory=dict)
 
@@ -289,6 +299,8 @@ class _Reader:
         for effect in line.effects:
             if isinstance(effect, _Inode):
                 self.inodes[effect.inode] = Inode(effect.type, effect.mode, effect.target)
+            elif isinstance(effect, _Attributes):
+                self.attributed.add(effect.inode)
         values = list(self._values(line))
         if self.root is None:
             if not line.durable:

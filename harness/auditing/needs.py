@@ -44,6 +44,8 @@ class ApplicationNeeds:
         self._known: dict[tuple[str, tuple[str, ...]], _Answer] = {}
         try:
             self.protocol = protocol_of(application)
+            if self.protocol.attributed:
+                raise UsageError(f"{application.name} uses extended attributes, which needs does not follow")
         except BaseException:
             self._close()
             raise

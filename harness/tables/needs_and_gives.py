@@ -17,18 +17,24 @@ from postcrash.properties import property_named
 from postcrash.reports.tables.needs import NeedsCell
 from postcrash.targets import Target
 
+_LINKS = frozenset({"link", "linkat"})
+
 
 def promised_to(protocol: Protocol) -> tuple[str, ...]:
     """The properties that the program relies on and the model takes for granted, because documents promise them."""
     directories = {inode for inode, what in protocol.inodes.items() if what.type == "dir"} | {protocol.root}
+    used = {step.call for step in protocol.steps}
+    of_files = ("data", "size", *(["hole"] if "fallocate" in used else []))
+    of_names = ("name", "rename", *(["link"] if used & _LINKS else []))
     names: dict[str, None] = {}
     for step in protocol.steps:
         if step.everything:
-            names |= dict.fromkeys(("D-sync-data", "D-sync-size", "D-sync-name", "D-sync-rename"))
+            call = "syncfs" if step.call == "syncfs" else "sync"
+            names |= dict.fromkeys(f"D-{call}-{what}" for what in (*of_files, *of_names))
         elif any(each.inode in directories for each in step.durable):
             names |= dict.fromkeys(("D-dir-name", "D-dir-rename", "D-dir-link"))
         elif step.call in ("fsync", "fdatasync"):
-            names |= dict.fromkeys((f"D-{step.call}-data", f"D-{step.call}-size"))
+            names |= dict.fromkeys(f"D-{step.call}-{what}" for what in of_files)
         elif step.durable:
             names["D-msync-data" if step.call == "msync" else "D-odsync-data"] = None
     return tuple(names)

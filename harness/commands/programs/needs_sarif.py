@@ -7,14 +7,14 @@ import postcrash
 from postcrash.apps.needs import Advice, BadFolder
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import Frame
-from postcrash.harness.commands.programs.needs_text import fine, missing_text, step_text, told
+from postcrash.harness.commands.programs.needs_text import flush_text, missing_text, told
 from postcrash.reports.sarif import Json, fingerprints, logical, physical, sarif_log
 from postcrash.reports.text import one_line
 
 _MISSING, _NEEDLESS, _HOPELESS = "missing-flush", "needless-flush", "no-flush-mends"
 _DESCRIPTIONS = {
     _MISSING: "A flush is missing: without it, a power cut breaks a promise",
-    _NEEDLESS: "A flush can go: without it, no power cut breaks a promise",
+    _NEEDLESS: "A flush can go, together with the others of this kind: without them, no power cut breaks a promise",
     _HOPELESS: "A power cut breaks a promise, and no flush mends this",
 }
 
@@ -38,10 +38,9 @@ def _results(name: str, protocol: Protocol, advice: Advice) -> Iterator[Json]:
         text = f"missing: {missing_text(missing)}. Without it: {missing.failure.message}"
         yield _result(_MISSING, "error", text, name, missing.after)
     for flush in advice.flushes:
-        if not isinstance(flush.without, BadFolder):
-            text = f"can go: {step_text(flush.step)}. Without it, {fine(flush.without)}"
-            yield _result(_NEEDLESS, "note", text, name, flush.step)
-    if isinstance(advice.result, BadFolder):
+        if flush.can_go:
+            yield _result(_NEEDLESS, "note", flush_text(flush), name, flush.step)
+    if isinstance(advice.result, BadFolder) and not advice.is_cut:
         failure = advice.result
         text = "; ".join([failure.message, *(line.strip() for line in told(protocol, failure))])
         lost = failure.state.lost

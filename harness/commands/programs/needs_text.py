@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Needs, in_order
-from postcrash.apps.needs.advice import MissingFlush
+from postcrash.apps.needs.advice import FlushAdvice, MissingFlush
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.trace import BlockSlot, Change, CutSlot, NameSlot
 from postcrash.harness.auditing.needs import ApplicationNeeds
@@ -118,7 +118,8 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
         console.print(f"  missing: {missing_text(each)}", highlight=False, markup=False)
         console.print(f"    without it: {each.failure.message}", highlight=False, markup=False)
     if isinstance(advice.result, BadFolder):
-        console.print(f"  no flush mends: {advice.result.message}", highlight=False, markup=False)
+        why = f"still fails with {len(advice.missing)} more flushes" if advice.is_cut else "no flush mends"
+        console.print(f"  {why}: {advice.result.message}", highlight=False, markup=False)
         for line in told(protocol, advice.result):
             console.print(f"  {line}", highlight=False, markup=False)
         return
@@ -126,13 +127,20 @@ def print_advice(console: Console, protocol: Protocol, advice: Advice) -> None:
         console.print(f"  with {'it' if len(advice.missing) == 1 else 'them'}, {fine(advice.result)}", highlight=False)
         return
     for flush in advice.flushes:
-        if isinstance(flush.without, EnoughSet):
-            text = f"  can go: {step_text(flush.step)}; without it, {fine(flush.without)}"
-        else:
-            text = f"  needed: {step_text(flush.step)}; without it: {flush.without.message}"
-        console.print(text, highlight=False, markup=False)
-    count = len(advice.flushes)
-    console.print(f"the check notices the loss of {advice.noticed} of {count} flushes", highlight=False)
+        console.print(f"  {flush_text(flush)}", highlight=False, markup=False)
+    known = [flush for flush in advice.flushes if flush.is_known]
+    unknown = len(advice.flushes) - len(known)
+    more = f"; of {unknown} more this is not known" if unknown else ""
+    console.print(f"the check notices the loss of {advice.noticed} of {len(known)} flushes{more}", highlight=False)
+
+
+def flush_text(flush: FlushAdvice) -> str:
+    """In words: whether a flush is needed, and what happens without it."""
+    if isinstance(flush.without, EnoughSet):
+        what = "can go" if flush.can_go else "not known"
+        return f"{what}: {step_text(flush.step)}; without it and others that can go, {fine(flush.without)}"
+    what = "can go in the place of another one" if flush.is_instead else "needed"
+    return f"{what}: {step_text(flush.step)}; without it: {flush.without.message}"
 
 
 def fine(found: EnoughSet) -> str:
@@ -159,11 +167,13 @@ def advice_to_json(advice: Advice) -> dict[str, object]:
         "flushes": [
             {
                 **{"call": flush.step.number, "name": flush.step.call, "about": flush.step.about},
-                "needed": isinstance(flush.without, BadFolder),
+                "needed": isinstance(flush.without, BadFolder) if flush.is_known else None,
+                "instead": flush.is_instead,
                 "without": flush.without.message if isinstance(flush.without, BadFolder) else fine(flush.without),
             }
             for flush in advice.flushes
         ],
         "missing": [{"flush": missing_text(each), "without": each.failure.message} for each in advice.missing],
+        "is_cut": advice.is_cut,
         "result": advice.result.message if isinstance(advice.result, BadFolder) else fine(advice.result),
     }

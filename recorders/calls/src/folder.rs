@@ -1,18 +1,23 @@
 //! The folder as it was at the last look, and what has changed since.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::CString;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use postcrash_wire::units::BLOCK_BYTES;
 
+use crate::process::Mapping;
 use crate::step::{Effect, Flushed, Step};
 
 const FILES_MAX: usize = 4096;
 const BYTES_MAX: u64 = 256 << 20;
+/// The most that the kernel lists of one file's attributes.
+const ATTRIBUTE_NAMES_BYTES: usize = 64 << 10;
 
 struct Known {
     /// The file, so that it can be read under whichever name, and without any.
@@ -26,6 +31,8 @@ struct Known {
 pub struct Folder {
     root: PathBuf,
     device: u64,
+    /// The device as /proc/PID/maps tells it. On btrfs it is another one than files have.
+    device_in_maps: u64,
     names: BTreeMap<u64, BTreeMap<String, u64>>,
     files: BTreeMap<u64, Known>,
     /// Inodes that were seen, with their modes.
@@ -43,6 +50,7 @@ impl Folder {
         let mut folder = Self {
             root: root.to_owned(),
             device: metadata.dev(),
+            device_in_maps: device_in_maps(root).unwrap_or(metadata.dev()),
             names: BTreeMap::new(),
             files: BTreeMap::new(),
             seen: HashMap::from([(metadata.ino(), metadata.mode())]),
@@ -63,6 +71,11 @@ impl Folder {
     /// Whether this is the file system of the folder.
     pub fn is_on(&self, device: u64) -> bool {
         device == self.device
+    }
+
+    /// Whether this is a part of a file of the folder, of which a program may have mapped others too.
+    pub fn has_mapped(&self, part: &Mapping) -> bool {
+        part.device == self.device_in_maps && self.mapped.contains(&part.inode)
     }
 
     /// Note a file that has no name, if it is one: O_TMPFILE makes such files.
@@ -126,6 +139,9 @@ impl Folder {
                 let flags = libc::O_PATH | libc::O_NOFOLLOW;
                 self.kept.push(OpenOptions::new().read(true).custom_flags(flags).open(path)?);
             }
+            if before.is_none() && has_attributes(path) {
+                effects.push(Effect::Attributes { inode });
+            }
             let target = if metadata.is_symlink() { fs::read_link(path)? } else { PathBuf::new() };
             let target = String::from_utf8_lossy(target.as_os_str().as_bytes()).into_owned();
             let file_type = type_of(metadata.file_type());
@@ -142,6 +158,21 @@ impl Folder {
         }
         if self.files[&inode].size != metadata.size() {
             self.content(inode, effects)?;
+        }
+        Ok(())
+    }
+
+    /// Note what has extended attributes.
+    pub fn attributes(&self, effects: &mut Vec<Effect>) -> io::Result<()> {
+        let mut waiting = vec![self.root.clone()];
+        while let Some(path) = waiting.pop() {
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            if has_attributes(&path) {
+                effects.push(Effect::Attributes { inode: metadata.ino() });
+            }
+            if metadata.is_dir() {
+                waiting.extend(fs::read_dir(&path)?.filter_map(|entry| entry.ok()).map(|entry| entry.path()));
+            }
         }
         Ok(())
     }
@@ -198,6 +229,27 @@ fn type_of(file_type: FileType) -> &'static str {
         kind if kind.is_block_device() => "block",
         _ => "other",
     }
+}
+
+/// The device of the file system on which `root` is, as its mount tells it.
+fn device_in_maps(root: &Path) -> Option<u64> {
+    let folder = File::open(root).ok()?;
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", folder.as_raw_fd())).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mount = mounts.lines().find(|line| line.split(' ').next() == Some(id))?;
+    let (major, minor) = mount.split(' ').nth(2)?.split_once(':')?;
+    Some(libc::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Whether there are attributes that a program has set. Those of security modules are none.
+fn has_attributes(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    let mut list = vec![0u8; ATTRIBUTE_NAMES_BYTES];
+    // SAFETY: the kernel reads a text with an end, and writes at most so many bytes.
+    let length = unsafe { libc::llistxattr(name.as_ptr(), list.as_mut_ptr().cast(), list.len()) };
+    let Ok(length) = usize::try_from(length) else { return false };
+    list[..length].split(|&byte| byte == 0).any(|name| name.starts_with(b"user.") || name.starts_with(b"trusted."))
 }
 
 fn read_all(file: &File, buffer: &mut [u8]) -> io::Result<usize> {

@@ -74,6 +74,22 @@ pub fn may_last(number: i64) -> bool {
     matches!(number, libc::SYS_splice | libc::SYS_sendfile)
 }
 
+/// Whether this write waits for the disk, whatever its file's flags are.
+pub fn writes_through(number: i64, arguments: &[u64; 6]) -> bool {
+    number == libc::SYS_pwritev2 && arguments[5] & (libc::RWF_DSYNC | libc::RWF_SYNC) as u64 != 0
+}
+
+/// Whether a call gives a file or directory an extended attribute.
+pub fn sets_attribute(number: i64) -> bool {
+    matches!(number, libc::SYS_setxattr | libc::SYS_lsetxattr | libc::SYS_fsetxattr)
+}
+
+/// Where a write begins, if its arguments say so.
+pub fn offset(number: i64, arguments: &[u64; 6]) -> Option<u64> {
+    let is_given = matches!(number, libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2);
+    (is_given && arguments[3] != u64::MAX).then_some(arguments[3])
+}
+
 /// Whether a call returns a descriptor.
 pub fn opens(number: i64) -> bool {
     matches!(number, libc::SYS_open | libc::SYS_openat | libc::SYS_openat2)

@@ -99,17 +99,29 @@ pub struct Descriptor {
     pub is_stored: bool,
     /// Each write to it waits for the disk.
     pub waits: bool,
+    /// Each write to it goes to the end of the file.
+    pub appends: bool,
+    /// Where the next read or write begins that does not say where.
+    pub position: u64,
+    /// The file's size.
+    pub size: u64,
 }
 
 /// A descriptor of a thread.
 pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<Descriptor> {
     let metadata = fs::metadata(path_of(thread, number)).ok()?;
     let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{}", number as i32)).ok()?;
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-    let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
-    let is_stored = metadata.is_file() || metadata.is_dir();
-    let (device, inode) = (metadata.dev(), metadata.ino());
-    Some(Descriptor { device, inode, is_stored, waits: flags & libc::O_DSYNC != 0 })
+    let field = |name| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let flags = i32::from_str_radix(field("flags:")?, 8).ok()?;
+    Some(Descriptor {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        is_stored: metadata.is_file() || metadata.is_dir(),
+        waits: flags & libc::O_DSYNC != 0,
+        appends: flags & libc::O_APPEND != 0,
+        position: field("pos:")?.parse().ok()?,
+        size: metadata.size(),
+    })
 }
 
 /// Where what stands behind a descriptor can be opened.
@@ -140,21 +152,32 @@ pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> boo
     fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// The parts of files that a thread has mapped, shared, between two addresses: inode, first byte and end.
-pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<(u64, u64, u64)>> {
+/// The part of a file that a thread has mapped, shared.
+#[derive(Debug, PartialEq)]
+pub struct Mapping {
+    pub device: u64,
+    pub inode: u64,
+    pub start: u64,
+    pub end: u64,
+}
+
+/// What a thread has mapped between two addresses.
+pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<Mapping>> {
     let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
     Ok(maps.lines().filter_map(|line| mapping(line, start, end)).collect())
 }
 
 /// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
-fn mapping(line: &str, start: u64, end: u64) -> Option<(u64, u64, u64)> {
+fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
     let mut fields = line.split_ascii_whitespace();
     let (first, last) = fields.next()?.split_once('-')?;
     let (first, last) = (u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?);
     let mode = fields.next()?;
     let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
-    let inode = fields.nth(1)?.parse().ok()?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = libc::makedev(u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = fields.next()?.parse().ok()?;
     let (from, to) = (start.max(first), end.min(last));
     let is_shared = from < to && inode != 0 && mode.ends_with('s');
-    is_shared.then(|| (inode, offset + from - first, offset + to - first))
+    is_shared.then(|| Mapping { device, inode, start: offset + from - first, end: offset + to - first })
 }

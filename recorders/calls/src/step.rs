@@ -27,8 +27,8 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A file or directory that was made durable: all of it, or only its bytes from `start` to `end`, or with `own` what the
-/// step itself has changed.
+/// A file or directory that was made durable: all of it; or only what was stored through mappings into its bytes from
+/// `start` to `end`; or, with `own`, only what the step itself has written there. The file reaches to `end`, then.
 #[derive(Serialize, Debug, PartialEq)]
 pub struct Flushed {
     pub inode: u64,
@@ -53,6 +53,8 @@ pub enum Effect {
     },
     /// The size of a file in bytes.
     Size { inode: u64, size: u64 },
+    /// The file or directory has extended attributes, which are not followed.
+    Attributes { inode: u64 },
     /// The bytes of a block of a file, in hexadecimal, without the zeros at its end.
     Block { inode: u64, block: u64, bytes: String },
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::folder::Folder;
-use crate::kinds::{is_write, kind_of, may_last, opens, Kind};
+use crate::kinds::{is_write, kind_of, may_last, offset, opens, sets_attribute, writes_through, Kind};
 use crate::names::name_of;
 use crate::process::{descriptor, mapped, opens_fifo, path_of, At, Stops};
 use crate::sockets::{sending, Sending, Sockets};
@@ -147,7 +147,8 @@ impl Watch {
         if let Kind::Content(which) | Kind::Flush(which) = kind {
             match descriptor(thread, arguments[which]) {
                 Some(found) if found.is_stored && self.folder.is_inside(found.device, found.inode) => {
-                    file = Some((found.inode, found.waits && is_write(number)));
+                    let waits = found.waits || writes_through(number, &arguments);
+                    file = Some((found.inode, waits && is_write(number)));
                 }
                 Some(found) if (found.device, found.inode) == self.pipe => kind = Kind::Says,
                 _ => kind = Kind::Harmless,
@@ -196,7 +197,10 @@ impl Watch {
             if opens(call.number) {
                 self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
             }
-            self.durable(thread, &call, &mut step)?;
+            self.durable(thread, &call, result, &mut step)?;
+            if sets_attribute(call.number) {
+                self.folder.attributes(&mut step.effects)?;
+            }
             if let Some(sending) = call.sending {
                 step.said = self.sockets.sent(thread, (call.number, call.arguments), sending, result)?;
             }
@@ -232,7 +236,7 @@ impl Watch {
         Ok(())
     }
 
-    fn durable(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
+    fn durable(&mut self, thread: libc::pid_t, call: &Call, result: u64, step: &mut Step) -> io::Result<()> {
         match (call.kind, call.file) {
             (Kind::Flush(_), Some((inode, _))) => {
                 step.durable.push(Flushed { inode, start: 0, end: None, own: false });
@@ -240,11 +244,11 @@ impl Watch {
             (Kind::FlushMemory, _) => {
                 let end = call.arguments[0].saturating_add(call.arguments[1].max(1));
                 let parts = mapped(thread, call.arguments[0], end)?.into_iter();
-                let known = parts.filter(|(inode, ..)| self.folder.mapped.contains(inode));
-                step.durable.extend(known.map(|(inode, start, end)| Flushed {
-                    inode,
-                    start,
-                    end: Some(end),
+                let known = parts.filter(|part| self.folder.has_mapped(part));
+                step.durable.extend(known.map(|part| Flushed {
+                    inode: part.inode,
+                    start: part.start,
+                    end: Some(part.end),
                     own: false,
                 }));
             }
@@ -255,8 +259,10 @@ impl Watch {
                     Some(found) => found.is_some_and(|found| self.folder.is_on(found.device)),
                 };
             }
-            (Kind::Content(_), Some((inode, true))) => {
-                step.durable.push(Flushed { inode, start: 0, end: None, own: true });
+            (Kind::Content(which), Some((inode, true))) => {
+                if let Some((start, end)) = written(thread, call, which, result) {
+                    step.durable.push(Flushed { inode, start, end: Some(end), own: true });
+                }
             }
             _ => {}
         }
@@ -271,6 +277,18 @@ impl Watch {
         }
         Ok(self.inside)
     }
+}
+
+/// The bytes of its file that a write has written, from its result, once it has returned. None if that is not known.
+fn written(thread: libc::pid_t, call: &Call, which: usize, result: u64) -> Option<(u64, u64)> {
+    let found = descriptor(thread, call.arguments[which])?;
+    let end = match offset(call.number, &call.arguments) {
+        _ if found.appends => found.size,
+        Some(offset) => offset.checked_add(result)?,
+        None if matches!(call.number, libc::SYS_write | libc::SYS_writev | libc::SYS_pwritev2) => found.position,
+        None => return None,
+    };
+    Some((end.checked_sub(result)?, end))
 }
 
 impl Watcher for Watch {

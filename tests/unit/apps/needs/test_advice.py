@@ -1,8 +1,10 @@
 """Advice on flushes of small protocols."""
 
+from dataclasses import replace
+
 import pytest
 
-from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, advise
+from postcrash.apps.needs import Advice, BadFolder, EnoughSet, Extent, advise, is_enough
 
 from ..conftest import Traced
 from .test_needs import OLD_OR_NEW, judge
@@ -23,9 +25,42 @@ def needed(advice: Advice) -> list[bool]:
 def test_each_flush_is_needed_or_can_go(traced: Traced) -> None:
     program = "f = put('b', 'new'); os.fsync(f); os.fsync(f); os.rename('b', 'a'); sync('.'); print(1, flush=True)"
     advice = advice_on(traced, "put('a', 'old')", program, f"{OLD_OR_NEW} and ({SAID_IS_THERE})")
-    assert needed(advice) == [False, False, True]
+    assert needed(advice) == [False, True, True], "without both, the file can be empty"
+    assert [each.is_instead for each in advice.flushes] == [False, True, False]
+    assert (advice.noticed, [each.can_go for each in advice.flushes]) == (2, [True, False, False])
     alone = advice_on(traced, "put('a', 'old')", program.replace("os.fsync(f); os.fsync(f)", "os.fsync(f)"), OLD_OR_NEW)
     assert needed(alone) == [True, False]
+
+
+def test_flushes_that_can_go_can_go_together(traced: Traced) -> None:
+    """What is advised is followed as a whole."""
+    program = "f = put('b', 'new'); os.fsync(f); os.fdatasync(f); os.fsync(f); os.rename('b', 'a')"
+    protocol = traced(program, "put('a', 'old')")
+    advice = advise(protocol, judge(OLD_OR_NEW), Extent(), frozenset(), lambda text: None)
+    gone = [each.step.number for each in advice.flushes if each.can_go]
+    assert len(gone) == 2
+    without = [replace(step, durable=()) if step.number in gone else step for step in protocol.steps]
+    rest = replace(protocol, steps=tuple(without))
+    assert isinstance(is_enough(rest, judge(OLD_OR_NEW), Extent(), frozenset()), EnoughSet)
+
+
+def test_what_was_not_decided_can_not_go(traced: Traced) -> None:
+    program = "os.fsync(put('b', 'new')); os.rename('b', 'a'); sync('.'); print(1, flush=True)"
+    protocol = traced(program, "put('a', 'old')")
+    unknown = advise(protocol, lambda states: [None] * len(states), Extent(), frozenset(), lambda text: None)
+    few = advise(protocol, judge("True"), Extent(folders=1), frozenset(), lambda text: None)
+    for advice in unknown, few:
+        assert len(advice.flushes) == 2
+        assert not any(each.can_go or each.is_known for each in advice.flushes)
+        assert advice.noticed == 0
+
+
+def test_a_limit_on_what_is_added_is_not_taken_for_the_end(traced: Traced) -> None:
+    program = "; ".join(f"put('n{n}', 'new'); os.rename('n{n}', 'a{n}')" for n in range(14))
+    condition = " and ".join(f"f.get('a{n}', b'new') == b'new'" for n in range(14))
+    advice = advice_on(traced, "", program, condition, frozenset({"A-rename"}))
+    assert isinstance(advice.result, BadFolder) and advice.is_cut
+    assert len(advice.missing) == 12
 
 
 def test_what_a_file_system_gives_saves_flushes(traced: Traced) -> None:

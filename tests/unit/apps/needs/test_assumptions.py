@@ -1,5 +1,7 @@
 """Each property makes safe what it is about, and nothing else does."""
 
+from dataclasses import replace
+
 import pytest
 
 from postcrash.apps.needs import ASSUMPTIONS, BadFolder, EnoughSet, Extent, is_enough
@@ -20,7 +22,7 @@ MAPPED = "m = mmap.mmap(os.open('a', os.O_RDWR), 8192); "
 NEEDED = [
     ("P1", A, "put('b', ''); os.unlink('a')", "'a' in f or 'b' in f"),
     ("P2", "put('b', '')", "put('b', 'new')", "f['b'] in (b'', b'new')"),
-    ("P3", "put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'"),
+    ("P3", "put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "f['b'] != b'new' or f['a'] == b'new'"),
     ("P4", "", f"os.fsync(put('b', 'new')); {SAID}", "not said or f.get('b') == b'new'"),
     ("P5", "put('a', 'old')", "put('b', 'new'); os.rename('b', 'a')", OLD_OR_NEW),
     ("O-block-append", "put('b', '')", "put('b', 'new')", "f['b'] in (b'', b'new')"),
@@ -98,7 +100,63 @@ NOT_ENOUGH = [
 ]
 
 
+DSYNC = "flags=os.O_WRONLY | os.O_DSYNC"
+GROW = "put('a', 'n' * 8192, 8192)"
+PAGES = "m = mmap.mmap(os.open('a', os.O_RDWR), 16384); "
+IS_LONGER = "not said or len(f['a']) > 8192"
+EXCHANGE = "import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100, b'b', 2)"
+STORE_AND_RENAME = "m = mmap.mmap(os.open('b', os.O_RDWR), 8192); m[0] = 110; os.rename('b', 'a')"
+NOT_ENOUGH += [
+    # The catalogue looks for the first byte of the second append, and zeros are none.
+    ("P3", "put('a', ''); put('b', '')", "put('a', 'new'); put('b', 'new')", "not f['b'] or f['a'] == b'new'"),
+    ("P2", A, "put('a', 'n' * 16384)", "len(f['a']) == 8192 or f['a'][0] == ord('n')"),
+    (
+        "P4",
+        "",
+        f"put('b', ''); os.rename('b', 'a'); os.fsync(put('a', 'n')); {SAID}",
+        "not said or 'a' in f or 'b' in f",
+    ),
+    ("A-rename", f"put('a', 'x'); {A.replace('a', 'b')}", EXCHANGE, "(f['a'] == b'x') == (f['b'][:1] == b'o')"),
+    ("P5", "put('a', 'old')", f"put('b', 'x' * 8192); {STORE_AND_RENAME}", "f['a'][0] != ord('x')"),
+    # A flush of a part promises this part, and that the file reaches to its end.
+    ("P1", A, f"{GROW}; put('a', 'x', {DSYNC}); {SAID}", IS_LONGER),
+    ("P1", A, f"{GROW}; {PAGES}m[0] = 110; m.flush(0, 4096); {SAID}", IS_LONGER),
+    ("P1", A, f"{GROW}; put('a', 'n'); {PAGES}m.flush(0, 4096); {SAID}", "not said or f['a'][0] == ord('n')"),
+]
+
+
 @pytest.mark.parametrize(("name", "before", "program", "condition"), NOT_ENOUGH)
 def test_a_property_says_no_more(traced: Traced, name: str, before: str, program: str, condition: str) -> None:
     found = is_enough(traced(program, before), judge(condition), Extent(), frozenset({name}))
     assert isinstance(found, BadFolder)
+
+
+# set-up, program, what must be: documents promise this
+PROMISED = [
+    (A, f"put('a', 'n', 8192, {DSYNC}); {SAID}", "not said or f['a'][8192:] == b'n'"),
+    (A, f"{GROW}; put('a', 'x', 12288, {DSYNC}); {SAID}", "not said or f['a'][12288:12289] == b'x'"),
+    (A, f"{GROW}; os.truncate('a', 0); put('a', 'x', 8192, {DSYNC}); {SAID}", "not said or f['a'][8192:8193] == b'x'"),
+    (A, f"os.pwritev(os.open('a', os.O_WRONLY), [b'n'], 0, os.RWF_DSYNC); {SAID}", "not said or f['a'][0] == ord('n')"),
+    (A, f"f = os.open('a', os.O_WRONLY | os.O_APPEND | os.O_DSYNC); os.write(f, b'n'); {SAID}", IS_LONGER),
+    (
+        A,
+        f"os.truncate('a', 16384); {PAGES}m[12288] = 110; m.flush(12288, 4096); {SAID}",
+        "not said or f['a'][12288] == 110",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "program", "condition"), PROMISED)
+def test_what_a_flush_of_a_part_promises(traced: Traced, before: str, program: str, condition: str) -> None:
+    found = is_enough(traced(program, before), judge(condition), Extent(), frozenset())
+    assert isinstance(found, EnoughSet) and found.is_complete
+
+
+def test_a_call_that_may_do_several_things_is_not_atomic(traced: Traced) -> None:
+    """One call of io_uring can carry out several operations."""
+    protocol = traced("os.rename('a', 'c')", A)
+    (rename,) = protocol.steps
+    asked = judge("('a' in f) != ('c' in f)"), Extent(), frozenset({"O-dir", "A-rename", "S-sync-dir"})
+    assert isinstance(is_enough(protocol, *asked), EnoughSet)
+    unknown = replace(protocol, steps=(replace(rename, call="io_uring_enter"),))
+    assert isinstance(is_enough(unknown, *asked), BadFolder)

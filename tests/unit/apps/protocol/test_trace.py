@@ -181,3 +181,17 @@ def test_a_flush_does_not_cover_what_others_change_while_it_is_under_way(tmp_pat
     assert covered == {2: {0}, 3: {0, 1}}
     with pytest.raises(TraceError, match="trace:2: expected a step"):
         read_lines(tmp_path, flush | {"during": 1})
+
+
+@pytest.mark.parametrize(
+    ("before", "program", "is_seen"),
+    [
+        ("", "os.setxattr(put('a', 'x'), 'user.done', b'1')", True),
+        ("os.setxattr(put('a', 'x'), 'user.done', b'1')", "put('b', 'x')", True),
+        ("", "os.mkdir('d'); os.setxattr('d', 'user.done', b'1'); os.removexattr('d', 'user.done')", True),
+        ("", "put('a', 'x')", False),
+    ],
+)
+def test_extended_attributes_are_noted(traced: Traced, before: str, program: str, is_seen: bool) -> None:
+    protocol = traced(program, before)
+    assert bool(protocol.attributed) == is_seen

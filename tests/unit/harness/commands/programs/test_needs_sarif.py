@@ -69,7 +69,8 @@ def test_a_missing_flush_is_at_the_line_after_which_it_is_missing(sarif_schema: 
 
 def test_a_flush_that_can_go_is_a_note_and_a_needed_one_is_none(sarif_schema: dict[str, Any]) -> None:
     """Without debug information only the call is known."""
-    flushes = (FlushAdvice(FSYNC, ENOUGH), FlushAdvice(FSYNC, BAD))
+    open_question = FlushAdvice(FSYNC, replace(ENOUGH, is_complete=False))
+    flushes = (FlushAdvice(FSYNC, ENOUGH), FlushAdvice(FSYNC, BAD), open_question)
     (result,) = results(Advice(frozenset(), flushes, (), ENOUGH), sarif_schema)
     assert (result["ruleId"], result["level"], "stacks" in result) == ("needless-flush", "note", False)
     (place,) = result["locations"]
@@ -81,6 +82,7 @@ def test_what_no_flush_mends_is_at_what_was_lost(sarif_schema: dict[str, Any]) -
     assert (result["ruleId"], result["level"]) == ("no-flush-mends", "error")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
     assert "lost: the size 5 (write of a" in result["message"]["text"]
+    assert results(Advice(frozenset(), (), (), BAD, is_cut=True), sarif_schema) == []
     nothing = replace(BAD, state=State(Slots(PROTOCOL), 1, frozenset({0})))
     (result,) = results(Advice(frozenset(), (), (), nothing), sarif_schema)
     assert result["locations"][0]["logicalLocations"][0]["name"] == "fsync"
