@@ -140,6 +140,11 @@ WATCH = (
 )
 
 
+UNDONE = "echo core >/proc/sys/kernel/core_pattern"
+DETACHED = "import ctypes, time; ctypes.CDLL(None).syscall(428, -100, b'/', 0x88001); time.sleep(9)"
+"""open_tree, which copies the mounts from / on."""
+
+
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
@@ -153,12 +158,52 @@ WATCH = (
             "a UNIX socket that is bound in it",
         ),
         (f'python3 -c "{WATCH}" & sleep 2', "is told of changes in it"),
+        (f'python3 -c "{DETACHED}" & sleep 2', "has a folder of a mount that no mount namespace shows"),
+        ("echo @/tmp/cores >/proc/sys/kernel/core_pattern", "would be sent to that socket"),
+        ("mount -o remount,lazytime /mnt", "lazytime keeps times in memory"),
     ],
 )
 def test_a_file_system_that_others_use_is_refused(in_guest: InGuest, before: str, reason: str) -> None:
-    said = in_guest(f"{before}\n$xs echo started; echo $?; kill $! 2>/dev/null; wait; umount /mnt/in 2>/dev/null; cd /")
+    said = in_guest(
+        f"{before}\n$xs echo started; echo $?; kill $! 2>/dev/null; wait; umount /mnt/in 2>/dev/null; cd /; {UNDONE}"
+    )
     assert "125" in said and "started" not in said
     assert any(line.startswith("xsync: ") and reason in line for line in said), said
+
+
+CORE_LIMIT = """
+import ctypes, resource
+c = ctypes.CDLL(None)
+c.mmap.restype = ctypes.c_void_p
+place = c.mmap(ctypes.c_void_p(1 << 33), ctypes.c_size_t(4096), 3, 0x32, -1, ctypes.c_long(0))
+print(place == 1 << 33, c.syscall(302, 0, 4, ctypes.c_void_p(place), None), resource.getrlimit(4))
+"""
+
+
+def test_a_limit_on_core_files_cannot_be_lifted(in_guest: InGuest, tmp_path: Path) -> None:
+    """A pointer of which the low half is 0 is one, too."""
+    (tmp_path / "limit.py").write_text(CORE_LIMIT)
+    assert in_guest(f"cp {tmp_path}/limit.py /mnt; $xs python3 limit.py") == ["True 0 (1, 1)"]
+
+
+def test_landlock_which_the_supervisor_would_not_obey_is_not_there(in_guest: InGuest) -> None:
+    assert in_guest(f"$xs {attempts('call', '444', 'call', '445', 'call', '446')}") == [
+        f"call {number} ENOSYS" for number in (444, 445, 446)
+    ]
+
+
+def test_a_new_file_of_another_file_system_is_made_once(in_guest: InGuest) -> None:
+    flags = "os.O_CREAT | os.O_EXCL | os.O_SYNC | os.O_WRONLY"
+    made = "; ".join(f"print(os.write(os.open('{path}', {flags}), b'x'))" for path in ("/tmp/new", "new", "./d/new"))
+    assert in_guest(f'mkdir /mnt/d; $xs python3 -c "import os; {made}"') == ["1", "1", "1"]
+
+
+def test_only_its_own_cover_is_taken_away(in_guest: InGuest) -> None:
+    uncovered = "umount /mnt; wait; ls /mnt/f"
+    assert in_guest(f">/mnt/f; $xs sleep 3 & sleep 1.5; {uncovered}") == ["/mnt/f"]
+    above = "mount -n -t tmpfs above /mnt; wait; mount | grep -c 'above on /mnt'; umount /mnt; umount /mnt; ls /mnt/f"
+    said = in_guest(f">/mnt/f; $xs sleep 3 & sleep 1.5; {above}")
+    assert said[-2:] == ["1", "/mnt/f"] and "something is mounted on the cover" in said[0]
 
 
 @pytest.mark.parametrize(("target", "reason"), [("ext4-current", "data=ordered"), ("btrfs", "ext4 or ext3 is needed")])

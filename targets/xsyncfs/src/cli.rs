@@ -120,6 +120,7 @@ fn run(options: &RunOptions) -> Result<u8> {
     }
     ensure!(rustix::process::geteuid().is_root(), "it makes namespaces and mounts, which needs root: use sudo");
     check_kernel(&rustix::system::uname().release().to_string_lossy())?;
+    ensure_no_core_socket(&std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default())?;
     let user = options.user.as_deref().map(User::named).transpose()?;
     let network = ends(options)?;
     let mount = journal::journalled_mount(&options.fs)?;
@@ -185,6 +186,16 @@ fn check_kernel(release: &str) -> Result<()> {
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let (major, minor) = KERNEL_MIN;
     ensure!(found >= KERNEL_MIN, "Linux {major}.{minor} or later is needed, and this is {release}");
+    Ok(())
+}
+
+/// A limit keeps core files from being written and from being piped to a program, but not from a socket.
+fn ensure_no_core_socket(pattern: &str) -> Result<()> {
+    ensure!(
+        !pattern.starts_with('@'),
+        "kernel.core_pattern is {}: a program that crashes in the box would be sent to that socket at once",
+        pattern.trim_end()
+    );
     Ok(())
 }
 

@@ -78,6 +78,7 @@ fn check(mount: &Mount, superblock: &[u8]) -> Result<()> {
     let barriers_are_off = mount.has("nobarrier") || (defaults & DEFAULT_NO_BARRIER != 0 && !mount.has("barrier"));
     ensure!(!barriers_are_off, "barriers are off, so that a commit may not be on disk: mount it with -o barrier");
     ensure!(!mount.has("journal_async_commit"), "journal_async_commit does not wait for the journal's blocks");
+    ensure!(!mount.has("lazytime"), "lazytime keeps times in memory after a commit: mount it with -o nolazytime");
     ensure!(!mount.has("ro"), "it is mounted read-only, perhaps because of an error: see the kernel's log");
     ensure!(features & FEATURE_ENCRYPT == 0, "it can have encrypted files, whose data is never journalled");
     Ok(())
@@ -125,6 +126,7 @@ mod tests {
     #[test]
     fn what_cannot_be_kept_in_order_is_refused() {
         assert!(refusal("ro,data=journal", 0, 0).contains("read-only"));
+        assert!(refusal("rw,lazytime,data=journal", 0, 0).contains("lazytime"));
         assert!(refusal("rw,data=journal", FEATURE_ENCRYPT, 0).contains("encrypted"));
         assert!(check(&mount("rw,data=journal"), &[0; SUPERBLOCK_BYTES]).is_err());
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{open, openat, Mode, OFlags};
 use rustix::io::Errno;
@@ -101,8 +101,10 @@ fn keep(link: &Link, target: &Mount, commit: &mut Commit) -> Result<()> {
         _ => true,
     };
     if is_committed {
-        covers.uncover()?;
-        link.done(&[])?;
+        match covers.uncover() {
+            Ok(()) => link.done(&[])?,
+            Err(error) => link.failed(&format!("{error:#}")),
+        }
     }
     Ok(())
 }
@@ -148,7 +150,7 @@ impl Covers {
         if let Some(user) = usage::first_user(target.device, &ours) {
             bail!("{} is in use: {user}", target.point.display());
         }
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut shown) = (BTreeSet::new(), BTreeSet::new());
         // A namespace can be copied before it is covered. The copy is listed the next time.
         loop {
             let namespaces = usage::mount_namespaces().into_iter();
@@ -158,12 +160,25 @@ impl Covers {
             }
             for (_, namespace) in new {
                 enter(&namespace)?;
+                let mounts = read_mounts(&self.proc)?;
+                shown.extend(mounts.iter().map(|mount| mount.id));
+                if mounts.iter().any(|mount| mount.device == target.device) {
+                    ensure!(
+                        usage::is_of_our_user(&namespace)?,
+                        "{} is also mounted in a mount namespace that belongs to another user namespace: whoever is root \
+                         there can take a cover away",
+                        target.point.display()
+                    );
+                }
                 self.namespaces.push((namespace, Vec::new()));
                 let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
                 cover_in_namespace(&self.proc, &self.name, target, covered)?;
             }
             // Others may have no /proc, or one of other processes.
             enter(&self.home)?;
+        }
+        if let Some(user) = usage::first_with_hidden_mount(&shown, &ours) {
+            bail!("{} may be in use: {user}", target.point.display());
         }
         // Look again: a process that came while the covers were put up can have opened a file of the file system.
         if let Some(user) = usage::first_user(target.device, &ours) {
@@ -181,11 +196,14 @@ impl Covers {
             }
             enter(&namespace)?;
             for place in places.iter().rev() {
-                // Whoever made the namespace may have taken the cover away, with what it was on.
-                let removed = unmount(place, UnmountFlags::DETACH);
-                if removed.is_err() && is_covered(&read_mounts(&self.proc)?, place, &self.name) {
-                    result = removed.with_context(|| format!("{} stays covered", place.display()));
+                let mounts = read_mounts(&self.proc)?;
+                if is_covered(&mounts, place, &self.name) {
+                    let removed = unmount(place, UnmountFlags::DETACH);
+                    result = result.and(removed.with_context(|| format!("{} stays covered", place.display())));
+                } else if mounts.iter().any(|mount| mount.point == *place && mount.source == self.name) {
+                    result = Err(anyhow!("{} stays covered: something is mounted on the cover", place.display()));
                 }
+                // Otherwise somebody has taken the cover away, perhaps with what it was on.
             }
         }
         result

@@ -1,14 +1,16 @@
 //! Who uses a file system: processes with its files, and mount namespaces that show it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
+use rustix::fs::{makedev, statx, AtFlags, FileType, StatxFlags, CWD};
+
+use crate::sys;
 
 type Device = (u32, u32);
 
@@ -22,6 +24,39 @@ pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         Some(format!("{} (process {pid}) {what}", name.trim_end()))
     })
+}
+
+/// The first process, other than `ours`, that has a folder of a mount that is not among the `shown` ones: in words.
+///
+/// A copy of a tree of mounts need not be in any mount namespace (open_tree(2)). What is in it cannot be covered.
+pub fn first_with_hidden_mount(shown: &BTreeSet<u64>, ours: &[u32]) -> Option<String> {
+    processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
+        let has_one = threads(pid).iter().any(|thread| {
+            let folders = ["cwd", "root"].map(|link| PathBuf::from(format!("{thread}/{link}")));
+            folders.into_iter().chain(descriptors(thread)).any(|place| is_hidden(&place, shown))
+        });
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        has_one.then(|| {
+            format!("{} (process {pid}) has a folder of a mount that no mount namespace shows", name.trim_end())
+        })
+    })
+}
+
+fn is_hidden(place: &Path, shown: &BTreeSet<u64>) -> bool {
+    let asked = StatxFlags::TYPE | StatxFlags::MNT_ID;
+    statx(CWD, place, AtFlags::STATX_DONT_SYNC, asked).is_ok_and(|found| {
+        let is_folder = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
+        let is_told = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        is_folder && is_told && !shown.contains(&found.stx_mnt_id)
+    })
+}
+
+/// Whether a mount namespace belongs to the user namespace of this process.
+pub fn is_of_our_user(namespace: &OwnedFd) -> io::Result<bool> {
+    const OWNER: libc::c_ulong = 0xb701;
+    // SAFETY: it has no argument.
+    let owner = sys::owned(unsafe { libc::syscall(libc::SYS_ioctl, namespace.as_raw_fd(), OWNER) })?;
+    Ok(fs::File::from(owner).metadata()?.ino() == fs::metadata("/proc/self/ns/user")?.ino())
 }
 
 /// Every mount namespace in which a thread is, or of which one has a descriptor, by its inode.
@@ -122,8 +157,6 @@ fn mapped_file(line: &str, device: Device) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use rustix::fs::inotify;
 
     use super::*;
@@ -153,6 +186,16 @@ mod tests {
         let descriptor = |file: &fs::File| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let [mounts, network] = ["mnt", "net"].map(|kind| fs::File::open(format!("/proc/self/ns/{kind}")).unwrap());
         assert!(is_mount_namespace(&descriptor(&mounts)) && !is_mount_namespace(&descriptor(&network)));
+    }
+
+    #[test]
+    fn a_folder_of_a_mount_that_nothing_shows_is_hidden() {
+        let mount = statx(CWD, "/proc", AtFlags::empty(), StatxFlags::MNT_ID).unwrap().stx_mnt_id;
+        assert!(
+            is_hidden("/proc".as_ref(), &BTreeSet::new()) && !is_hidden("/proc".as_ref(), &BTreeSet::from([mount]))
+        );
+        assert!(!is_hidden("/proc/version".as_ref(), &BTreeSet::new()), "it leads nowhere");
+        assert!(is_of_our_user(&OwnedFd::from(fs::File::open("/proc/self/ns/mnt").unwrap())).unwrap());
     }
 
     #[test]

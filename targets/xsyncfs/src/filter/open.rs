@@ -4,10 +4,12 @@
 //! If the open succeeds there, the caller is given the descriptor. If anything differs from the plain case, the kernel
 //! carries out the open itself, with the flag. Each write is then a commit, which is slow and right.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::thread;
 
 use rustix::fs::{open, openat2, statx, AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, CWD};
@@ -66,13 +68,26 @@ impl Open {
         self.caller.imitate().ok()?;
         // Anything but a file may wait, or tell somebody that it is opened.
         let looked_at = self.open_with(OFlags::PATH | (self.flags & OFlags::NOFOLLOW), Mode::empty());
-        if looked_at.is_ok_and(|found| !is_file_of(&found, device)) {
+        let is_plain = match looked_at {
+            Ok(found) => is_file_of(&found, device),
+            // It is to be made. Where this is not for us to do, it must not have been made before the kernel does it.
+            Err(_) => self.folder_is_on(device),
+        };
+        if !is_plain {
             return None;
         }
         let flags = self.flags.difference(OFlags::SYNC) | OFlags::CLOEXEC;
         let makes_file = self.flags.intersects(OFlags::CREATE | OFlags::TMPFILE.difference(OFlags::DIRECTORY));
         let opened = self.open_with(flags, if makes_file { self.mode } else { Mode::empty() }).ok()?;
         is_file_of(&opened, device).then_some(opened)
+    }
+
+    fn folder_is_on(&self, device: (u32, u32)) -> bool {
+        let path = Path::new(OsStr::from_bytes(self.path.as_bytes()));
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
+        opened.is_ok_and(|folder| device_of(&folder) == Some(device))
     }
 
     /// Links such as /proc/self/fd/3 would lead to files of ours.
@@ -121,6 +136,11 @@ impl Caller {
         let (held, none) = (self.capabilities, CapabilitySet::empty());
         Ok(set_capabilities(None, CapabilitySets { effective: held, permitted: held, inheritable: none })?)
     }
+}
+
+fn device_of(file: &OwnedFd) -> Option<(u32, u32)> {
+    let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE).ok()?;
+    Some((found.stx_dev_major, found.stx_dev_minor))
 }
 
 fn is_file_of(file: &OwnedFd, device: (u32, u32)) -> bool {

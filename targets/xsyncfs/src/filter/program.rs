@@ -29,13 +29,15 @@ pub enum Action {
     Ask,
 }
 
-/// What an argument must be. Arguments are compared by their low 32 bits, since these are of type int.
+/// What an argument must be. Arguments are compared by their low 32 bits, since these are of type int, but for pointers.
 #[derive(Clone, Copy, Debug)]
 pub enum Test {
     Is(u32),
     IsNot(u32),
     /// It has one of these bits.
     HasAny(u32),
+    /// Its high 32 bits are not these.
+    HighIsNot(u32),
 }
 
 /// A call, by its number, whose arguments pass all tests.
@@ -71,11 +73,12 @@ fn compile_rule(rule: &Rule) -> Vec<sock_filter> {
     let over = |steps: &Vec<sock_filter>| (length - steps.len() - 1) as u8;
     steps.push(step(JUMP_IF_EQUAL, rule.call as u32, 0, over(&steps)));
     for &(argument, test) in &rule.tests {
-        steps.push(step(LOAD, ARGUMENTS_AT + ARGUMENT_BYTES * argument, 0, 0));
+        let half = if matches!(test, Test::HighIsNot(_)) { ARGUMENT_BYTES / 2 } else { 0 };
+        steps.push(step(LOAD, ARGUMENTS_AT + ARGUMENT_BYTES * argument + half, 0, 0));
         let over = over(&steps);
         steps.push(match test {
             Test::Is(value) => step(JUMP_IF_EQUAL, value, 0, over),
-            Test::IsNot(value) => step(JUMP_IF_EQUAL, value, over, 0),
+            Test::IsNot(value) | Test::HighIsNot(value) => step(JUMP_IF_EQUAL, value, over, 0),
             Test::HasAny(bits) => step(JUMP_IF_ANY, bits, 0, over),
         });
     }

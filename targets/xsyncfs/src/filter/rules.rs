@@ -35,8 +35,17 @@ const REFUSED: [i64; 8] = [
 const PROTOCOLS: [i32; 5] = [0, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
 
 /// Calls that this kernel does not seem to have. A clone3 may ask for a user namespace where a filter cannot see it, and
-/// io_uring makes sockets, such as AF_VSOCK, that a filter cannot see. Programs go on with clone and with plain calls.
-const UNKNOWN: [i64; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
+/// io_uring makes sockets, such as AF_VSOCK, that a filter cannot see. Programs go on with clone and with plain calls. The
+/// supervisor opens files for threads, and what Landlock forbids a thread it does not forbid the supervisor.
+const UNKNOWN: [i64; 5] = [
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+];
+/// A thread that waits for an answer is not interrupted by signals, as the calls that are answered are not (Linux 5.19).
+const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
 fn rules() -> Vec<Rule> {
     let rule = |call, tests: &[(u32, Test)], action| Rule { call, tests: tests.to_vec(), action };
@@ -67,7 +76,9 @@ fn rules() -> Vec<Rule> {
     rules.push(rule(libc::SYS_unshare, &[(0, Test::HasAny(NEW_USER))], Action::Return(libc::EPERM)));
     // A core file may be a pipe to a program outside, which only the limit that the box has switches off.
     rules.push(rule(libc::SYS_setrlimit, &[(0, Test::Is(CORE))], Action::Return(0)));
-    rules.push(rule(libc::SYS_prlimit64, &[(1, Test::Is(CORE)), (2, Test::IsNot(0))], Action::Return(0)));
+    for is_pointer in [Test::IsNot(0), Test::HighIsNot(0)] {
+        rules.push(rule(libc::SYS_prlimit64, &[(1, Test::Is(CORE)), (2, is_pointer)], Action::Return(0)));
+    }
     rules.extend(REFUSED.map(|call| rule(call, &[], Action::Return(libc::EPERM))));
     rules.extend(UNKNOWN.map(|call| rule(call, &[], Action::Return(libc::ENOSYS))));
     rules
@@ -77,9 +88,14 @@ fn rules() -> Vec<Rule> {
 pub fn install() -> Result<OwnedFd> {
     let mut program = compile(&rules());
     let handed = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the program lives through the call.
-    sys::owned(unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER, &handed)
-    })
+    let with = |flags: libc::c_ulong| {
+        // SAFETY: the program lives through the call.
+        sys::owned(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &handed) })
+    };
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    match with(flags | WAIT_KILLABLE) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => with(flags),
+        other => other,
+    }
     .context("seccomp")
 }
