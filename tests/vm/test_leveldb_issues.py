@@ -18,7 +18,10 @@ WORKLOADS = ("puts", "create", "switch")
 
 @dataclass(frozen=True)
 class Issue:
-    """A folder shows it if each change that is lost matches `lost`, and `property_` would have prevented it."""
+    """A folder shows it if each change that is lost matches `lost`, and `property_` would have prevented it.
+
+    There is no property if ours says less than that of the paper (docs/leveldb.md).
+    """
 
     number: int
     lost: str
@@ -27,11 +30,11 @@ class Issue:
     def is_shown_by(self, failure: Mapping[str, Sequence[str]]) -> bool:
         lost = failure["lost"]
         is_its_own = bool(lost) and all(re.match(self.lost, change) for change in lost)
-        return is_its_own and self.property_ in failure["prevented_by"]
+        return is_its_own and (not self.property_ or self.property_ in failure["prevented_by"])
 
 
 ISSUES = (
-    Issue(68, rf"{DATA}\d+\.dbtmp", "P5"),
+    Issue(68, rf"{DATA}\d+\.dbtmp", ""),
     Issue(183, rf"{DATA}MANIFEST", "P3"),
     Issue(187, rf"{DATA}\d+\.log", "P3"),
     Issue(189, r"the name CURRENT \(rename", "P1"),
