@@ -33,8 +33,8 @@ def test_virtual_time_changes_no_outcome(virtual: Machine, machine: Machine, tmp
 
 
 def test_in_virtual_time_sleep_is_cheap_and_timers_fire(virtual: Machine, machine: Machine, tmp_path: Path) -> None:
-    seconds, last = [], []
-    for sleeps in ((), (40, 600)):
+    seconds, last, naps = [], [], (40, 600)
+    for sleeps in ((), naps):
         builder = WorkloadBuilder().begin().creat("a").append("a", 4096)
         for sleep in sleeps:
             builder.sleep(sleep)
@@ -42,7 +42,7 @@ def test_in_virtual_time_sleep_is_cheap_and_timers_fire(virtual: Machine, machin
         recorded = recorded_by(virtual, "ext4-current", builder.build("sleep"), tmp_path / "recording.pcr")
         seconds.append(time.monotonic() - started)
         last.append(intervals_of(explored(machine, recorded))[-1])
-    assert seconds[1] - seconds[0] < 120
+    assert seconds[1] < sum(naps), "less than was slept, however busy the machine is"
     assert all(interval.instants[-1].started == interval.instants[-1].returned for interval in last)
     assert [{tree.get("a") is not None for tree in trees_of(interval)} for interval in last] == [{False}, {True}]
     for tree in trees_of(last[1]):

@@ -198,6 +198,12 @@ def test_a_new_file_of_another_file_system_is_made_once(in_guest: InGuest) -> No
     assert in_guest(f'mkdir /mnt/d; $xs python3 -c "import os; {made}"') == ["1", "1", "1"]
 
 
+def test_output_that_finds_no_room_is_told(in_guest: InGuest) -> None:
+    said = in_guest("$xs echo out >/dev/full; echo $?; $xs sh -c 'echo out; exit 3' >/dev/full; echo $?")
+    assert [line for line in said if "output is lost" not in line] == ["1", "3"]
+    assert len(said) == 4
+
+
 def test_only_its_own_cover_is_taken_away(in_guest: InGuest) -> None:
     uncovered = "umount /mnt; wait; ls /mnt/f"
     assert in_guest(f">/mnt/f; $xs sleep 3 & sleep 1.5; {uncovered}") == ["/mnt/f"]

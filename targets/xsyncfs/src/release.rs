@@ -9,6 +9,9 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
 
+/// The status of a command that has succeeded, and of whose output some found no room outside.
+const OUTPUT_LOST: u8 = 1;
+
 /// Something that leaves the box.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
@@ -42,6 +45,8 @@ pub struct Release {
     pub credit: Arc<AtomicUsize>,
     /// Those of our descriptors that nobody reads any more.
     pub refused: Arc<[AtomicBool; 3]>,
+    /// Whether there was no room for some output.
+    pub is_lost: AtomicBool,
 }
 
 impl Release {
@@ -49,7 +54,12 @@ impl Release {
     pub fn release(&self, output: Output) -> Option<u8> {
         match output {
             Output::Bytes(descriptor, bytes) => {
-                if write_all(ours(descriptor), &bytes).is_err() {
+                if let Err(error) = write_all(ours(descriptor), &bytes) {
+                    let nobody_reads = [libc::EPIPE, libc::EIO, libc::ECONNRESET].map(Some);
+                    if !nobody_reads.contains(&error.raw_os_error()) {
+                        eprintln!("xsync: output is lost: {error}");
+                        self.is_lost.store(true, Ordering::Relaxed);
+                    }
                     close(descriptor);
                     self.refused[descriptor as usize].store(true, Ordering::Relaxed);
                 }
@@ -62,6 +72,7 @@ impl Release {
             Output::Taken(bytes) => {
                 self.credit.fetch_add(bytes, Ordering::Relaxed);
             }
+            Output::Exit(0) if self.is_lost.load(Ordering::Relaxed) => return Some(OUTPUT_LOST),
             Output::Exit(status) => return Some(status),
         }
         None
@@ -119,10 +130,18 @@ mod tests {
 
     #[test]
     fn the_exit_ends_it_and_credit_is_given_back() {
-        let release = Release { network: None, credit: Arc::new(AtomicUsize::new(1)), refused: Arc::default() };
+        let release = Release {
+            network: None,
+            credit: Arc::new(AtomicUsize::new(1)),
+            refused: Arc::default(),
+            is_lost: AtomicBool::new(false),
+        };
         assert_eq!(release.release(Output::Taken(4)), None);
         assert_eq!(release.credit.load(Ordering::Relaxed), 5);
         assert_eq!(release.release(Output::Packet(vec![1])), None);
+        assert_eq!(release.release(Output::Exit(0)), Some(0));
+        release.is_lost.store(true, Ordering::Relaxed);
+        assert_eq!(release.release(Output::Exit(0)), Some(OUTPUT_LOST));
         assert_eq!(release.release(Output::Exit(3)), Some(3));
     }
 

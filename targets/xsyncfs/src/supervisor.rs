@@ -60,7 +60,7 @@ fn attend_to_box(
     };
     let refused: Arc<[AtomicBool; 3]> = Arc::default();
     let (credit, told) = (Arc::clone(&input.credit), Arc::clone(&refused));
-    let release = Release { network: outer_network.clone(), credit, refused: told };
+    let release = Release { network: outer_network.clone(), credit, refused: told, is_lost: AtomicBool::new(false) };
     let terminal = match (inside.terminal, streams.terminal) {
         (Some(outer), Some(our)) => Some(Terminal::connect(outer, our)?),
         _ => None,
@@ -301,13 +301,15 @@ impl Supervisor {
     }
 
     /// A packet for the box comes in at once.
-    fn give_packet(&self) {
+    fn give_packet(&mut self) {
         let mut buffer = [0; READ_BYTES_MAX];
-        if let (Some(from), Some((to, _))) = (&self.outer_network, &self.inner_network) {
-            if let Ok(read) = rustix::io::read(from, &mut buffer) {
-                // A network may lose packets.
-                let _ = rustix::io::write(to, &buffer[..read]);
-            }
+        let (Some(from), Some((to, _))) = (&self.outer_network, &self.inner_network) else { return };
+        match rustix::io::read(from, &mut buffer) {
+            // A network may lose packets.
+            Ok(read) => drop(rustix::io::write(to, &buffer[..read])),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // Somebody has removed it.
+            Err(_) => self.outer_network = None,
         }
     }
 
