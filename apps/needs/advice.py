@@ -93,12 +93,12 @@ def advise(
     flushes = [] if missing or isinstance(result, BadFolder) else [step for step in protocol.steps if _is_flush(step)]
     gone: list[Step] = []
     found_out = []
+
+    def without(steps: Sequence[Step]) -> EnoughSet | BadFolder:
+        return is_enough(protocol, judge, extent, names, implications_with(_without(protocol, steps), names))
+
     for step in flushes:
         progress(f"without {step.call} of {step.about} (call {step.number})")
-
-        def without(steps: Sequence[Step]) -> EnoughSet | BadFolder:
-            return is_enough(protocol, judge, extent, names, implications_with(_without(protocol, steps), names))
-
         flush = FlushAdvice(step, without([*gone, step]))
         if flush.can_go:
             gone.append(step)

@@ -375,14 +375,15 @@ def _flushed_name(is_new: Callable[[Step], bool], *flushes: str) -> Implications
 
 
 def _creates(step: Step) -> bool:
-    return not _renames(step) and not _links(step)
+    return not _renames(step) and not links(step)
 
 
 def _renames(step: Step) -> bool:
     return step.call.startswith("rename")
 
 
-def _links(step: Step) -> bool:
+def links(step: Step) -> bool:
+    """Whether the step gives a file another name."""
     return step.call in ("link", "linkat")
 
 
@@ -457,9 +458,9 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     Assumption("R-mmap-any", _ordered(lambda calls: calls.stores)),
     Assumption("D-return-data", _returning(lambda calls: calls.writes)),
     Assumption("D-fsync-rename", _flushed_name(_renames, "fsync")),
-    Assumption("D-fsync-link", _flushed_name(_links, "fsync")),
+    Assumption("D-fsync-link", _flushed_name(links, "fsync")),
     Assumption("D-fdatasync-rename", _flushed_name(_renames, "fdatasync")),
-    Assumption("D-fdatasync-link", _flushed_name(_links, "fdatasync")),
+    Assumption("D-fdatasync-link", _flushed_name(links, "fdatasync")),
 )
 """The properties of the catalogue that say something of names, sizes and blocks, in the order of the tables."""
 

@@ -84,8 +84,8 @@ def find_needs(protocol: Protocol, judge: Judge, extent: Extent, progress: Calla
     """The weakest sets of properties under which `judge` finds nothing wrong."""
     search = _Search(protocol, judge, extent)
     progress("on file systems without any property")
-    needs, strength = search.without_any()
-    choice = _Choice(strength, Strengths(protocol))
+    needs, excluded = search.without_any()
+    choice = _Choice(excluded, Strengths(protocol))
     for failure in needs.failures:
         choice.add(failure)
     while len(needs.sets) < extent.sets and not needs.hopeless:
@@ -126,16 +126,16 @@ def in_order(names: frozenset[str]) -> list[str]:
 class _Choice:
     """Chooses the weakest set that prevents all known failures.
 
-    `strength` has, for each property, the numbers of the states that it does not allow, of those that were looked at.
+    `excluded` has, for each property, the numbers of the states that it does not allow, of those that were looked at.
     The set with the fewest of them is tried first. `strengths` tells exactly which property is the stronger one.
     """
 
-    def __init__(self, strength: dict[str, frozenset[int]], strengths: Strengths) -> None:
-        self._strength, self._strengths = strength, strengths
-        self._chosen = {name: z3.Bool(name) for name in strength}
+    def __init__(self, excluded: dict[str, frozenset[int]], strengths: Strengths) -> None:
+        self._strengths = strengths
+        self._chosen = {name: z3.Bool(name) for name in excluded}
         self._solver = z3.Optimize()
-        for place, (name, states) in enumerate(strength.items(), 1):  # of equally strong ones, the first of the tables
-            self._solver.add_soft(z3.Not(self._chosen[name]), weight=len(states) * (len(strength) + 1) + place)
+        for place, (name, states) in enumerate(excluded.items(), 1):  # of equally strong ones, the first of the tables
+            self._solver.add_soft(z3.Not(self._chosen[name]), weight=len(states) * (len(excluded) + 1) + place)
 
     def add(self, failure: BadFolder) -> None:
         """A failure that has to be prevented."""
@@ -153,7 +153,7 @@ class _Choice:
 
     def leave_out(self, names: frozenset[str]) -> None:
         """Choose neither this set again nor one that has a stronger property in the place of one of them."""
-        stronger = [[each for each in self._strength if self._strengths.is_as_strong(each, name)] for name in names]
+        stronger = [[each for each in self._chosen if self._strengths.is_as_strong(each, name)] for name in names]
         self._solver.add(z3.Or([z3.And([z3.Not(self._chosen[each]) for each in group]) for group in stronger]))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from postcrash.apps.needs import ASSUMPTIONS, EnoughSet, Extent, in_order
-from postcrash.apps.needs.assumptions import implications_of
+from postcrash.apps.needs.assumptions import implications_of, links
 from postcrash.apps.protocol import Protocol
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.needs import ApplicationNeeds
@@ -17,15 +17,13 @@ from postcrash.properties import property_named
 from postcrash.reports.tables.needs import NeedsCell
 from postcrash.targets import Target
 
-_LINKS = frozenset({"link", "linkat"})
-
 
 def promised_to(protocol: Protocol) -> tuple[str, ...]:
     """The properties that the program relies on and the model takes for granted, because documents promise them."""
     directories = {inode for inode, what in protocol.inodes.items() if what.type == "dir"} | {protocol.root}
-    used = {step.call for step in protocol.steps}
-    of_files = ("data", "size", *(["hole"] if "fallocate" in used else []))
-    of_names = ("name", "rename", *(["link"] if used & _LINKS else []))
+    makes_holes = any(step.call == "fallocate" for step in protocol.steps)
+    of_files = ("data", "size", *["hole"] * makes_holes)
+    of_names = ("name", "rename", *["link"] * any(map(links, protocol.steps)))
     names: dict[str, None] = {}
     for step in protocol.steps:
         if step.everything:

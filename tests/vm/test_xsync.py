@@ -202,6 +202,7 @@ def test_output_that_finds_no_room_is_told(in_guest: InGuest) -> None:
     said = in_guest("$xs echo out >/dev/full; echo $?; $xs sh -c 'echo out; exit 3' >/dev/full; echo $?")
     assert [line for line in said if "output is lost" not in line] == ["1", "3"]
     assert len(said) == 4
+    assert in_guest("$xs sh -c 'echo out; echo err >&2' 2>/dev/full; echo $?") == ["out", "1"]
 
 
 def test_only_its_own_cover_is_taken_away(in_guest: InGuest) -> None:

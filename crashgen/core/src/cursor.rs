@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use num_bigint::BigUint;
 use num_traits::One;
-use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{blocks_of, BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::component::{groups, Component};
 use crate::device::{DeviceModel, Order};
@@ -45,7 +45,7 @@ struct InFlight {
 
 impl InFlight {
     fn blocks(&self) -> impl Iterator<Item = u64> {
-        self.sector / BLOCK_SECTORS..(self.sector + self.sectors).div_ceil(BLOCK_SECTORS)
+        blocks_of(self.sector, self.sectors)
     }
 
     /// Put the write into `stable`. If it is `last` to persist, it goes over everything; if not, only over what was

@@ -5,7 +5,7 @@ use std::path::Path;
 use foldhash::HashMap;
 use num_bigint::BigUint;
 use num_traits::One;
-use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{blocks_of, BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::choice::{Choice, Options};
 use crate::mapped::Mapped;
@@ -95,8 +95,7 @@ impl Content<'_> {
 
     /// Whether no write to these sectors is stable, nor one to the rest of their blocks.
     pub(crate) fn has_no_stable(&self, sector: u64, sectors: u64) -> bool {
-        let blocks = sector / BLOCK_SECTORS..sector.saturating_add(sectors).div_ceil(BLOCK_SECTORS);
-        blocks.into_iter().all(|block| !self.stable.contains_key(&block))
+        blocks_of(sector, sectors).all(|block| !self.stable.contains_key(&block))
     }
 
     /// The bytes that `source` gives to `sector`. None if they depend on a version that is not chosen.

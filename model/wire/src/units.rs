@@ -1,5 +1,7 @@
 //! The units in which disks and files are counted.
 
+use std::ops::Range;
+
 /// Bytes of the smallest part of a disk that has an address. Linux counts in these, whatever the size of the drive's
 /// sectors.
 pub const SECTOR_BYTES: usize = 512;
@@ -8,3 +10,8 @@ pub const SECTOR_BYTES: usize = 512;
 pub const BLOCK_BYTES: usize = 4096;
 /// Sectors of a block.
 pub const BLOCK_SECTORS: u64 = (BLOCK_BYTES / SECTOR_BYTES) as u64;
+
+/// The blocks that a run of sectors touches.
+pub fn blocks_of(sector: u64, sectors: u64) -> Range<u64> {
+    sector / BLOCK_SECTORS..sector.saturating_add(sectors).div_ceil(BLOCK_SECTORS)
+}

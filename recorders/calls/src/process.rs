@@ -119,7 +119,7 @@ pub fn descriptor(thread: libc::pid_t, number: u64) -> Option<Descriptor> {
         is_stored: metadata.is_file() || metadata.is_dir(),
         waits: flags & libc::O_DSYNC != 0,
         appends: flags & libc::O_APPEND != 0,
-        position: field("pos:")?.parse().ok()?,
+        position: field("pos:")?.parse().unwrap_or(0),
         size: metadata.size(),
     })
 }

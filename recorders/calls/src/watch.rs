@@ -83,6 +83,7 @@ impl Watch {
     pub fn end(mut self) -> io::Result<()> {
         let mut step = Step { call: "end".to_owned(), ..Step::default() };
         self.folder.everything(&mut step.effects)?;
+        self.folder.attributes(&mut step.effects)?;
         let rest = self.drain(&mut step)?;
         if !self.pending.is_empty() {
             step.said.push(String::from_utf8_lossy(&self.pending).into_owned());

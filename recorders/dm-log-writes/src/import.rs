@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use postcrash_core::recording::RecordingWriter;
-use postcrash_wire::units::{BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{blocks_of, BLOCK_SECTORS, SECTOR_BYTES};
 
 use crate::reader::{Body, LogReader};
 use crate::LogError;
@@ -136,7 +136,8 @@ impl Counter {
 
 /// How many blocks the sectors touch.
 fn pieces(sector: u64, sectors: u64) -> u64 {
-    (sector + sectors).div_ceil(BLOCK_SECTORS) - sector / BLOCK_SECTORS
+    let blocks = blocks_of(sector, sectors);
+    blocks.end - blocks.start
 }
 
 /// A mark's bytes as text; what is not printable UTF-8 is escaped.

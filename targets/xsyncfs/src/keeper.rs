@@ -172,7 +172,7 @@ impl Covers {
                 }
                 self.namespaces.push((namespace, Vec::new()));
                 let covered = &mut self.namespaces.last_mut().expect("one was pushed").1;
-                cover_in_namespace(&self.proc, &self.name, target, covered)?;
+                cover_in_namespace(&self.proc, &self.name, &places(&mounts, target)?, covered)?;
             }
             // Others may have no /proc, or one of other processes.
             enter(&self.home)?;
@@ -218,17 +218,17 @@ fn parent() -> u32 {
     rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
 }
 
-fn cover_in_namespace(proc: &OwnedFd, name: &Path, target: &Mount, covered: &mut Vec<PathBuf>) -> Result<()> {
-    for place in places(&read_mounts(proc)?, target)? {
+fn cover_in_namespace(proc: &OwnedFd, name: &Path, places: &[PathBuf], covered: &mut Vec<PathBuf>) -> Result<()> {
+    for place in places {
         // A cover that was made in another namespace may have come here by itself.
-        if is_covered(&read_mounts(proc)?, &place, name) {
+        if is_covered(&read_mounts(proc)?, place, name) {
             continue;
         }
-        ensure_unused(&place)?;
+        ensure_unused(place)?;
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mount(name, &place, "tmpfs", flags, c"size=4k,mode=0")
+        mount(name, place, "tmpfs", flags, c"size=4k,mode=0")
             .with_context(|| format!("cannot cover {}", place.display()))?;
-        covered.push(place);
+        covered.push(place.clone());
     }
     Ok(())
 }

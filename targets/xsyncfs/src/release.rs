@@ -1,6 +1,6 @@
 //! Outputs, and what it means to release one.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -57,7 +57,8 @@ impl Release {
                 if let Err(error) = write_all(ours(descriptor), &bytes) {
                     let nobody_reads = [libc::EPIPE, libc::EIO, libc::ECONNRESET].map(Some);
                     if !nobody_reads.contains(&error.raw_os_error()) {
-                        eprintln!("xsync: output is lost: {error}");
+                        // Standard error may be what has no room.
+                        let _ = writeln!(io::stderr(), "xsync: output is lost: {error}");
                         self.is_lost.store(true, Ordering::Relaxed);
                     }
                     close(descriptor);

@@ -19,8 +19,13 @@ const KERNEL_MINOR_BITS: u32 = 20;
 
 /// The first process, other than `ours`, that has something of `device`: in words, with what it has.
 pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
+    first_process(ours, |pid| what_it_has(pid, device))
+}
+
+/// The first process, other than `ours`, of which `told` says something: in words.
+fn first_process(ours: &[u32], told: impl Fn(u32) -> Option<String>) -> Option<String> {
     processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
-        let what = what_it_has(pid, device)?;
+        let what = told(pid)?;
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         Some(format!("{} (process {pid}) {what}", name.trim_end()))
     })
@@ -30,15 +35,12 @@ pub fn first_user(device: Device, ours: &[u32]) -> Option<String> {
 ///
 /// A copy of a tree of mounts need not be in any mount namespace (open_tree(2)). What is in it cannot be covered.
 pub fn first_with_hidden_mount(shown: &BTreeSet<u64>, ours: &[u32]) -> Option<String> {
-    processes().filter(|pid| !ours.contains(pid)).find_map(|pid| {
+    first_process(ours, |pid| {
         let has_one = threads(pid).iter().any(|thread| {
             let folders = ["cwd", "root"].map(|link| PathBuf::from(format!("{thread}/{link}")));
             folders.into_iter().chain(descriptors(thread)).any(|place| is_hidden(&place, shown))
         });
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        has_one.then(|| {
-            format!("{} (process {pid}) has a folder of a mount that no mount namespace shows", name.trim_end())
-        })
+        has_one.then(|| "has a folder of a mount that no mount namespace shows".to_owned())
     })
 }
 

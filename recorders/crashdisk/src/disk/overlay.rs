@@ -1,7 +1,7 @@
 //! Copy-on-write over a disk: what the guest itself has written. Dropping it takes no time.
 
 use foldhash::HashMap;
-use postcrash_wire::units::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
+use postcrash_wire::units::{blocks_of, BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
 #[derive(Clone)]
 struct Patch {
@@ -53,8 +53,7 @@ impl Overlay {
 
     /// Whether the guest has written none of these sectors, nor any in the rest of their blocks.
     pub fn has_none(&self, sector: u64, sectors: u64) -> bool {
-        let mut blocks = sector / BLOCK_SECTORS..sector.saturating_add(sectors).div_ceil(BLOCK_SECTORS);
-        blocks.all(|block| !self.blocks.contains_key(&block))
+        blocks_of(sector, sectors).all(|block| !self.blocks.contains_key(&block))
     }
 
     /// Read whole sectors; `below` fills those that were not written here, one or more at a time.
