@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -71,6 +71,7 @@ class Application:
     build       a shell command that builds it, if it is built: it puts into `{built}` what it makes
     source      the package that it is built from: the build runs there, and in an empty folder if there is none
     built       the folder with what the build has made (`Building`), which guest and sandbox see
+    left_out    numbers of its flushes that do nothing in a guest; see `run-unflushed` in docs/workloads.md
     """
 
     name: str
@@ -91,6 +92,7 @@ class Application:
     source: Source | None = None
     build: str = ""
     built: Path | None = None
+    left_out: tuple[Annotated[int, Field(ge=1, lt=1_000_000)], ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError for a source that is not built."""

@@ -21,6 +21,8 @@ SECONDS_MAX = 3600
 XATTR_NAME_BYTES_MAX = 255
 """XATTR_NAME_MAX of Linux, include/uapi/linux/limits.h."""
 XATTR_VALUE_BYTES_MAX = 1024
+FLUSHES_MAX = 100
+"""How many flushes of a program can be left out."""
 COMMAND_BYTES_MAX = 4000
 LINE_BYTES_MAX = 2000
 """Of a line that a program says."""
@@ -76,6 +78,12 @@ def _seconds(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= SECONDS_MAX:
         raise ArgumentError(f"a number of seconds from 1 to {SECONDS_MAX}")
     return int(text)
+
+
+def _flushes(text: str) -> str:
+    if not re.fullmatch(rf"[1-9][0-9]{{0,5}}(,[1-9][0-9]{{0,5}}){{0,{FLUSHES_MAX - 1}}}", text):
+        raise ArgumentError(f"numbers of flushes, such as 3,5: at most {FLUSHES_MAX}")
+    return text
 
 
 def _path(text: str) -> str:
@@ -156,6 +164,7 @@ _READERS: dict[Kind, Callable[[str], str] | Callable[[str], int]] = {
     Kind.NODE: _one_of("a kind of special file", NODES),
     Kind.XATTR_NAME: _xattr_name,
     Kind.XATTR_VALUE: _text("a value", XATTR_VALUE_BYTES_MAX, bytes_min=0),
+    Kind.FLUSHES: _flushes,
     Kind.COMMAND: _text("a shell command", COMMAND_BYTES_MAX),
     Kind.LINE: _text("a line", LINE_BYTES_MAX, bytes_min=0),
 }

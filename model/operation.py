@@ -32,6 +32,7 @@ class Kind(Enum):
     NODE = auto()
     XATTR_NAME = auto()
     XATTR_VALUE = auto()
+    FLUSHES = auto()
     COMMAND = auto()
     LINE = auto()
 
@@ -238,12 +239,19 @@ _TABLE = (
     Form("sleep", (_SECONDS,), "time passes, so that the kernel's timers fire", environment=True),
 )
 
+_FLUSHES = Argument("FLUSHES", "name", Kind.FLUSHES)
 _PROGRAM = (Argument("COMMAND", "value", Kind.COMMAND), _SECONDS)
 _PROGRAM_TABLE = (
     Form(
         "run",
         _PROGRAM,
         "run a program of the host, in the root directory; it has 60 seconds, or as many as it says",
+        optional=1,
+    ),
+    Form(
+        "run-unflushed",
+        (_FLUSHES, *_PROGRAM),
+        "the same, but its flushes with these numbers do nothing, and it is told that they succeed",
         optional=1,
     ),
     Form("watch", _PROGRAM, "run a program that traces its own children; it alone writes lines", optional=1),
@@ -256,11 +264,11 @@ FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _TABLE
 PROGRAM_FORMS: Mapping[str, Form] = MappingProxyType({form.word: form for form in _PROGRAM_TABLE})
 """What is recorded of a program, whose own operations nobody names: what it does to files cannot be simulated.
 
-`run` and `watch` are given. Each `says` and `ends` stands for what the program did until then, and returns when it has
-done so.
+`run`, `run-unflushed` and `watch` are given. Each `says` and `ends` stands for what the program did until then, and
+returns when it has done so.
 """
-RUN, WATCH, SAYS, ENDS = PROGRAM_FORMS
-PROGRAMS = (RUN, WATCH)
+RUN, RUN_UNFLUSHED, WATCH, SAYS, ENDS = PROGRAM_FORMS
+PROGRAMS = (RUN, RUN_UNFLUSHED, WATCH)
 """Those that are given."""
 
 

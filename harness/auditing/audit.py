@@ -15,7 +15,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, Workload, worst
-from postcrash.model.operation import RUN, WATCH, Operation
+from postcrash.model.operation import RUN, RUN_UNFLUSHED, WATCH, Operation
 from postcrash.reports.store.store import Store
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.reports.tables.synchrony import Question, SynchronyCell
@@ -109,7 +109,10 @@ def _question(done: Audit, judge: str) -> Question:
 
 def workload_of(application: Application) -> Workload:
     """The application's set-up and run, with what the kernel does later by itself."""
-    return _workload(application, Operation(RUN, value=application.run, seconds=application.seconds))
+    run = Operation(RUN, value=application.run, seconds=application.seconds)
+    if application.left_out:
+        run = replace(run, word=RUN_UNFLUSHED, name=",".join(map(str, application.left_out)))
+    return _workload(application, run)
 
 
 def _workload(application: Application, run: Operation) -> Workload:

@@ -3,7 +3,7 @@
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +93,15 @@ def no_longer_syncing(application: Application) -> Application:
         command and shlex.join([_NO_SYNC, "sh", "-c", command]) for command in (application.run, application.recover)
     )
     return replace(application, name=f"{application.name} without fsync", run=run, recover=recover)
+
+
+def leaving_out(application: Application, flushes: Sequence[int]) -> Application:
+    """The application, with its flushes of these numbers doing nothing when it runs in a guest."""
+    numbers = tuple(sorted(set(flushes)))
+    word = "flush" if len(numbers) == 1 else "flushes"
+    return replace(
+        application, name=f"{application.name} without {word} {', '.join(map(str, numbers))}", left_out=numbers
+    )
 
 
 def variants_of(application: Application, values: Mapping[str, str], *, every: bool) -> list[Application]:

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import postcrash
-from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.model import Workload
-from postcrash.model.operation import PROGRAMS, WATCH, Operation
+from postcrash.model.operation import PROGRAMS, RUN_UNFLUSHED, WATCH, Operation
 
 MOUNT_POINT = "/mnt"
 """Where guests have the target (harness/guests/agent)."""
 
 
 def run_to_wire(mount: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
-    """What the agent gets to run `workload`. `mount` is of `Target.mount_wire`. Raises InfrastructureError.
+    """What the agent gets to run `workload`. `mount` is of `Target.mount_wire`. Raises InfrastructureError,
+    and UsageError for flushes that are left out under a supervisor.
 
     A supervisor runs the programs of the workload. If there are no programs, it runs all operations after the set-up.
     """
@@ -42,6 +43,8 @@ def show_checkout() -> list[str]:
 def _supervised(operation: Operation, supervisor: Sequence[str]) -> Operation:
     if operation.word not in PROGRAMS:
         return operation
+    if operation.word == RUN_UNFLUSHED:
+        raise UsageError(f"{operation.word}: a supervisor answers flushes itself, so that none can be left out")
     command = shlex.join(["exec", *supervisor, "/bin/sh", "-c", operation.value])
     return replace(operation, word=WATCH, value=command)
 

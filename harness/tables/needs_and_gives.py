@@ -86,12 +86,18 @@ def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, extent:
     )
 
 
+def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
+    """Which properties that the model takes for granted are not among those of a target. Empty if all are."""
+    broken = [name for name in promised_to(protocol) if name not in given]
+    return f"it lacks {', '.join(broken)}, which documents promise" if broken else ""
+
+
 def _modelled(
     asked: ApplicationNeeds, given: frozenset[str], extent: Extent
 ) -> tuple[Verdict, str, tuple[str, ...], int]:
     """What the properties come to, what goes wrong under them, what would prevent it, and the folders judged."""
-    if broken := [name for name in promised_to(asked.protocol) if name not in given]:
-        return Verdict.UNDECIDED, f"it lacks {', '.join(broken)}, which documents promise", (), 0
+    if lacking := lacking_of(asked.protocol, given):
+        return Verdict.UNDECIDED, lacking, (), 0
     before = asked.folders
     found = asked.under(given & {each.name for each in ASSUMPTIONS}, extent)
     if isinstance(found, EnoughSet):

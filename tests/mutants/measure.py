@@ -37,16 +37,16 @@ class HuntedKernel:
     target: str
 
 
-Criterion = Callable[[HuntedKernel, Finding], bool]
-"""Whether a finding on a kernel counts."""
+Criterion = Callable[[HuntedKernel, Stage, Finding], bool]
+"""Whether a finding on a kernel, made by a stage, counts."""
 
 
-def never(hunted: HuntedKernel, finding: Finding) -> bool:
+def never(hunted: HuntedKernel, stage: Stage, finding: Finding) -> bool:
     """Nothing counts: the stage is run to its end."""
     return False
 
 
-def always(hunted: HuntedKernel, finding: Finding) -> bool:
+def always(hunted: HuntedKernel, stage: Stage, finding: Finding) -> bool:
     """The first finding counts."""
     return True
 
@@ -145,8 +145,8 @@ class Measurer:
             todo += [_unchanged(STOCK, target) for target in dict.fromkeys(hunted.target for hunted in todo)]
         reference = StockKernel(self._stock, self._place / "checks")
 
-        def counts(hunted: HuntedKernel, finding: Finding) -> bool:
-            return hunted.number != 0 and not reference.shows(finding, hunted.target)
+        def counts(hunted: HuntedKernel, stage: Stage, finding: Finding) -> bool:
+            return hunted.number != 0 and not reference.shows(finding, hunted.target, stage.recoveries)
 
         self._run(todo, self._pages.hunts, self._built, counts, self._pages.write)
 
@@ -173,11 +173,11 @@ class Measurer:
         if self._fresh:
             for hunted in todo:
                 hunts.forget(hunted)
-        for index in range(len(hunts.stages)):
+        for index, stage in enumerate(hunts.stages):
             for hunted in todo:
                 put(kernel, numbered(built, hunted.number))
                 try:
-                    measured = hunts.step(hunted, index, kernel, self._stock, partial(counts, hunted))
+                    measured = hunts.step(hunted, index, kernel, self._stock, partial(counts, hunted, stage))
                 except InfrastructureError as error:
                     self.failed[hunted.name] = error
                     say(f"{hunted.name}: {error}")

@@ -36,6 +36,15 @@ class Stage:
     command: tuple[str, ...]
     limit_s: float = float("inf")
 
+    @property
+    def recoveries(self) -> tuple[str, ...]:
+        """Those of its options that say how crash states are recovered and that `postcrash check` has too.
+
+        `check` asks fsck without being told.
+        """
+        given = dict(zip(self.command, (*self.command[1:], ""), strict=True))
+        return ("--depth", given["--depth"]) if "--depth" in given else ()
+
 
 def _hunt(*options: str, time: str = "3m") -> tuple[str, ...]:
     """A hunt. nilfs2 and f2fs would need hours, of which most goes into a few workloads' many states."""
@@ -190,28 +199,28 @@ class StockKernel:
         self._kernel, self._folder = kernel, folder
         self._objected: dict[tuple[str, str, tuple[str, ...]], set[Words]] = {}
 
-    def shows(self, finding: Finding, target: str) -> bool:
+    def shows(self, finding: Finding, target: str, recoveries: tuple[str, ...]) -> bool:
         """Whether the same judge objects to the same workload, in the same words, on the stock kernel, on either disk.
 
-        Each disk has one recording, so a False is no proof.
+        `recoveries` are those of the stage that made the finding. Each disk has one recording, so a False is no proof.
         """
         words = (finding.checker, without_numbers(finding.message))
-        return any(words in self._known(finding, target, disk) for disk in DISK_OPTIONS)
+        return any(words in self._known(finding, target, (*recoveries, *disk)) for disk in DISK_OPTIONS)
 
-    def _known(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[Words]:
-        asked = (target, _text(finding), disk)
+    def _known(self, finding: Finding, target: str, options: tuple[str, ...]) -> set[Words]:
+        asked = (target, _text(finding), options)
         if asked not in self._objected:
-            self._objected[asked] = self._objects(finding, target, disk)
+            self._objected[asked] = self._objects(finding, target, options)
         return self._objected[asked]
 
-    def _objects(self, finding: Finding, target: str, disk: tuple[str, ...]) -> set[Words]:
+    def _objects(self, finding: Finding, target: str, options: tuple[str, ...]) -> set[Words]:
         """What judges say against the finding's workload."""
         self._folder.mkdir(parents=True, exist_ok=True)
         workload = self._folder / "workload.ops"
         workload.write_text(_text(finding))
         command: list[str | Path] = [POSTCRASH, "--store", self._folder / "store", "check", workload]
         command += ["--target", target, "--kernel", self._kernel, "--expect", "practice"]
-        command += ["--budget", STOCK_BUDGET, *disk, "--json", "-"]
+        command += ["--budget", STOCK_BUDGET, *options, "--json", "-"]
         found = json_of(command, self._folder)["findings"]
         return {(each["checker"], without_numbers(each["message"])) for each in found}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from postcrash.harness.auditing.audit import Audit, audit
-from postcrash.harness.auditing.choice import no_longer_syncing
+from postcrash.harness.auditing.choice import leaving_out, no_longer_syncing
 from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.judging.characterize import targets_named
 from postcrash.harness.commands.options import exploration_options, json_option, kernel_options, one_disk_option
@@ -20,6 +20,9 @@ from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst
+from postcrash.model.argument import ArgumentError, read_argument
+from postcrash.model.operation import Kind
+from postcrash.model.validation import shown
 from postcrash.reports.tables.applications import applications_markdown
 
 RECORDINGS = 3
@@ -37,6 +40,12 @@ RECORDINGS = 3
     help="Names with commas between them, or all of the catalogue; can be repeated.",
 )
 @click.option("--without-fsync", is_flag=True, help="Its fsync, fdatasync, msync, sync and O_SYNC do nothing.")
+@click.option(
+    "--without-flush",
+    metavar="N,…",
+    callback=lambda _context, _parameter, numbers: _numbers(numbers),
+    help="Its flushes of these numbers do nothing; `postcrash needs --advise` tells them.",
+)
 @click.option("--markdown", metavar="FILE", help="Write a table of all that was audited as Markdown.")
 @click.option(
     "--recordings",
@@ -67,6 +76,7 @@ def audit_command(
     chosen: Sequence[str],
     every: bool,
     without_fsync: bool,
+    without_flush: tuple[int, ...],
     markdown: str | None,
     recordings: int,
     recover: str | None,
@@ -96,6 +106,8 @@ def audit_command(
         variants = [replace(each, recover=recover) for each in variants]
     if without_fsync:
         variants = [no_longer_syncing(each) for each in variants]
+    if without_flush:
+        variants = [leaving_out(each, without_flush) for each in variants]
     for each in variants if twice else ():
         if not each.recover:
             raise UsageError(f"--twice: nobody knows how {each.name} recovers: say so with --recover, or in its file")
@@ -121,6 +133,16 @@ def require_programs_run(session: Session) -> None:
         raise UsageError(
             f"{session.kernel.label}: only user-mode Linux, which sees this machine's files, runs programs"
         )
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    try:
+        read_argument(Kind.FLUSHES, text)
+    except ArgumentError as error:
+        raise UsageError(f"--without-flush: expected {error}, found {shown(text)}") from error
+    return tuple(map(int, text.split(",")))
 
 
 def _write_table(place: str, audits: Sequence[Audit], how: Exploration) -> None:

@@ -59,6 +59,8 @@ pub enum Word {
     Sleep,
     /// Run a program; see `Operation::value`.
     Run,
+    /// Run a program, and leave out flushes, whose numbers are in `Operation::name`.
+    RunUnflushed,
     /// Run a program that traces its own children, as `Run`.
     Watch,
 }
@@ -66,7 +68,7 @@ pub enum Word {
 impl Word {
     /// Whether a program is run.
     pub fn is_program(self) -> bool {
-        matches!(self, Word::Run | Word::Watch)
+        matches!(self, Word::Run | Word::RunUnflushed | Word::Watch)
     }
 
     /// Whether it stands for something that the kernel may do by itself at any time.
@@ -100,10 +102,10 @@ pub struct Operation {
     /// fallocate's mode; the kind of file of mknod.
     #[serde(default)]
     pub mode: String,
-    /// Name of the extended attribute.
+    /// Name of the extended attribute; the numbers of the flushes that are left out, with commas between them.
     #[serde(default)]
     pub name: String,
-    /// Value of the extended attribute; the shell command of `run` and `watch`.
+    /// Value of the extended attribute; the shell command of a program.
     #[serde(default)]
     pub value: String,
     /// Number of the write, see [`crate::pattern`].
@@ -115,7 +117,7 @@ pub struct Operation {
 const PROGRAM_SECONDS: u64 = 60;
 
 impl Operation {
-    /// How long the program of `run` or `watch` may take.
+    /// How long its program may take.
     pub fn program_seconds(&self) -> u64 {
         self.seconds.unwrap_or(PROGRAM_SECONDS)
     }
@@ -195,15 +197,14 @@ impl Command {
     /// Whether programs of the host run in the guest.
     pub fn runs_programs(&self) -> bool {
         let Command::Run(run) = self else { return false };
-        let is_program = |operation: &Operation| matches!(operation.op, Word::Run | Word::Watch);
-        !run.supervisor.is_empty() || run.setup.iter().chain(&run.ops).any(is_program)
+        !run.supervisor.is_empty() || run.setup.iter().chain(&run.ops).any(|operation| operation.op.is_program())
     }
 
     /// For how long its operations sleep, and its programs may take.
     pub fn sleeps(&self) -> Duration {
         let Command::Run(run) = self else { return Duration::ZERO };
         let seconds = run.setup.iter().chain(&run.ops).filter_map(|operation| match operation.op {
-            Word::Run | Word::Watch => Some(operation.program_seconds()),
+            word if word.is_program() => Some(operation.program_seconds()),
             _ => operation.seconds,
         });
         Duration::from_secs(seconds.fold(0, u64::saturating_add))

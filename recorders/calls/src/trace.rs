@@ -19,7 +19,12 @@ pub trait Watcher {
     fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
     /// A thread has ended. The threads that may go on now.
     fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
+    /// No thread has stopped for a while: one may wait for room in its standard output.
+    fn meanwhile(&mut self) -> io::Result<()>;
 }
+
+/// Between two looks at whether a thread waits for room.
+const WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Let the process `main`, which waits to be traced, and all that it starts run to the end of `main`. What still runs then is
 /// killed.
@@ -29,7 +34,13 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
     let mut ended = None;
     loop {
         // SAFETY: the status lives through the call.
-        let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
+        let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
+        if thread == 0 {
+            if !wait_for_child() {
+                watcher.meanwhile()?;
+            }
+            continue;
+        }
         if thread < 0 {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
@@ -63,6 +74,18 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
             libc::SIGSTOP if is_new => resume(thread, 0),
             other => resume(thread, other),
         }
+    }
+}
+
+/// Sleep until a thread stops or ends, or for a while. Whether one did.
+fn wait_for_child() -> bool {
+    // SAFETY: the set and the time live through the calls.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::sigtimedwait(&set, std::ptr::null_mut(), &WHILE) > 0
     }
 }
 

@@ -16,6 +16,9 @@ use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
 use crate::trace::Watcher;
 
+/// A program may say so many bytes in one call.
+const TAKEN_MAX: usize = 64 << 20;
+
 /// A call that is under way.
 struct Call {
     number: i64,
@@ -37,6 +40,8 @@ pub struct Watch {
     /// The program's standard output, and the inode of that pipe.
     said: File,
     pipe: (u64, u64),
+    /// What has been read of it and stands in no step yet, because the call that says it goes on.
+    taken: Vec<u8>,
     pending: Vec<u8>,
     /// Where to the program's standard output is passed on.
     forward: Option<File>,
@@ -67,6 +72,7 @@ impl Watch {
             written: 0,
             said,
             pipe,
+            taken: Vec::new(),
             pending: Vec::new(),
             forward,
             stops: Stops::default(),
@@ -121,13 +127,8 @@ impl Watch {
     /// The bytes that were said since the last look. Whole lines go into the step. Where they are passed on, the part of a
     /// line that is there becomes a line, since it is an output by itself.
     fn drain(&mut self, step: &mut Step) -> io::Result<Vec<u8>> {
-        let mut waiting: libc::c_int = 0;
-        // SAFETY: the kernel writes one number.
-        if unsafe { libc::ioctl(self.said.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut bytes = vec![0; waiting as usize];
-        self.said.read_exact(&mut bytes)?;
+        self.take()?;
+        let mut bytes = std::mem::take(&mut self.taken);
         if self.forward.is_some() && bytes.last().is_some_and(|&last| last != b'\n') {
             // Whoever looks at the output sees this part already.
             bytes.push(b'\n');
@@ -138,6 +139,21 @@ impl Watch {
             step.said.push(String::from_utf8_lossy(&line[..end]).into_owned());
         }
         Ok(bytes)
+    }
+
+    /// Make room for what is said.
+    fn take(&mut self) -> io::Result<()> {
+        let mut waiting: libc::c_int = 0;
+        // SAFETY: the kernel writes one number.
+        if unsafe { libc::ioctl(self.said.as_raw_fd(), libc::FIONREAD, &mut waiting) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let known = self.taken.len();
+        if known + waiting as usize > TAKEN_MAX {
+            return Err(io::Error::other(format!("the program says more than {TAKEN_MAX} bytes in one call")));
+        }
+        self.taken.resize(known + waiting as usize, 0);
+        self.said.read_exact(&mut self.taken[known..])
     }
 
     /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
@@ -308,5 +324,9 @@ impl Watcher for Watch {
         self.stops.ended(thread);
         self.waiting.retain(|&other| other != thread);
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
+    }
+
+    fn meanwhile(&mut self) -> io::Result<()> {
+        self.take()
     }
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use postcrash_stopped::{read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 
+use crate::left_out::{is_flush, LeftOut};
 use crate::{HOST, MOUNT_POINT};
 
 /// So many calls of one run are noted.
@@ -22,6 +23,8 @@ const PAGE_BYTES: u64 = 4096;
 const PRESENT: u64 = 1 << 63;
 /// Stands in the notes where calls are no longer noted.
 const NO_MORE: &str = "later calls are not noted";
+/// Ends the note of a flush that is not made.
+const NOT_MADE: &str = ", left out";
 /// The longest path that is read, in bytes, and the longest that is shown, in characters.
 const PATH_BYTES_MAX: usize = libc::PATH_MAX as usize;
 const SHOWN_MAX: usize = 200;
@@ -109,29 +112,46 @@ pub struct Calls {
     /// How many threads have had a number.
     numbers: u32,
     noted: usize,
+    left_out: LeftOut,
 }
 
 impl Calls {
-    pub fn of_target() -> io::Result<Calls> {
+    pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
         let device = fs::metadata(MOUNT_POINT)?.dev();
-        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0 })
+        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0, left_out })
     }
 
-    /// What there is to note of a thread that has stopped where a system call begins or ends.
-    pub fn stopped(&mut self, thread: libc::pid_t) -> Option<Message> {
-        let registers = registers(thread).ok()?;
+    /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
+    /// kept from the kernel.
+    pub fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Option<Message>> {
+        let Ok(registers) = registers(thread) else { return Ok(None) };
+        let result = self.left_out.ends(thread, registers.rax as i64)?;
         if let Some((number, calling @ true)) = self.threads.get_mut(&thread) {
             *calling = false;
-            return Some(Message::CallEnded { thread: *number, result: registers.rax as i64 });
+            return Ok(Some(Message::CallEnded { thread: *number, result }));
         }
-        let begins = registers.rax as i64 == -i64::from(libc::ENOSYS);
-        if !begins || registers.cs == CODE_32 || self.noted > CALLS_MAX {
+        let begins = result == -i64::from(libc::ENOSYS);
+        let number = registers.orig_rax as i64;
+        let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+        let is_flush = is_flush(number, &given);
+        if !begins || registers.cs == CODE_32 || (self.noted > CALLS_MAX && !is_flush) {
+            return Ok(None);
+        }
+        let Some(mut call) = shown(thread, number, &given, self.device) else { return Ok(None) };
+        let is_left_out = is_flush && self.left_out.begins(thread)?;
+        if is_left_out {
+            call += NOT_MADE;
+        }
+        Ok(self.noted(thread, call, is_left_out))
+    }
+
+    /// The note of a call that begins, if there is room for one, or it must be noted.
+    fn noted(&mut self, thread: libc::pid_t, call: String, must: bool) -> Option<Message> {
+        if self.noted > CALLS_MAX && !must {
             return None;
         }
-        let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
-        let call = shown(thread, registers.orig_rax as i64, &given, self.device)?;
-        self.noted += 1;
-        if self.noted > CALLS_MAX {
+        self.noted += usize::from(!must);
+        if self.noted > CALLS_MAX && !must {
             return Some(Message::Called { thread: 0, program: String::new(), call: NO_MORE.to_owned() });
         }
         let (number, calling) = self.threads.entry(thread).or_insert_with(|| {
@@ -144,8 +164,14 @@ impl Calls {
         Some(Message::Called { thread: *number, program, call })
     }
 
+    /// Why not all flushes were left out that were to be.
+    pub fn objection(&self) -> Option<String> {
+        self.left_out.objection()
+    }
+
     /// A thread has ended, or runs another program from now on. Its call, if it is in one, does not return.
     pub fn ended(&mut self, thread: libc::pid_t) -> Option<Message> {
+        self.left_out.ended(thread);
         let (number, calling) = self.threads.remove(&thread)?;
         calling.then_some(Message::CallEnded { thread: number, result: NO_RESULT })
     }
@@ -364,8 +390,8 @@ mod tests {
 
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
-        let mut calls =
-            Calls { device: 0, threads: HashMap::from([(7, (1, true)), (8, (2, false))]), numbers: 2, noted: 2 };
+        let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
+        let mut calls = Calls { device: 0, threads, numbers: 2, noted: 2, left_out: LeftOut::new(Vec::new()) };
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);

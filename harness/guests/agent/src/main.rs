@@ -13,6 +13,7 @@ mod extents;
 mod fsck;
 mod held;
 mod kernel_log;
+mod left_out;
 mod log_limits;
 mod log_writes;
 mod mailbox;

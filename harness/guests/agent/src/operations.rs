@@ -83,7 +83,7 @@ pub fn perform(op: &Operation, held: &mut HeldFiles, fstype: &str) -> io::Result
             Ok(())
         }
         // It has marks of its own (`run.rs`).
-        Word::Run | Word::Watch => Err(unsupported()),
+        Word::Run | Word::RunUnflushed | Word::Watch => Err(unsupported()),
     }
 }
 

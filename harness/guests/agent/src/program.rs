@@ -17,6 +17,7 @@ use postcrash_wire::Message;
 use serde::Serialize;
 
 use crate::calls::Calls;
+use crate::left_out::LeftOut;
 use crate::modules;
 use crate::mount::call_mount;
 use crate::remote::Remote;
@@ -38,6 +39,8 @@ const LATE: i32 = 124;
 const TOO_MUCH: i32 = 125;
 /// Status of a program that makes something that is never listed.
 const UNLISTED: i32 = 126;
+/// Status of a program that does not make a flush that was to be left out.
+const TOO_FEW_FLUSHES: i32 = 122;
 /// How long what is killed may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 /// So many folders of the host's /tmp are there for programs, whose own /tmp it is.
@@ -51,19 +54,18 @@ const TRACE: libc::c_int =
 const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
 
 /// Whose threads are stopped at each of their system calls.
-#[derive(Clone, Copy)]
 pub enum Stopped {
-    /// Those of all processes.
-    All,
+    /// Those of all processes. Flushes of these numbers are left out.
+    All(Vec<u32>),
     /// Those of the program's own process, which alone writes to the standard output. A process can be traced by one other
     /// only, and this program traces its children itself.
     Main,
 }
 
 impl Stopped {
-    fn options(self) -> libc::c_int {
+    fn options(&self) -> libc::c_int {
         match self {
-            Stopped::All => TRACE | TRACE_CHILDREN,
+            Stopped::All(_) => TRACE | TRACE_CHILDREN,
             Stopped::Main => TRACE,
         }
     }
@@ -106,9 +108,10 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     mount_scratch()?;
     modules::load(MODULES)?;
     let before = unlisted();
-    let remote = match stopped {
-        Stopped::Main => Remote::listen()?,
-        Stopped::All => None,
+    let options = stopped.options();
+    let (remote, left_out) = match stopped {
+        Stopped::Main => (Remote::listen()?, None),
+        Stopped::All(numbers) => (None, Some(LeftOut::new(numbers))),
     };
     let errors = File::create(ERRORS)?;
     let (reader, writer) = pipe()?;
@@ -127,21 +130,21 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     let mut output = Output { reader: File::from(reader), remote, pending: Vec::new(), lines: Vec::new(), bytes: 0 };
     let limit = Duration::from_secs(seconds);
     let main = started.id() as libc::pid_t;
-    let mut calls = Calls::of_target()?;
+    let mut calls = left_out.map(Calls::of_target).transpose()?;
     let mut at_stop = |stop: Stop| {
         let may_go_on = output.drain(tell)?;
-        let notes = match (stop, stopped) {
-            (Stop::Call(thread), Stopped::All) => calls.stopped(thread).into_iter().collect(),
-            (Stop::End(thread), Stopped::All) => calls.ended(thread).into_iter().collect(),
-            (Stop::Exec(thread), Stopped::All) => calls.executed(thread),
+        let notes = match (stop, &mut calls) {
+            (Stop::Call(thread), Some(calls)) => calls.stopped(thread)?.into_iter().collect(),
+            (Stop::End(thread), Some(calls)) => calls.ended(thread).into_iter().collect(),
+            (Stop::Exec(thread), Some(calls)) => calls.executed(thread),
             _ => Vec::new(),
         };
         notes.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
         Ok(may_go_on)
     };
-    let status =
-        traced(main, &others, stopped.options(), limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
-    calls.all_ended().into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
+    let status = traced(main, &others, options, limit, &mut at_stop).inspect_err(|_| drop(kill_all_but(&others)))?;
+    let left = calls.as_mut().map_or_else(Vec::new, Calls::all_ended);
+    left.into_iter().try_for_each(|note| tell(ProgramEvent::Call(note)))?;
     if output.is_too_much() {
         let errors = format!("it says more than {LINES_MAX} lines or {OUTPUT_BYTES_MAX} bytes");
         return Ok(Transcript { lines: Vec::new(), status: TOO_MUCH, errors });
@@ -156,6 +159,9 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
         return Ok(Transcript { lines: output.lines, status: UNLISTED, errors });
     }
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    if let (0, Some(errors)) = (status, calls.as_ref().and_then(Calls::objection)) {
+        return Ok(Transcript { lines: Vec::new(), status: TOO_FEW_FLUSHES, errors });
+    }
     Ok(Transcript { lines: output.lines, status, errors: end_of(ERRORS)? })
 }
 

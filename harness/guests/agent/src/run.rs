@@ -8,6 +8,7 @@ use postcrash_wire::{Message, Operation, Run, Word};
 
 use crate::blktrace::Blktrace;
 use crate::held::HeldFiles;
+use crate::left_out;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
 use crate::mount::{mount, unmount};
@@ -245,6 +246,9 @@ fn recorded(marks: &mut ProgressMarks, operation: &Operation) -> io::Result<Tran
 }
 
 fn run_program(operation: &Operation, tell: &mut dyn FnMut(ProgramEvent) -> io::Result<()>) -> io::Result<Transcript> {
-    let stopped = if operation.op == Word::Watch { Stopped::Main } else { Stopped::All };
+    let stopped = match operation.op {
+        Word::Watch => Stopped::Main,
+        _ => Stopped::All(left_out::numbers(&operation.name)?),
+    };
     program::run(&operation.value, operation.program_seconds(), Stdio::null(), stopped, tell)
 }

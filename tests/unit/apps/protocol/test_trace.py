@@ -36,6 +36,14 @@ def told(protocol: Protocol) -> list[str]:
     return lines
 
 
+def test_more_is_said_in_one_call_than_the_pipe_holds(traced: Traced) -> None:
+    """The call ends only once somebody has read the beginning."""
+    protocol = traced("put('a', 'x'); os.write(1, (b'y' * 99 + b'\\n') * 20000); os.fsync(put('b', 'x'))")
+    (step,) = (step for step in protocol.steps if step.said)
+    assert (step.call, set(step.said), len(step.said)) == ("write", {"y" * 99}, 20000)
+    assert [step.call for step in protocol.steps][-1] == "fsync"
+
+
 CASES = [
     ("put('a', 'x' * 10)", ["openat +a", "pwrite64 =10 #0"]),
     ("put('a', 'x' * 9000)", ["openat +a", "pwrite64 =4096 =8192 =9000 #0 #1 #2"]),

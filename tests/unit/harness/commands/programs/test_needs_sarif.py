@@ -18,10 +18,12 @@ from postcrash.apps.needs.space import Moment
 from postcrash.apps.protocol import Protocol, Step
 from postcrash.apps.protocol.states import Slots, State
 from postcrash.apps.protocol.trace import Change, FlushedRange, Frame, SizeSlot
+from postcrash.harness.auditing.flush_runs import FlushRun, RunsWithout
 from postcrash.harness.cli import cli
-from postcrash.harness.commands.programs.needs_sarif import advice_sarif
+from postcrash.harness.commands.programs.needs_sarif import Advised, advice_sarif
 from postcrash.harness.errors import UsageError
-from postcrash.model import ExitCode
+from postcrash.model import ExitCode, Verdict
+from postcrash.reports.tables.applications import AuditCell
 
 HOSTILE = "a\x1b[2J\n] <script>"
 STACK = (
@@ -39,14 +41,46 @@ BAD = BadFolder(Moment(2, 1, ("said",)), LOST, HOSTILE, frozenset({"P5"}))
 ENOUGH = EnoughSet(frozenset(), 12, is_complete=True)
 
 
-def results(advice: Advice, schema: dict[str, Any]) -> list[dict[str, Any]]:
-    log = json.loads(advice_sarif([("app", PROTOCOL, advice)]))
+def results(advice: Advice, schema: dict[str, Any], runs: RunsWithout | None = None) -> list[dict[str, Any]]:
+    log = json.loads(advice_sarif([Advised("app", PROTOCOL, advice, runs)]))
     Draft4Validator(schema, format_checker=Draft4Validator.FORMAT_CHECKER).validate(log)
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == sorted(
         {each["ruleId"] for each in run["results"]}
     )
     return list(run["results"])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "doubt", "noted"),
+    [
+        (Verdict.HOLDS, "", ["needless-flush-on-target"]),
+        (Verdict.HOLDS, "another flush was left out", []),
+        (Verdict.VIOLATED, "", []),
+        (Verdict.UNDECIDED, "", []),
+    ],
+)
+def test_a_flush_without_which_a_run_held_is_noted(
+    verdict: Verdict, doubt: str, noted: list[str], sarif_schema: dict[str, Any]
+) -> None:
+    cell = AuditCell(
+        application="app",
+        target="ext4",
+        verdict=verdict,
+        states=1200,
+        total=1200,
+        recoveries=30,
+        folders=5,
+        recordings=2,
+        ways=1,
+        said="",
+        finding="",
+    )
+    run = FlushRun({1: FSYNC}, ('fsync("a")',), cell, doubt)
+    advice = Advice(frozenset(), (FlushAdvice(FSYNC, BAD),), (), ENOUGH)
+    found = results(advice, sarif_schema, RunsWithout("ext4", (run,), None, ()))
+    assert [each["ruleId"] for each in found] == noted
+    assert all("all 1,200 crash states are fine" in each["message"]["text"] for each in found)
 
 
 def test_a_missing_flush_is_at_the_line_after_which_it_is_missing(sarif_schema: dict[str, Any]) -> None:

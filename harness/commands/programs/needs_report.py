@@ -1,0 +1,171 @@
+"""What `postcrash needs` has found out so far: printed as it comes, and kept for the files that are written."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+
+from postcrash.apps import Application
+from postcrash.apps.needs import ASSUMPTIONS, Advice, Extent, Needs, in_order
+from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.flush_runs import FlushRunner
+from postcrash.harness.auditing.needs import ApplicationNeeds
+from postcrash.harness.commands.programs.flush_runs_text import print_runs, runs_to_json
+from postcrash.harness.commands.programs.needs_page import needs_page, vulnerabilities_of
+from postcrash.harness.commands.programs.needs_sarif import Advised
+from postcrash.harness.commands.programs.needs_text import advice_to_json, print_advice, print_needs, to_json
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.output import command_line, notes
+from postcrash.harness.progress import TerminalProgress
+from postcrash.harness.session import Session
+from postcrash.harness.tables.needs_and_gives import compare, gives, lacking_of, plans_of, question_of
+from postcrash.model import Verdict
+from postcrash.reports.page.of_needs import Vulnerability
+from postcrash.reports.tables.needs import NeedsCell, NeedsRow, needs_markdown
+from postcrash.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Advising:
+    """Advice is wanted: on file systems with the properties `given`, or on targets.
+
+    runs  run it on each target without at most so many flushes
+    """
+
+    given: frozenset[str]
+    runs: int
+
+
+class NeedsReport:
+    """The answers so far."""
+
+    def __init__(
+        self,
+        session: Session,
+        extent: Extent,
+        how: Exploration,
+        guests: int | None,
+        advising: Advising | None,
+        *,
+        quiet: bool,
+    ) -> None:
+        self._session, self._extent, self._how, self._guests, self._advising = session, extent, how, guests, advising
+        self._console = Console(quiet=quiet)
+        self._answers: list[dict[str, object]] = []
+        self._rows: list[NeedsRow] = []
+        self._vulnerabilities: list[Vulnerability] = []
+        self.cells: list[NeedsCell] = []
+        self.advised: list[Advised] = []
+
+    def add(self, application: Application, targets: Sequence[Target]) -> None:
+        """Find the needs of an application, and whether the targets give them."""
+        with ApplicationNeeds(application) as asked:
+            with notes().status("judging folders") as status:
+                needs = asked.needs(self._extent, lambda text: status.update(f"judging folders {text}"))
+            print_needs(self._console, asked, needs)
+            self._answers.append(to_json(asked, needs))
+            self._rows.append(_row(asked, needs))
+            self._vulnerabilities += vulnerabilities_of(asked, needs)
+            if self._advising is not None and not targets:
+                advice = self._advice(asked, self._advising.given)
+                self._answers[-1]["advice"] = advice_to_json(advice)
+                self.advised.append(Advised(asked.application.name, asked.protocol, advice))
+            advice_on: dict[str, object] = {}
+            for target in targets:
+                cell, given = self._cell(asked, target)
+                self.cells.append(cell)
+                self._console.print(_cell_text(cell), highlight=False, markup=False)
+                if self._advising is not None:
+                    advice_on[target.name] = self._advice_on(asked, target, cell, given)
+            if advice_on:
+                self._answers[-1]["advice_on"] = advice_on
+
+    def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
+        with notes().status("judging folders") as status:
+            advice = asked.advice(given, self._extent, lambda text: status.update(f"judging folders {text}"))
+        print_advice(self._console, asked.protocol, advice)
+        return advice
+
+    def _advice_on(
+        self, asked: ApplicationNeeds, target: Target, cell: NeedsCell, given: frozenset[str]
+    ) -> dict[str, object]:
+        """Advice on a target, as decoded JSON. What it rests on is run there."""
+        assert self._advising is not None
+        if lacking := lacking_of(asked.protocol, given):
+            self._console.print(f"  no advice: {lacking}", highlight=False, markup=False)
+            return {"lacking": lacking}
+        advice = self._advice(asked, given & frozenset(each.name for each in ASSUMPTIONS))
+        self.advised.append(Advised(f"{asked.application.name} on {target.name}", asked.protocol, advice))
+        if cell.real is not Verdict.HOLDS or not advice.flushes:
+            return advice_to_json(advice)
+        with TerminalProgress(None) as progress:
+            runner = FlushRunner(
+                self._session,
+                asked.application,
+                asked.protocol,
+                target=target,
+                how=self._how,
+                guests=self._guests,
+                progress=progress,
+            )
+            runs = runner.runs([each.step for each in advice.flushes], self._advising.runs)
+        self.advised[-1] = replace(self.advised[-1], runs=runs)
+        print_runs(self._console, runs)
+        return {**advice_to_json(advice), "runs": runs_to_json(runs)}
+
+    def _cell(self, asked: ApplicationNeeds, target: Target) -> tuple[NeedsCell, frozenset[str]]:
+        """The cell, and the properties of the target."""
+        question = question_of(asked.protocol, self._how)
+        with TerminalProgress(plans_of(self._session, target, question)) as progress:
+            given = gives(self._session, target, question, self._guests, progress)
+        with TerminalProgress(2) as progress:
+            real = audit(self._session, asked.application, target, self._how, self._guests, progress)
+        return compare(asked, given, real, self._extent), given
+
+    def markdown(self) -> str:
+        """The table so far."""
+        command = command_line()
+        date = datetime.datetime.now(datetime.UTC).date()
+        kernel, model = self._session.kernel.label, self._how.model
+        return needs_markdown(self._rows, self.cells, command=command, kernel=kernel, model=model, date=date)
+
+    def html(self) -> str:
+        """The page so far."""
+        return needs_page(self._session, self._how.model, self._rows, self.cells, self._vulnerabilities)
+
+    def to_json(self) -> dict[str, object]:
+        """Everything so far."""
+        cells = [
+            {
+                **{"application": cell.application, "target": cell.target, "standing": cell.symbol},
+                **{"real": cell.real.name.lower(), "modelled": cell.modelled.name.lower(), "because": cell.because},
+                **{"prevented_by": list(cell.lacking), "finding": cell.finding, "states": str(cell.states)},
+                **{"recoveries": cell.recoveries, "folders": cell.folders},
+            }
+            for cell in self.cells
+        ]
+        return {"needs": self._answers, "cells": cells}
+
+
+def _row(asked: ApplicationNeeds, needs: Needs) -> NeedsRow:
+    sets = tuple(
+        (" and ".join(in_order(each.names)) or "nothing") + ("" if each.is_complete else f" (first {each.folders})")
+        for each in needs.sets
+    )
+    protocol = asked.protocol
+    return NeedsRow(
+        application=asked.application.name,
+        sets=sets,
+        is_complete=needs.is_complete,
+        calls=len(protocol.steps),
+        changes=len(protocol.changes),
+        folders=asked.folders,
+    )
+
+
+def _cell_text(cell: NeedsCell) -> str:
+    because = f": {cell.because}" if cell.because else ""
+    lacking = f"; it would take {' or '.join(cell.lacking)}" if cell.lacking else ""
+    witness = f" ({cell.finding})" if cell.finding else ""
+    return f"  {cell.symbol} on {cell.target}{because}{witness}{lacking}"

@@ -1,0 +1,69 @@
+"""Runs without flushes in words."""
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from postcrash.apps.protocol import Step
+from postcrash.harness.auditing.flush_runs import FlushRun, RunsWithout
+from postcrash.harness.commands.programs.flush_runs_text import print_runs, run_text, runs_to_json
+from postcrash.model import Verdict
+from postcrash.reports.tables.applications import AuditCell
+
+FSYNC = Step(3, "fsync", "[a]", 1, 1, (), everything=False, said=(), known=1)
+SYNC = replace(FSYNC, number=5, call="sync", everything=True)
+CELL = AuditCell(
+    application="app",
+    target="ext4",
+    verdict=Verdict.HOLDS,
+    states=1200,
+    total=1200,
+    recoveries=30,
+    folders=5,
+    recordings=2,
+    ways=1,
+    said="",
+    finding="",
+)
+HOLDS = FlushRun({1: FSYNC}, ('fsync("[a]")',), CELL)
+VIOLATED = FlushRun({2: SYNC}, ("sync()",), replace(CELL, verdict=Verdict.VIOLATED, said="it is lost", finding="f-1"))
+UNDECIDED = FlushRun({2: SYNC}, (), replace(CELL, verdict=Verdict.UNDECIDED, said="no budget"))
+
+
+def test_a_run_says_what_it_left_out_and_what_came_of_it() -> None:
+    assert run_text(HOLDS) == (
+        "✓ without fsync of [a] (call 3): all 1,200 crash states are fine (30 recoveries, 5 folders)"
+        "  [--without-flush 1]"
+    )
+    assert run_text(VIOLATED) == "✗ without sync of [a] (call 5): it is lost (f-1)  [--without-flush 2]"
+    assert run_text(UNDECIDED) == "? without sync of [a] (call 5): no budget  [--without-flush 2]"
+    doubtful = replace(HOLDS, doubt="another one was left out")
+    assert run_text(doubtful).startswith("? without fsync of [a] (call 3): another one was left out")
+
+
+def printed(runs: RunsWithout) -> str:
+    text = io.StringIO()
+    print_runs(Console(file=text, width=200), runs)
+    return text.getvalue()
+
+
+def test_only_what_was_decided_counts_for_the_check() -> None:
+    text = printed(RunsWithout("ext4", (HOLDS, VIOLATED, UNDECIDED), None, (FSYNC,) * 7))
+    assert "the check notices the loss of 1 of 2 flushes there" in text
+    assert text.count("not left out: fsync of [a], call 3") == 5
+    assert "… and 2 more" in text
+    assert "together" not in text
+    assert "no two of them can go together" in printed(RunsWithout("ext4", (HOLDS, HOLDS), None, ()))
+    assert "can go together: ✓ without fsync of [a]" in printed(RunsWithout("ext4", (HOLDS, HOLDS), HOLDS, ()))
+
+
+def test_json_has_the_numbers_and_the_evidence() -> None:
+    told = runs_to_json(RunsWithout("ext4", (VIOLATED, FlushRun({1: FSYNC}, (), None, "it cannot be run")), HOLDS, ()))
+    assert told["alone"] == [
+        {
+            **{"flushes": [2], "calls": [5], "left_out": ["sync()"], "verdict": "violated"},
+            **{"outcome": "it is lost (f-1)", "states": "1200", "recoveries": 30, "finding": "f-1"},
+        },
+        {**{"flushes": [1], "calls": [3], "left_out": [], "verdict": "undecided"}, "outcome": "it cannot be run"},
+    ]
