@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_with_commas_between_them() {
-        assert_eq!(numbers("").expect("none"), []);
+        assert_eq!(numbers("").expect("none"), Vec::<u32>::new());
         assert_eq!(numbers("3,15").expect("two"), [3, 15]);
         assert!(numbers("3,x").is_err());
     }
