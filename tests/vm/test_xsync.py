@@ -198,6 +198,33 @@ def test_a_new_file_of_another_file_system_is_made_once(in_guest: InGuest) -> No
     assert in_guest(f'mkdir /mnt/d; $xs python3 -c "import os; {made}"') == ["1", "1", "1"]
 
 
+NO_DESCRIPTOR_LEFT = """
+import os
+held = []
+try:
+    while True:
+        held.append(os.dup(0))
+except OSError:
+    pass
+for path, flags in (('old', os.O_TRUNC), ('new', os.O_CREAT)):
+    try:
+        os.open(path, os.O_SYNC | os.O_WRONLY | flags)
+    except OSError as error:
+        print(error.errno)
+for one in held:
+    os.close(one)
+print(os.stat('old').st_size, os.path.exists('new'))
+os.close(os.open('old', os.O_SYNC | os.O_WRONLY | os.O_TRUNC))
+print(os.stat('old').st_size)
+"""
+
+
+def test_an_open_without_a_descriptor_left_changes_nothing(in_guest: InGuest, tmp_path: Path) -> None:
+    (tmp_path / "full.py").write_text(NO_DESCRIPTOR_LEFT)
+    said = in_guest(f"printf 12345 >/mnt/old; cp {tmp_path}/full.py /mnt; $xs python3 full.py")
+    assert said == ["24", "24", "5 False", "0"]
+
+
 def test_output_that_finds_no_room_is_told(in_guest: InGuest) -> None:
     said = in_guest("$xs echo out >/dev/full; echo $?; $xs sh -c 'echo out; exit 3' >/dev/full; echo $?")
     assert [line for line in said if "output is lost" not in line] == ["1", "3"]

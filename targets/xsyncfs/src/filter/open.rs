@@ -46,7 +46,7 @@ impl Open {
     pub fn of(thread: u32, arguments: [u64; 4]) -> Option<Open> {
         let [folder, path, flags, mode] = arguments;
         let flags = OFlags::from_bits_retain(flags as u32);
-        if flags.contains(OFlags::PATH) {
+        if flags.contains(OFlags::PATH) || !has_room(thread)? {
             return None;
         }
         let path = read_path(thread, path)?;
@@ -156,6 +156,15 @@ fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(found, _)| *found == name).map(|(_, value)| value.trim())
 }
 
+/// Whether the process can have one more descriptor. If it cannot, the open must not make or truncate a file.
+fn has_room(thread: u32) -> Option<bool> {
+    let limits = std::fs::read_to_string(format!("/proc/{thread}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let soft = line.split_whitespace().next()?;
+    let open = std::fs::read_dir(format!("/proc/{thread}/fd")).ok()?.count();
+    Some(soft.parse().map_or(true, |limit: usize| open < limit))
+}
+
 fn read_path(thread: u32, address: u64) -> Option<CString> {
     let memory = std::fs::File::open(format!("/proc/{thread}/mem")).ok()?;
     let mut bytes = vec![0; PATH_BYTES_MAX];
@@ -188,6 +197,12 @@ mod tests {
         assert_eq!(value(status, "Umask"), Some("0027"));
         assert_eq!(value(status, "Uid").unwrap().split_whitespace().nth(3), Some("4"));
         assert_eq!(value(status, "CapEff"), None);
+    }
+
+    #[test]
+    fn this_process_has_room_for_a_descriptor() {
+        assert_eq!(has_room(rustix::thread::gettid().as_raw_nonzero().get() as u32), Some(true));
+        assert_eq!(has_room(u32::MAX), None);
     }
 
     #[test]
