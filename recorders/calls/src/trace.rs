@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::process::ExitStatus;
-
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use postcrash_stopped::wait_for_child;
 
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEFORK
@@ -24,7 +26,7 @@ pub trait Watcher {
 }
 
 /// Between two looks at whether a thread waits for room.
-const WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const WHILE: Duration = Duration::from_millis(100);
 
 /// Let the process `main`, which waits to be traced, and all that it starts run to the end of `main`. What still runs then is
 /// killed.
@@ -36,7 +38,7 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
         // SAFETY: the status lives through the call.
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
         if thread == 0 {
-            if !wait_for_child() {
+            if !wait_for_child(WHILE) {
                 watcher.meanwhile()?;
             }
             continue;
@@ -74,18 +76,6 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
             libc::SIGSTOP if is_new => resume(thread, 0),
             other => resume(thread, other),
         }
-    }
-}
-
-/// Sleep until a thread stops or ends, or for a while. Whether one did.
-fn wait_for_child() -> bool {
-    // SAFETY: the set and the time live through the calls.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-        libc::sigtimedwait(&set, std::ptr::null_mut(), &WHILE) > 0
     }
 }
 

@@ -1,6 +1,7 @@
-//! Looking at a thread that ptrace has stopped: its registers and its memory.
+//! Looking at a thread that ptrace has stopped: its registers and its memory; and waiting for one to stop.
 
 use std::io;
+use std::time::Duration;
 
 /// The registers of a thread that this process traces.
 pub fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
@@ -26,6 +27,19 @@ pub fn read(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<
             bytes.truncate(count as usize);
             Ok(bytes)
         }
+    }
+}
+
+/// Sleep until a child, or a thread that is traced, stops or ends, or for this long, less than a second. Whether one did.
+pub fn wait_for_child(time: Duration) -> bool {
+    // SAFETY: the set and the time live through the calls.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        let time = libc::timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+        libc::sigtimedwait(&set, std::ptr::null_mut(), &time) > 0
     }
 }
 

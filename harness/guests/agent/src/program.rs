@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use postcrash_stopped::wait_for_child;
 use postcrash_wire::Message;
 use serde::Serialize;
 
@@ -358,26 +359,13 @@ fn next(end: Instant) -> io::Result<Next> {
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
         match check(thread) {
             Ok(0) if Instant::now() >= end => return Ok(Next::Late),
-            Ok(0) if wait_for_child() => {}
+            Ok(0) if wait_for_child(POLL) => {}
             Ok(0) => return Ok(Next::Tick),
             Ok(thread) => return Ok(Next::Event(thread as libc::pid_t, status)),
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Next::Nothing),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// Sleep until there is something to tell of a child, or for a while. Whether there is.
-fn wait_for_child() -> bool {
-    // SAFETY: the set and the time live through the calls.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-        let time = libc::timespec { tv_sec: 0, tv_nsec: POLL.subsec_nanos().into() };
-        libc::sigtimedwait(&set, std::ptr::null_mut(), &time) > 0
     }
 }
 

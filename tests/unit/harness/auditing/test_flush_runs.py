@@ -13,7 +13,8 @@ from postcrash.harness.auditing.flush_runs import FlushRun, FlushRunner, numbere
 from postcrash.harness.commands.programs.flush_runs_text import runs_to_json
 from postcrash.harness.errors import UsageError
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell
+
+from ..cells import audit_cell
 
 CALLS = ("write", "fsync", "pwritev2", "fdatasync", "rename", "sync", "fsync")
 
@@ -40,19 +41,7 @@ class Pretence:
         if 99 in numbers:
             raise UsageError("it makes 4 flushes")
         verdict = Verdict.HOLDS if self.holds(set(numbers)) else Verdict.VIOLATED
-        cell = AuditCell(
-            application=application.name,
-            target="ext4",
-            verdict=verdict,
-            states=1200,
-            total=1200,
-            recoveries=30,
-            folders=5,
-            recordings=2,
-            ways=1,
-            said="",
-            finding="",
-        )
+        cell = audit_cell(verdict, application=application.name)
         return type("Audited", (), {"cell": cell, "results": [type("Result", (), {"recording": "r"})]})
 
     def left_out(self, *_: object) -> list[str]:

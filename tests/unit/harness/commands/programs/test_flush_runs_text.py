@@ -9,23 +9,12 @@ from postcrash.apps.protocol import Step
 from postcrash.harness.auditing.flush_runs import FlushRun, RunsWithout
 from postcrash.harness.commands.programs.flush_runs_text import print_runs, run_text, runs_to_json
 from postcrash.model import Verdict
-from postcrash.reports.tables.applications import AuditCell
+
+from ...cells import audit_cell
 
 FSYNC = Step(3, "fsync", "[a]", 1, 1, (), everything=False, said=(), known=1)
 SYNC = replace(FSYNC, number=5, call="sync", everything=True)
-CELL = AuditCell(
-    application="app",
-    target="ext4",
-    verdict=Verdict.HOLDS,
-    states=1200,
-    total=1200,
-    recoveries=30,
-    folders=5,
-    recordings=2,
-    ways=1,
-    said="",
-    finding="",
-)
+CELL = audit_cell()
 HOLDS = FlushRun({1: FSYNC}, ('fsync("[a]")',), CELL)
 VIOLATED = FlushRun({2: SYNC}, ("sync()",), replace(CELL, verdict=Verdict.VIOLATED, said="it is lost", finding="f-1"))
 UNDECIDED = FlushRun({2: SYNC}, (), replace(CELL, verdict=Verdict.UNDECIDED, said="no budget"))

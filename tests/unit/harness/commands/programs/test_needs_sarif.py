@@ -23,7 +23,8 @@ from postcrash.harness.cli import cli
 from postcrash.harness.commands.programs.needs_sarif import Advised, advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.model import ExitCode, Verdict
-from postcrash.reports.tables.applications import AuditCell
+
+from ...cells import audit_cell
 
 HOSTILE = "a\x1b[2J\n] <script>"
 STACK = (
@@ -63,19 +64,7 @@ def results(advice: Advice, schema: dict[str, Any], runs: RunsWithout | None = N
 def test_a_flush_without_which_a_run_held_is_noted(
     verdict: Verdict, doubt: str, noted: list[str], sarif_schema: dict[str, Any]
 ) -> None:
-    cell = AuditCell(
-        application="app",
-        target="ext4",
-        verdict=verdict,
-        states=1200,
-        total=1200,
-        recoveries=30,
-        folders=5,
-        recordings=2,
-        ways=1,
-        said="",
-        finding="",
-    )
+    cell = audit_cell(verdict)
     run = FlushRun({1: FSYNC}, ('fsync("a")',), cell, doubt)
     advice = Advice(frozenset(), (FlushAdvice(FSYNC, BAD),), (), ENOUGH)
     found = results(advice, sarif_schema, RunsWithout("ext4", (run,), None, ()))
