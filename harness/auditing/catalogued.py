@@ -3,6 +3,7 @@
 A finding has the commands of its application with the folders of the machine on which it was made.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,16 @@ from postcrash.apps import CHECK_LIMITS, Application, Building, UnknownApplicati
 from postcrash.harness.errors import UsageError
 from postcrash.harness.places import cache_folder
 
+_LEFT_OUT = re.compile(r" without flush(es)? [0-9, ]+$")
+"""Ends the name of an application that runs without some of its flushes (choice.py). Its check is the same."""
+
 
 def catalogued(told: Application) -> Application | None:
     """The application of the catalogue that `told` is, with the folders of this machine. None if it is not one.
 
     It is one if its name, its commands and the limits of its check are those of the catalogue, wherever its files were.
     """
+    told = replace(told, name=_LEFT_OUT.sub("", told.name))
     try:
         known = application_named(told.name.partition("[")[0])
     except UnknownApplicationError:

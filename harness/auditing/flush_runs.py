@@ -1,14 +1,14 @@
 """Runs of an application on a real file system without some of its flushes: is each of them needed there?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from postcrash._core import Recording
 from postcrash.apps import Application
 from postcrash.apps.protocol import Protocol, Step
-from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.choice import leaving_out
-from postcrash.harness.errors import UsageError
+from postcrash.harness.auditing.flushes import Flush, difference, flushes_in, flushes_of
+from postcrash.harness.errors import HarnessError
 from postcrash.harness.examination.campaign import Progress
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.session import Session
@@ -17,23 +17,12 @@ from postcrash.model.argument import FLUSHES_MAX
 from postcrash.reports.tables.applications import AuditCell
 from postcrash.targets import Target
 
-FLUSHES = ("fsync", "fdatasync", "sync", "syncfs", "msync")
-"""Calls that make something durable and do nothing else. Others cannot be left out."""
-NOT_MADE = ", left out"
-"""Ends the note of a call that the guest did not make."""
-
-
-def numbered_flushes(protocol: Protocol) -> dict[int, Step]:
-    """The flushes that can be left out, by the numbers that they have in a guest."""
-    flushes = (step for step in protocol.steps if step.call in FLUSHES and (step.everything or step.durable))
-    return dict(enumerate(flushes, 1))
-
 
 @dataclass(frozen=True, slots=True)
 class FlushRun:
     """An application that ran on a target without some of its flushes, and what its crash states came to.
 
-    flushes   those that were to be left out, by their numbers
+    flushes   those that were to be left out, by their numbers in the guest
     left_out  what was left out there, as its calls
     cell      None: it could not be run
     doubt     why this says nothing of these flushes; empty: it does
@@ -55,79 +44,113 @@ class RunsWithout:
     """Runs of one application on one target without flushes.
 
     alone     each without one flush, in their order
-    together  without as many flushes at once as were found to be needless; None: fewer than two are
+    together  without as many flushes at once as were found to be needless; None: no two were
     kept      flushes that cannot be left out of a run, or were not, because there were too many
+    doubt     why there are no runs; empty: there are
     """
 
     target: str
-    alone: tuple[FlushRun, ...]
-    together: FlushRun | None
-    kept: tuple[Step, ...]
+    alone: tuple[FlushRun, ...] = ()
+    together: FlushRun | None = None
+    kept: tuple[Step, ...] = ()
+    doubt: str = ""
 
 
 @dataclass(slots=True)
 class FlushRunner:
-    """Runs an application on a target without some of its flushes."""
+    """Runs an application on a target without some of its flushes.
+
+    whole  its run there with all of them, on each disk
+    """
 
     session: Session
     application: Application
     protocol: Protocol
+    whole: Audit
     target: Target
     how: Exploration
     guests: int | None
     progress: Progress
-    numbers: dict[int, int] = field(init=False)
-    """The numbers of the flushes that can be left out, by the numbers of their steps."""
+    runs_max: int
+    _flushes: list[list[Flush]] = field(init=False)
+    """Of the run with all flushes, on each disk."""
 
     def __post_init__(self) -> None:
-        self.numbers = {step.number: number for number, step in numbered_flushes(self.protocol).items()}
+        self._flushes = [_recorded(self.session, result.recording) for result in self.whole.results]
 
-    def runs(self, flushes: Sequence[Step], runs_max: int) -> RunsWithout:
+    def runs(self, flushes: Sequence[Step]) -> RunsWithout:
         """One run without each flush, at most `runs_max`, and then without those together that are needless alone."""
-        tried = [step for step in flushes if step.number in self.numbers][:runs_max]
-        alone = [self.without([step]) for step in tried]
-        needless = [step for step, run in zip(tried, alone, strict=True) if run.verdict is Verdict.HOLDS]
+        numbers, doubt = self._numbers()
+        if doubt:
+            return RunsWithout(self.target.name, doubt=doubt)
+        tried = [step for step in flushes if step.number in numbers][: self.runs_max]
+        alone = [self._without({numbers[step.number]: step}) for step in tried]
+        needless = [run.flushes for run in alone if run.verdict is Verdict.HOLDS]
         kept = tuple(step for step in flushes if step not in tried)
         return RunsWithout(self.target.name, tuple(alone), self._together(needless[:FLUSHES_MAX]), kept)
 
-    def _together(self, needless: Sequence[Step]) -> FlushRun | None:
-        """A run without all of them that holds; else one without as many as can be left out one after the other."""
+    def _numbers(self) -> tuple[dict[int, int], str]:
+        """The numbers in the guest of the traced flushes, by their steps' numbers; or why they are not known."""
+        if self.target.supervisor:
+            return {}, f"{self.target.supervisor} answers flushes itself, so that none can be left out"
+        traced = flushes_of(self.protocol)
+        ways = []
+        for flushes in self._flushes:
+            made = [(number, flush) for number, flush in enumerate(flushes, 1) if flush.succeeded]
+            if told := difference([flush for _, flush in traced], [flush for _, flush in made]):
+                return {}, f"its flushes there are not those of the traced run: {told}"
+            ways.append({step.number: number for (step, _), (number, _) in zip(traced, made, strict=True)})
+        if not ways or any(way != ways[0] for way in ways):
+            return {}, "its flushes are not the same on both disks"
+        return ways[0], ""
+
+    def _together(self, needless: Sequence[dict[int, Step]]) -> FlushRun | None:
+        """A run without all of them that holds; else one without as many as can be left out one after the other.
+
+        If nothing can go together with the first one, the others are tried without it; at most `runs_max` runs more.
+        """
         if len(needless) < 2:
             return None
-        whole = self.without(needless)
+        whole = self._without(_joined(needless))
         if whole.verdict is Verdict.HOLDS:
             return whole
-        gone, best = [needless[0]], None
-        for step in needless[1:]:
-            run = self.without([*gone, step])
-            if run.verdict is Verdict.HOLDS:
-                gone, best = [*gone, step], run
-        return best
+        left = self.runs_max
+        for start, first in enumerate(needless):
+            gone, best = first, None
+            for flush in needless[start + 1 :][:left]:
+                run = self._without(gone | flush)
+                left -= 1
+                if run.verdict is Verdict.HOLDS:
+                    gone, best = run.flushes, run
+            if best is not None:
+                return best
+        return None
 
-    def without(self, steps: Sequence[Step]) -> FlushRun:
-        """Run it without these flushes."""
-        flushes = {self.numbers[step.number]: step for step in steps}
+    def _without(self, flushes: dict[int, Step]) -> FlushRun:
+        """Run it without these flushes, by their numbers in the guest."""
         changed = leaving_out(self.application, list(flushes))
         try:
             done = audit(self.session, changed, self.target, self.how, self.guests, self.progress)
-        except UsageError as error:
+        except HarnessError as error:
             return FlushRun(flushes, (), None, str(error))
-        left_out = [_left_out(self.session, result.recording) for result in done.results if result.recording]
-        first = tuple(left_out[0]) if left_out else ()
-        return FlushRun(flushes, first, done.cell, _doubt(flushes, left_out))
+        made = [_recorded(self.session, result.recording) for result in done.results]
+        left_out = tuple(flush.text for flush in made[0] if flush.left_out) if made else ()
+        return FlushRun(flushes, left_out, done.cell, self._doubt(set(flushes), made))
+
+    def _doubt(self, numbers: set[int], made: Sequence[Sequence[Flush]]) -> str:
+        """Why a run says nothing of the flushes of these numbers: it is not the whole run without them."""
+        for expected, found in zip(self._flushes, made, strict=True):
+            if told := difference(expected, found):
+                return f"without it, its flushes are not those of the run with it: {told}"
+            gone = {number for number, flush in enumerate(found, 1) if flush.left_out}
+            if gone != numbers:
+                return f"left out were the flushes {sorted(gone)}"
+        return ""
 
 
-def _doubt(flushes: dict[int, Step], left_out: Sequence[Sequence[str]]) -> str:
-    """Why a run says nothing of these flushes: in one of the recordings, others were left out."""
-    expected = [flushes[number].call for number in sorted(flushes)]
-    for calls in left_out:
-        if [call.partition("(")[0] for call in calls] != expected:
-            return f"its flushes come in another order there: {', '.join(calls) or 'nothing'} was left out"
-    return "" if left_out else "it was not recorded"
+def _joined(flushes: Iterable[dict[int, Step]]) -> dict[int, Step]:
+    return {number: step for each in flushes for number, step in each.items()}
 
 
-def _left_out(session: Session, recording: str) -> list[str]:
-    """The calls of a recording that were left out."""
-    notes = Recording(session.store.recording_path(recording)).calls()
-    texts = [str(note[4]) for note in notes if note[1] == "call-begins"]
-    return [text.removesuffix(NOT_MADE) for text in texts if text.endswith(NOT_MADE)]
+def _recorded(session: Session, recording: str) -> list[Flush]:
+    return flushes_in(session.store.recording_path(recording)) if recording else []

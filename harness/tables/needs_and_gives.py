@@ -87,9 +87,9 @@ def compare(asked: ApplicationNeeds, given: frozenset[str], real: Audit, extent:
 
 
 def lacking_of(protocol: Protocol, given: frozenset[str]) -> str:
-    """Which properties that the model takes for granted are not among those of a target. Empty if all are."""
+    """Which properties that the model takes for granted a target was not shown to have. Empty if it has all."""
     broken = [name for name in promised_to(protocol) if name not in given]
-    return f"it lacks {', '.join(broken)}, which documents promise" if broken else ""
+    return f"it was not shown to have {', '.join(broken)}, which documents promise" if broken else ""
 
 
 def _modelled(

@@ -3,6 +3,7 @@
 from rich.console import Console
 
 from postcrash.harness.auditing.audit import Audit
+from postcrash.harness.auditing.flushes import flushes_in
 from postcrash.harness.auditing.second_crash import SecondCrashes
 from postcrash.harness.examination.coverage import coverage, states_text
 from postcrash.harness.examination.result import Examination, Ruling
@@ -33,6 +34,8 @@ def print_audit(session: Session, done: Audit) -> None:
             f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
             highlight=False,
         )
+    if done.application.left_out:
+        _print_left_out(console, session, done)
     if done.second is not None:
         _print_second(console, done.second)
     judged = f": {done.folders} folders judged" if done.folders else ""
@@ -56,6 +59,14 @@ def _print_findings(console: Console, session: Session, result: Examination) -> 
         if finding.explanation is not None:
             render_text(finding.explanation, console, finding.needed)
         console.print(f"again: postcrash repro {finding.id}", highlight=False)
+
+
+def _print_left_out(console: Console, session: Session, done: Audit) -> None:
+    """The flushes that were left out, for each recording in which others were."""
+    recordings = [result.recording for result in done.results if result.recording]
+    flushes = [flushes_in(session.store.recording_path(recording)) for recording in recordings]
+    for texts in dict.fromkeys(tuple(flush.text for flush in each if flush.left_out) for each in flushes):
+        console.print(f"left out: {', '.join(texts)}", markup=False, highlight=False)
 
 
 def _print_ruling(console: Console, name: str, ruling: Ruling) -> None:

@@ -5,12 +5,18 @@ from rich.console import Console
 from postcrash.harness.auditing.flush_runs import FlushRun, RunsWithout
 from postcrash.harness.commands.programs.needs_text import step_text
 from postcrash.model import Verdict
+from postcrash.reports.text import one_line
 
 _KEPT_SHOWN = 5
 
 
 def print_runs(console: Console, runs: RunsWithout) -> None:
     """A line for each run: what was left out, and what the crash states came to."""
+    if runs.doubt:
+        console.print(
+            f"not run on {runs.target} without flushes: {one_line(runs.doubt)}", highlight=False, markup=False
+        )
+        return
     console.print(f"run on {runs.target}", highlight=False, markup=False)
     for run in runs.alone:
         console.print(f"  {run_text(run)}", highlight=False, markup=False)
@@ -21,7 +27,7 @@ def print_runs(console: Console, runs: RunsWithout) -> None:
     if runs.together is not None:
         console.print(f"  can go together: {run_text(runs.together)}", highlight=False, markup=False)
     elif decided - noticed > 1:
-        console.print("  no two of them can go together", highlight=False)
+        console.print("  no two of them were found that can go together", highlight=False)
     for step in runs.kept[:_KEPT_SHOWN]:
         console.print(f"  not left out: {step_text(step)}", highlight=False, markup=False)
     if len(runs.kept) > _KEPT_SHOWN:
@@ -31,8 +37,8 @@ def print_runs(console: Console, runs: RunsWithout) -> None:
 def run_text(run: FlushRun) -> str:
     """A run in words."""
     numbers = ",".join(map(str, run.flushes))
-    calls = ", ".join(f"{step.call} of {step.about} (call {step.number})" for step in run.flushes.values())
-    return f"{run.verdict.symbol} without {calls}: {_outcome(run)}  [--without-flush {numbers}]"
+    calls = ", ".join(map(step_text, run.flushes.values()))
+    return one_line(f"{run.verdict.symbol} without {calls}: {_outcome(run)} [--without-flush {numbers}]")
 
 
 def _outcome(run: FlushRun) -> str:
@@ -50,6 +56,7 @@ def runs_to_json(runs: RunsWithout) -> dict[str, object]:
         "alone": [_run_to_json(run) for run in runs.alone],
         "together": _run_to_json(runs.together) if runs.together else None,
         "kept": [step.number for step in runs.kept],
+        "doubt": runs.doubt,
     }
 
 

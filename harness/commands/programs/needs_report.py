@@ -8,7 +8,7 @@ from rich.console import Console
 
 from postcrash.apps import Application
 from postcrash.apps.needs import ASSUMPTIONS, Advice, Extent, Needs, in_order
-from postcrash.harness.auditing.audit import audit
+from postcrash.harness.auditing.audit import Audit, audit
 from postcrash.harness.auditing.flush_runs import FlushRunner
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.programs.flush_runs_text import print_runs, runs_to_json
@@ -73,11 +73,11 @@ class NeedsReport:
                 self.advised.append(Advised(asked.application.name, asked.protocol, advice))
             advice_on: dict[str, object] = {}
             for target in targets:
-                cell, given = self._cell(asked, target)
+                cell, given, whole = self._cell(asked, target)
                 self.cells.append(cell)
                 self._console.print(_cell_text(cell), highlight=False, markup=False)
                 if self._advising is not None:
-                    advice_on[target.name] = self._advice_on(asked, target, cell, given)
+                    advice_on[target.name] = self._advice_on(asked, target, given, whole)
             if advice_on:
                 self._answers[-1]["advice_on"] = advice_on
 
@@ -88,40 +88,42 @@ class NeedsReport:
         return advice
 
     def _advice_on(
-        self, asked: ApplicationNeeds, target: Target, cell: NeedsCell, given: frozenset[str]
+        self, asked: ApplicationNeeds, target: Target, given: frozenset[str], whole: Audit
     ) -> dict[str, object]:
-        """Advice on a target, as decoded JSON. What it rests on is run there."""
+        """Advice on a target where the application came to `whole`, as decoded JSON. What it rests on is run there."""
         assert self._advising is not None
         if lacking := lacking_of(asked.protocol, given):
             self._console.print(f"  no advice: {lacking}", highlight=False, markup=False)
             return {"lacking": lacking}
         advice = self._advice(asked, given & frozenset(each.name for each in ASSUMPTIONS))
         self.advised.append(Advised(f"{asked.application.name} on {target.name}", asked.protocol, advice))
-        if cell.real is not Verdict.HOLDS or not advice.flushes:
+        if whole.verdict is not Verdict.HOLDS or not advice.flushes:
             return advice_to_json(advice)
         with TerminalProgress(None) as progress:
             runner = FlushRunner(
                 self._session,
                 asked.application,
                 asked.protocol,
+                whole=whole,
                 target=target,
                 how=self._how,
                 guests=self._guests,
                 progress=progress,
+                runs_max=self._advising.runs,
             )
-            runs = runner.runs([each.step for each in advice.flushes], self._advising.runs)
+            runs = runner.runs([each.step for each in advice.flushes])
         self.advised[-1] = replace(self.advised[-1], runs=runs)
         print_runs(self._console, runs)
         return {**advice_to_json(advice), "runs": runs_to_json(runs)}
 
-    def _cell(self, asked: ApplicationNeeds, target: Target) -> tuple[NeedsCell, frozenset[str]]:
-        """The cell, and the properties of the target."""
+    def _cell(self, asked: ApplicationNeeds, target: Target) -> tuple[NeedsCell, frozenset[str], Audit]:
+        """The cell, the properties of the target, and what the application came to there."""
         question = question_of(asked.protocol, self._how)
         with TerminalProgress(plans_of(self._session, target, question)) as progress:
             given = gives(self._session, target, question, self._guests, progress)
         with TerminalProgress(2) as progress:
             real = audit(self._session, asked.application, target, self._how, self._guests, progress)
-        return compare(asked, given, real, self._extent), given
+        return compare(asked, given, real, self._extent), given, real
 
     def markdown(self) -> str:
         """The table so far."""

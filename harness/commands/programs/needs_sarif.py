@@ -51,8 +51,10 @@ def _results(advised: Advised) -> Iterator[Json]:
     for missing in advice.missing:
         text = f"missing: {missing_text(missing)}. Without it: {missing.failure.message}"
         yield _result(_MISSING, "error", text, name, missing.after)
+    alone = advised.runs.alone if advised.runs else ()
+    needed = {step.number for run in alone if run.verdict is Verdict.VIOLATED for step in run.flushes.values()}
     for flush in advice.flushes:
-        if flush.can_go:
+        if flush.can_go and flush.step.number not in needed:
             yield _result(_NEEDLESS, "note", flush_text(flush), name, flush.step)
     if isinstance(advice.result, BadFolder) and not advice.is_cut:
         failure = advice.result
@@ -61,7 +63,7 @@ def _results(advised: Advised) -> Iterator[Json]:
         yield _result(
             _HOPELESS, "error", text, name, advised.protocol.steps[lost[0].step if lost else failure.moment.number - 1]
         )
-    for run in advised.runs.alone if advised.runs else ():
+    for run in alone:
         if run.verdict is Verdict.HOLDS:
             for step in run.flushes.values():
                 yield _result(_NEEDLESS_THERE, "note", run_text(run), name, step)

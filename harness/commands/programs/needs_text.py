@@ -151,7 +151,7 @@ def fine(found: EnoughSet) -> str:
 def step_text(step: Step) -> str:
     """A step in words, with its place in the source where that is known."""
     places = f", {' from '.join(step.places)}" if step.places else ""
-    return f"{step.call} of {step.about}, call {step.number}{places}"
+    return f"{step.call}{f' of {step.about}' if step.about else ''}, call {step.number}{places}"
 
 
 def missing_text(flush: MissingFlush) -> str:

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use postcrash_wire::units::BLOCK_BYTES;
 
-use crate::process::Mapping;
 use crate::step::{Effect, Flushed, Step};
+use postcrash_stopped::Mapping;
 
 const FILES_MAX: usize = 4096;
 const BYTES_MAX: u64 = 256 << 20;
@@ -66,11 +66,6 @@ impl Folder {
     /// Whether this is a file or directory of the folder, or was one.
     pub fn is_inside(&self, device: u64, inode: u64) -> bool {
         device == self.device && self.seen.contains_key(&inode)
-    }
-
-    /// Whether this is the file system of the folder.
-    pub fn is_on(&self, device: u64) -> bool {
-        device == self.device
     }
 
     /// Whether this is a part of a file of the folder, of which a program may have mapped others too.

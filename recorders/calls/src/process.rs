@@ -151,33 +151,3 @@ pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> boo
     let place = [format!("/proc/{thread}/{start}/").as_bytes(), path].concat();
     fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
-
-/// The part of a file that a thread has mapped, shared.
-#[derive(Debug, PartialEq)]
-pub struct Mapping {
-    pub device: u64,
-    pub inode: u64,
-    pub start: u64,
-    pub end: u64,
-}
-
-/// What a thread has mapped between two addresses.
-pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<Mapping>> {
-    let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
-    Ok(maps.lines().filter_map(|line| mapping(line, start, end)).collect())
-}
-
-/// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
-fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
-    let mut fields = line.split_ascii_whitespace();
-    let (first, last) = fields.next()?.split_once('-')?;
-    let (first, last) = (u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?);
-    let mode = fields.next()?;
-    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let device = libc::makedev(u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
-    let inode = fields.next()?.parse().ok()?;
-    let (from, to) = (start.max(first), end.min(last));
-    let is_shared = from < to && inode != 0 && mode.ends_with('s');
-    is_shared.then(|| Mapping { device, inode, start: offset + from - first, end: offset + to - first })
-}

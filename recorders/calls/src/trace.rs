@@ -21,12 +21,14 @@ pub trait Watcher {
     fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
     /// A thread has ended. The threads that may go on now.
     fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>>;
-    /// No thread has stopped for a while: one may wait for room in its standard output.
-    fn meanwhile(&mut self) -> io::Result<()>;
+    /// No thread has stopped for a while: one may wait for room in its standard output. Whether this was so.
+    fn meanwhile(&mut self) -> io::Result<bool>;
 }
 
 /// Between two looks at whether a thread waits for room.
 const WHILE: Duration = Duration::from_millis(100);
+/// The same, once one has waited.
+const SHORT_WHILE: Duration = Duration::from_millis(1);
 
 /// Let the process `main`, which waits to be traced, and all that it starts run to the end of `main`. What still runs then is
 /// killed.
@@ -34,12 +36,13 @@ pub fn run(main: libc::pid_t, watcher: &mut dyn Watcher) -> io::Result<ExitStatu
     let mut known = HashSet::new();
     let mut status = 0;
     let mut ended = None;
+    let mut pause = WHILE;
     loop {
         // SAFETY: the status lives through the call.
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
         if thread == 0 {
-            if !wait_for_child(WHILE) {
-                watcher.meanwhile()?;
+            if !wait_for_child(pause) {
+                pause = if watcher.meanwhile()? { SHORT_WHILE } else { WHILE };
             }
             continue;
         }

@@ -7,10 +7,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use postcrash_stopped::mapped;
+
 use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, offset, opens, sets_attribute, writes_through, Kind};
 use crate::names::name_of;
-use crate::process::{descriptor, mapped, opens_fifo, path_of, At, Stops};
+use crate::process::{descriptor, opens_fifo, path_of, At, Stops};
 use crate::sockets::{sending, Sending, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
@@ -134,10 +136,11 @@ impl Watch {
             bytes.push(b'\n');
         }
         self.pending.extend_from_slice(&bytes);
-        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
-            step.said.push(String::from_utf8_lossy(&line[..end]).into_owned());
-        }
+        let pending = std::mem::take(&mut self.pending);
+        let mut lines = pending.split(|&byte| byte == b'\n');
+        // What comes behind the last end of a line is the beginning of one.
+        self.pending = lines.next_back().unwrap_or_default().to_vec();
+        step.said.extend(lines.map(|line| String::from_utf8_lossy(line).into_owned()));
         Ok(bytes)
     }
 
@@ -273,7 +276,8 @@ impl Watch {
                 let found = which.map(|which| descriptor(thread, call.arguments[which]));
                 step.everything = match found {
                     None => true,
-                    Some(found) => found.is_some_and(|found| self.folder.is_on(found.device)),
+                    // Another file on the same device may be on another one where the program runs in earnest.
+                    Some(found) => found.is_some_and(|found| self.folder.is_inside(found.device, found.inode)),
                 };
             }
             (Kind::Content(which), Some((inode, true))) => {
@@ -326,7 +330,9 @@ impl Watcher for Watch {
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
     }
 
-    fn meanwhile(&mut self) -> io::Result<()> {
-        self.take()
+    fn meanwhile(&mut self) -> io::Result<bool> {
+        let known = self.taken.len();
+        self.take()?;
+        Ok(self.taken.len() > known)
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at a thread that ptrace has stopped: its registers and its memory; and waiting for one to stop.
+//! Looking at a thread that ptrace has stopped: its registers, its memory and its mappings; and waiting for one to stop.
 
 use std::io;
 use std::time::Duration;
@@ -28,6 +28,39 @@ pub fn read(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<
             Ok(bytes)
         }
     }
+}
+
+/// The part of a file that a thread has mapped, shared: bytes of the file.
+#[derive(Debug, PartialEq)]
+pub struct Mapping {
+    pub device: u64,
+    pub inode: u64,
+    pub start: u64,
+    pub end: u64,
+    /// As the kernel tells it.
+    pub path: String,
+}
+
+/// What a thread has mapped, shared, between two addresses.
+pub fn mapped(thread: libc::pid_t, start: u64, end: u64) -> io::Result<Vec<Mapping>> {
+    let maps = std::fs::read_to_string(format!("/proc/{thread}/maps"))?;
+    Ok(maps.lines().filter_map(|line| mapping(line, start, end)).collect())
+}
+
+/// What a line such as `7f00-7f01 rw-s 00000000 00:21 77 /mnt/log` says, if it overlaps the range.
+fn mapping(line: &str, start: u64, end: u64) -> Option<Mapping> {
+    let mut fields = line.split_ascii_whitespace();
+    let (first, last) = fields.next()?.split_once('-')?;
+    let (first, last) = (u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?);
+    let mode = fields.next()?;
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = libc::makedev(u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = fields.next()?.parse().ok()?;
+    let path = line.find('/').map_or(String::new(), |at| line[at..].to_owned());
+    let (from, to) = (start.max(first), end.min(last));
+    let is_shared = from < to && inode != 0 && mode.ends_with('s');
+    is_shared.then(|| Mapping { device, inode, start: offset + from - first, end: offset + to - first, path })
 }
 
 /// Sleep until a child, or a thread that is traced, stops or ends, or for this long, less than a second. Whether one did.
@@ -62,6 +95,15 @@ mod tests {
             place as u64
         };
         assert_eq!(read(here, page, 8192).expect("the first page").len(), 4096);
+    }
+
+    #[test]
+    fn a_mapping_is_read_where_it_is_shared_and_overlaps() {
+        let line = "7f00-7f80 rw-s 00001000 00:21 77   /mnt/a log";
+        let found = mapping(line, 0x7f10, 0x8000).expect("it overlaps");
+        assert_eq!((found.start, found.end, found.path.as_str()), (0x1010, 0x1080, "/mnt/a log"));
+        assert_eq!(mapping(line, 0x7f80, 0x8000), None);
+        assert_eq!(mapping(&line.replace("rw-s", "rw-p"), 0x7f10, 0x8000), None);
     }
 
     #[test]

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use postcrash_stopped::{read, registers};
+use postcrash_stopped::{mapped, read, registers};
 use postcrash_wire::message::{Message, NO_RESULT};
 
 use crate::left_out::{is_flush, LeftOut};
@@ -16,13 +16,13 @@ use crate::{HOST, MOUNT_POINT};
 
 /// So many calls of one run are noted.
 const CALLS_MAX: usize = 4096;
-/// So much of what a process has mapped is read. A process may have very many mappings.
-const MAPS_BYTES_MAX: u64 = 1 << 16;
+/// So many flushes are noted besides. Runs are compared by these.
+const FLUSHES_MAX: usize = 1 << 16;
 const PAGE_BYTES: u64 = 4096;
 /// Bit of an entry of /proc/PID/pagemap: the page is in memory.
 const PRESENT: u64 = 1 << 63;
 /// Stands in the notes where calls are no longer noted.
-const NO_MORE: &str = "later calls are not noted";
+const NO_MORE: &str = "of later calls only flushes are noted";
 /// Ends the note of a flush that is not made.
 const NOT_MADE: &str = ", left out";
 /// The longest path that is read, in bytes, and the longest that is shown, in characters.
@@ -40,8 +40,8 @@ enum Part {
     Path(usize),
     /// A path that starts at the folder behind a descriptor: descriptor, path.
     PathAt(usize, usize),
-    /// The file that is mapped at an address.
-    Mapped(usize),
+    /// The file that is mapped, shared, at an address, for a number of bytes.
+    Mapped(usize, usize),
     /// A number of bytes.
     Bytes(usize),
     /// A number of bytes and the offset in the file: bytes, offset.
@@ -77,7 +77,7 @@ calls! {
     SYS_fdatasync(File(0));
     SYS_syncfs(File(0));
     SYS_sync();
-    SYS_msync(Mapped(0), Bytes(1));
+    SYS_msync(Mapped(0, 1), Bytes(1));
     SYS_mmap(File(4), BytesAt(1, 5));
     SYS_rename(Path(0), Path(1));
     SYS_renameat(PathAt(0, 1), PathAt(2, 3));
@@ -112,13 +112,15 @@ pub struct Calls {
     /// How many threads have had a number.
     numbers: u32,
     noted: usize,
+    /// How many flushes have been noted.
+    flushes: usize,
     left_out: LeftOut,
 }
 
 impl Calls {
     pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
         let device = fs::metadata(MOUNT_POINT)?.dev();
-        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0, left_out })
+        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0, flushes: 0, left_out })
     }
 
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
@@ -138,21 +140,19 @@ impl Calls {
             return Ok(None);
         }
         let Some(mut call) = shown(thread, number, &given, self.device) else { return Ok(None) };
-        let is_left_out = is_flush && self.left_out.begins(thread)?;
-        if is_left_out {
+        if is_flush && self.left_out.begins(thread)? {
             call += NOT_MADE;
         }
-        Ok(self.noted(thread, call, is_left_out))
+        Ok(self.noted(thread, call, is_flush))
     }
 
-    /// The note of a call that begins, if there is room for one, or it must be noted.
-    fn noted(&mut self, thread: libc::pid_t, call: String, must: bool) -> Option<Message> {
-        if self.noted > CALLS_MAX && !must {
-            return None;
-        }
-        self.noted += usize::from(!must);
-        if self.noted > CALLS_MAX && !must {
-            return Some(Message::Called { thread: 0, program: String::new(), call: NO_MORE.to_owned() });
+    /// The note of a call that begins, if there is room for one. Flushes have room of their own.
+    fn noted(&mut self, thread: libc::pid_t, call: String, is_flush: bool) -> Option<Message> {
+        let (count, most) = if is_flush { (&mut self.flushes, FLUSHES_MAX) } else { (&mut self.noted, CALLS_MAX) };
+        *count += 1;
+        if *count > most {
+            let is_first = !is_flush && *count == most + 1;
+            return is_first.then(|| Message::Called { thread: 0, program: String::new(), call: NO_MORE.to_owned() });
         }
         let (number, calling) = self.threads.entry(thread).or_insert_with(|| {
             self.numbers += 1;
@@ -204,7 +204,7 @@ fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Opt
         return None;
     }
     // Whether one of the call's files is on the target. A call without files is about everything.
-    let mut concerns = !parts.iter().any(|part| matches!(part, File(_) | Path(_) | PathAt(..) | Mapped(_)));
+    let mut concerns = !parts.iter().any(|part| matches!(part, File(_) | Path(_) | PathAt(..) | Mapped(..)));
     let mut seen = |(name, device): (String, Option<u64>)| {
         concerns |= device == Some(target);
         quoted(&name)
@@ -215,7 +215,7 @@ fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Opt
             File(at) => seen(file(thread, given[at])?),
             Path(at) => seen(path(thread, libc::AT_FDCWD, given[at])?),
             PathAt(folder, at) => seen(path(thread, given[folder] as i32, given[at])?),
-            Mapped(at) => seen((mapped(thread, given[at])?, Some(target))),
+            Mapped(at, bytes) => seen((mapped_file(thread, given[at], given[bytes])?, Some(target))),
             Bytes(at) => format!("{} bytes", given[at]),
             BytesAt(at, offset) => format!("{} bytes at {}", given[at], given[offset]),
             Flags(at) => opening(given[at] as i32)?,
@@ -271,18 +271,14 @@ fn path(thread: libc::pid_t, folder: i32, address: u64) -> Option<(String, Optio
     Some((in_target(&format!("{start}/{named}")), found))
 }
 
-/// The path, in the target, of the file that is mapped at an address.
-fn mapped(thread: libc::pid_t, address: u64) -> Option<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(format!("/proc/{thread}/maps")).ok()?.take(MAPS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    String::from_utf8_lossy(&bytes).lines().find_map(|line| {
-        let (first, rest) = line.split_once('-')?;
-        let (last, rest) = rest.split_once(' ')?;
-        let range = u64::from_str_radix(first, 16).ok()?..u64::from_str_radix(last, 16).ok()?;
-        let path = &rest[rest.find('/')?..];
-        let is_in_target = [MOUNT_POINT, &format!("{HOST}{MOUNT_POINT}")].iter().any(|root| path.starts_with(root));
-        (range.contains(&address) && is_in_target).then(|| in_target(path))
-    })
+/// The path, in the target, of the first file of it that is mapped, shared, from an address on. A call with such a range has
+/// nothing to do with private mappings.
+fn mapped_file(thread: libc::pid_t, address: u64, bytes: u64) -> Option<String> {
+    let is_in_target = |path: &str| {
+        [MOUNT_POINT, &format!("{HOST}{MOUNT_POINT}")].iter().any(|root| std::path::Path::new(path).starts_with(root))
+    };
+    let found = mapped(thread, address, address.saturating_add(bytes.max(1))).ok()?;
+    found.into_iter().find(|part| is_in_target(&part.path)).map(|part| in_target(&part.path))
 }
 
 fn device(place: &str) -> Option<u64> {
@@ -391,7 +387,8 @@ mod tests {
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
         let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
-        let mut calls = Calls { device: 0, threads, numbers: 2, noted: 2, left_out: LeftOut::new(Vec::new()) };
+        let mut calls =
+            Calls { device: 0, threads, numbers: 2, noted: 2, flushes: 0, left_out: LeftOut::new(Vec::new()) };
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);

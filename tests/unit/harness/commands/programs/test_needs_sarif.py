@@ -67,9 +67,16 @@ def test_a_flush_without_which_a_run_held_is_noted(
     cell = audit_cell(verdict)
     run = FlushRun({1: FSYNC}, ('fsync("a")',), cell, doubt)
     advice = Advice(frozenset(), (FlushAdvice(FSYNC, BAD),), (), ENOUGH)
-    found = results(advice, sarif_schema, RunsWithout("ext4", (run,), None, ()))
+    found = results(advice, sarif_schema, RunsWithout("ext4", (run,)))
     assert [each["ruleId"] for each in found] == noted
     assert all("all 1,200 crash states are fine" in each["message"]["text"] for each in found)
+
+
+def test_what_a_run_contradicts_is_not_noted(sarif_schema: dict[str, Any]) -> None:
+    advice = Advice(frozenset(), (FlushAdvice(FSYNC, ENOUGH),), (), ENOUGH)
+    assert [each["ruleId"] for each in results(advice, sarif_schema)] == ["needless-flush"]
+    run = FlushRun({1: FSYNC}, ('fsync("a")',), audit_cell(Verdict.VIOLATED))
+    assert results(advice, sarif_schema, RunsWithout("ext4", (run,))) == []
 
 
 def test_a_missing_flush_is_at_the_line_after_which_it_is_missing(sarif_schema: dict[str, Any]) -> None:
