@@ -4,12 +4,19 @@ import re
 from dataclasses import dataclass
 
 from postcrash.model import parse_workload
-from postcrash.model.operation import HANDLE, PATHS
+from postcrash.model.operation import FORMS, HANDLE, PATHS
 from postcrash.reports.store.explained import ExplainedWrite
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding
 
 _NUMBER = re.compile(r"(?<![\w])[0-9]+")
+_LAST_WORD = re.compile(r"([a-z-]+) $")
+_NEXT_WORD = re.compile(r" ([a-z][a-z-]*)")
+_BEHIND_A_NAME = frozenset(
+    ("after", "and", "are", "as", "at", "before", "by", "can", "cannot", "had", "has", "holds", "in", "is", "nor", "of")
+    + ("or", "shows", "stands", "then", "there", "to", "was", "were", "with")
+)
+"""Words that follow a file's name in what checkers say. No noun is among them."""
 FILE_DATA = "file data"
 
 
@@ -53,8 +60,23 @@ def general(text: str, finding: Finding) -> str:
     if paths:
         longest_first = sorted(paths, key=lambda path: (-len(path), path))
         any_path = "|".join(map(re.escape, longest_first))
-        text = re.sub(rf"(?<![\w/.])(?:{any_path})(?![\w/])", "PATH", text)
+        whole = text
+        text = re.sub(
+            rf"(?<![\w/.])(?:{any_path})(?![\w/])",
+            lambda match: match[0] if _is_article(whole, match, paths) else "PATH",
+            whole,
+        )
     return without_numbers(text)
+
+
+def _is_article(text: str, match: re.Match[str], paths: set[str]) -> bool:
+    """Whether this is the word `a` of a sentence, and not the file of this name."""
+    if match[0] != "a":
+        return False
+    before, after = _LAST_WORD.search(text[: match.start()]), _NEXT_WORD.match(text[match.end() :])
+    if after is None or after[1] in paths or after[1] in _BEHIND_A_NAME:
+        return False
+    return before is None or before[1] not in FORMS
 
 
 def without_numbers(text: str) -> str:

@@ -59,6 +59,26 @@ def test_names_and_numbers_make_no_difference(message: str, shown: str) -> None:
     assert general(message, finding(message)) == shown
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "fsync {} (operation 3) had returned, but {} is a dir",
+        "rename {} A/foo (operation 3): what was durable is neither {} nor A/foo",
+        "fallocate {} punch-hole 0 4096 (operation 3) left a file without a name: {}",
+        "{} has 2 links, and a name that {} had",
+        "write {} 0 4096; link {} A/foo; {}",
+    ],
+)
+def test_a_file_called_a_is_not_the_word(message: str) -> None:
+    """A workload with the file `a` has the cause of the same workload with another name."""
+    named = {
+        name: finding(message.format(*[name] * 3), f"mkdir A\ncreat A/foo\ncreat {name}\n") for name in ("a", "bar")
+    }
+    causes = {name: general(each.message, each) for name, each in named.items()}
+    assert causes["a"] == causes["bar"]
+    assert "PATH" in causes["a"]
+
+
 def test_lost_writes_are_known_by_their_kind() -> None:
     found = finding(
         "m", "sync\n", write("`write foo 0 1` (bytes 0 to 1)", "data of foo"), write("metadata", "block group 3"),
