@@ -13,8 +13,10 @@ _NUMBER = re.compile(r"(?<![\w])[0-9]+")
 _LAST_WORD = re.compile(r"([a-z-]+) $")
 _NEXT_WORD = re.compile(r" ([a-z][a-z-]*)")
 _BEHIND_A_NAME = frozenset(
-    ("after", "and", "are", "as", "at", "before", "by", "can", "cannot", "had", "has", "holds", "in", "is", "nor", "of")
-    + ("or", "shows", "stands", "then", "there", "to", "was", "were", "with")
+    {
+        *("after", "and", "are", "as", "at", "before", "by", "can", "cannot", "had", "has", "holds", "in", "is", "nor"),
+        *("of", "or", "shows", "stands", "then", "there", "to", "was", "were", "with"),
+    }
 )
 """Words that follow a file's name in what checkers say. No noun is among them."""
 FILE_DATA = "file data"
