@@ -193,11 +193,12 @@ class _Search:
         """Whether the workload breaks the judge, and the violation is confirmed."""
         plan = replace(self._plan, workload=workload.with_tail(checkpoint=self._plan.workload.ends_in_checkpoint))
         try:
-            result = run_plan(plan, self._machine, self._store, self._progress, fresh=self._fresh)
+            result = self._machine.twice(
+                lambda: run_plan(plan, self._machine, self._store, self._progress, fresh=self._fresh)
+            )
         except UsageError:  # an operation that this file system does not have
             return False
         except CrashDiskEndedError:
-            self._machine.close()
             if self._machine.is_over:
                 raise OutOfTimeError("the time was over before its workload had been run again") from None
             raise

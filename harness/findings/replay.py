@@ -26,11 +26,16 @@ def replay(session: Session, finding: Finding, times: int, until: float | None =
     Raises HarnessError, also if the monotonic clock reaches `until`.
     """
     with source_of(session.store, finding) as (source, under), Spare(_settings(session, finding), until) as spare:
-        machine = spare()
-        if finding.is_of_run:
-            return [_run_once(session, machine, source, finding) for _ in range(times)]
-        with judge_of(session, machine, under, finding) as judge:
-            return [recovered(machine, source, finding, judge) for _ in range(times)]
+        return spare.twice(lambda: _answers(session, spare(), source, under, finding, times=times))
+
+
+def _answers(
+    session: Session, machine: Machine, source: Source, under: Source | None, finding: Finding, *, times: int
+) -> list[tuple[Verdict, str]]:
+    if finding.is_of_run:
+        return [_run_once(session, machine, source, finding) for _ in range(times)]
+    with judge_of(session, machine, under, finding) as judge:
+        return [recovered(machine, source, finding, judge) for _ in range(times)]
 
 
 def _settings(session: Session, finding: Finding) -> MachineSettings:

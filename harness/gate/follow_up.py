@@ -102,6 +102,9 @@ class FollowUp:
         settings = settings_for_recorders(session.settings, [how["recorder"]])
         with plan_of_part(planned, session) as (plan, _), Spare(settings, self.until) as machine:
             again = replace(plan, workload=workload_in(planned, finding), how=replace(plan.how, held=how["held"]))
-            results = [run_plan(again, machine, session.store, self.progress, fresh=True) for _ in range(self.confirm)]
+            results = [
+                machine.twice(lambda: run_plan(again, machine, session.store, self.progress, fresh=True))
+                for _ in range(self.confirm)
+            ]
         failed = sum(any(cause_of_finding(planned, found) == cause for found in result.findings) for result in results)
         return Share(failed=failed, runs=self.confirm)

@@ -2,12 +2,15 @@
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from postcrash.harness.budget import is_over
 from postcrash.harness.errors import CrashDiskEndedError
 from postcrash.harness.guests.machine import Machine, MachineSettings
+
+_Result = TypeVar("_Result")
 
 
 class Spare:
@@ -48,6 +51,20 @@ class Spare:
                 self._timer.start()
             machine.boot()
         return self._machine
+
+    def twice(self, step: Callable[[], _Result]) -> _Result:
+        """Do something with the machine. If its crash disk ends, because it is killed, do it once more with another."""
+        try:
+            return step()
+        except CrashDiskEndedError:
+            self.close()
+            if self.is_over:
+                raise
+        try:
+            return step()
+        except CrashDiskEndedError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End the machine; the next call starts another one."""

@@ -153,7 +153,13 @@ def test_a_flush_that_is_never_made_is_an_error(audit: Audit, tmp_path: Path) ->
     assert "it makes 2 flushes, so that flush 7 cannot be left out" in ended.stderr
 
 
-def advised(folder: Path, text: str) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for all tests of this module, so that what the target gives is measured once."""
+    return tmp_path_factory.mktemp("store")
+
+
+def advised(folder: Path, store: Path, text: str) -> dict[str, Any]:
     """The runs of advice on a program with these lines, whose check wants `f` to be new once it has said so."""
     run = program(folder, f"{BOTH_FILES}{text}print(1, flush=True)\n")
     zeros = "head -c 4093 /dev/zero"
@@ -161,7 +167,7 @@ def advised(folder: Path, text: str) -> dict[str, Any]:
     check = "grep -q 1 $POSTCRASH_ACKNOWLEDGED || exit 0; [ $(head -c 3 f) = new ]"
     ended = postcrash(
         folder,
-        *("--store", "s", "needs", "--run", run, "--set-up", set_up, "--check", check),
+        *("--store", str(store), "needs", "--run", run, "--set-up", set_up, "--check", check),
         *("--advise", "--target", "ext4-current", "--json", "advice.json"),
     )
     assert ended.returncode == ExitCode.HOLDS, ended.stderr
@@ -180,9 +186,9 @@ def advised(folder: Path, text: str) -> dict[str, Any]:
         pytest.param(FAR_AWAY, marks=pytest.mark.full),
     ],
 )
-def test_the_flush_that_is_meant_is_left_out(tmp_path: Path, text: str) -> None:
+def test_the_flush_that_is_meant_is_left_out(tmp_path: Path, store: Path, text: str) -> None:
     """Others that fail, that are about nothing, or that are hard to find do not take its place."""
-    first = advised(tmp_path, text)["alone"][0]
+    first = advised(tmp_path, store, text)["alone"][0]
     assert first["verdict"] == "violated", first
 
 
@@ -190,15 +196,17 @@ def test_the_flush_that_is_meant_is_left_out(tmp_path: Path, text: str) -> None:
     ("text", "told"),
     [(ONLY_THERE, 'flush 1 is fsync("."), and not fsync of f'), (IN_ANOTHER_ORDER, 'flush 1 is fsync("g"), and not')],
 )
-def test_where_the_flushes_are_others_nothing_is_said_of_them(tmp_path: Path, text: str, told: str) -> None:
-    runs = advised(tmp_path, text)
+def test_where_the_flushes_are_others_nothing_is_said_of_them(
+    tmp_path: Path, store: Path, text: str, told: str
+) -> None:
+    runs = advised(tmp_path, store, text)
     assert runs["alone"] == []
     assert told in runs["doubt"]
 
 
-def test_what_can_go_together_need_not_have_the_first_one(tmp_path: Path) -> None:
+def test_what_can_go_together_need_not_have_the_first_one(tmp_path: Path, store: Path) -> None:
     """The whole of them cannot go, and the first of them stands for the others."""
-    runs = advised(tmp_path, ONE_OF_THREE)
+    runs = advised(tmp_path, store, ONE_OF_THREE)
     assert [each["verdict"] for each in runs["alone"]] == ["holds"] * 3
     assert runs["together"]["verdict"] == "holds"
     assert len(runs["together"]["flushes"]) == 2
@@ -211,11 +219,11 @@ def test_a_supervisor_answers_flushes_itself(audit: Audit, tmp_path: Path) -> No
     assert "a supervisor answers flushes itself" in ended.stderr
 
 
-def test_advice_on_a_target_rests_on_runs_there(tmp_path: Path) -> None:
+def test_advice_on_a_target_rests_on_runs_there(tmp_path: Path, store: Path) -> None:
     """Two flushes in a row stand for each other: each can go, both cannot. The model says so, and so do the runs."""
     ended = postcrash(
         tmp_path,
-        *("--store", "s", "needs", "--run", program(tmp_path, REPLACE), "--set-up", "printf old >f; sync"),
+        *("--store", str(store), "needs", "--run", program(tmp_path, REPLACE), "--set-up", "printf old >f; sync"),
         *("--check", OLD_OR_NEW, "--advise", "--target", "ext4-current", "--json", "advice.json", "--sarif", "a.sarif"),
     )
     assert ended.returncode == ExitCode.HOLDS, ended.stderr
