@@ -21,6 +21,10 @@ ATTEMPTS = Path(__file__).with_name("xsync_attempts.py")
 XSYNC = f"{find_binary('xsync')} run --fs /mnt --"
 """Runs the command that follows in a box with the test disk."""
 SECONDS = 60
+UP = "until grep -qs up /tmp/up; do sleep 0.1; done"
+"""Waits for a process that says so in /tmp/up."""
+SLEEPING = "sh -c 'echo up; exec sleep 8' >/tmp/up"
+"""A command that stays in its box, and says when it is there."""
 
 InGuest = Callable[..., list[str]]
 
@@ -136,12 +140,15 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
 
 
 WATCH = (
-    "import ctypes, time; c = ctypes.CDLL(None); c.inotify_add_watch(c.inotify_init(), b'/mnt', 4095); time.sleep(9)"
+    "import ctypes, time; c = ctypes.CDLL(None); c.inotify_add_watch(c.inotify_init(), b'/mnt', 4095);"
+    " print('up', flush=True); time.sleep(9)"
 )
 
 
 UNDONE = "echo core >/proc/sys/kernel/core_pattern"
-DETACHED = "import ctypes, time; ctypes.CDLL(None).syscall(428, -100, b'/', 0x88001); time.sleep(9)"
+DETACHED = (
+    "import ctypes, time; ctypes.CDLL(None).syscall(428, -100, b'/', 0x88001); print('up', flush=True); time.sleep(9)"
+)
 """open_tree, which copies the mounts from / on."""
 
 
@@ -151,14 +158,14 @@ DETACHED = "import ctypes, time; ctypes.CDLL(None).syscall(428, -100, b'/', 0x88
         ("cd /mnt", "is in the folder /mnt"),
         ("exec 8>/mnt/open", "has /mnt/open open"),
         ("mkdir /mnt/in; mount -n -t tmpfs t /mnt/in", "/mnt/in is mounted inside"),
-        ("$xs sleep 5 & sleep 2", "is taken by another xsync"),
+        (f"$xs {SLEEPING} & {UP}", "is taken by another xsync"),
         (
             "python3 -c \"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('/mnt/s'); time.sleep(9)\" &"
             " for i in $(seq 40); do test -S /mnt/s || sleep 0.2; done",
             "a UNIX socket that is bound in it",
         ),
-        (f'python3 -c "{WATCH}" & sleep 2', "is told of changes in it"),
-        (f'python3 -c "{DETACHED}" & sleep 2', "has a folder of a mount that no mount namespace shows"),
+        (f'python3 -c "{WATCH}" >/tmp/up & {UP}', "is told of changes in it"),
+        (f'python3 -c "{DETACHED}" >/tmp/up & {UP}', "has a folder of a mount that no mount namespace shows"),
         ("echo @/tmp/cores >/proc/sys/kernel/core_pattern", "would be sent to that socket"),
         ("mount -o remount,lazytime /mnt", "lazytime keeps times in memory"),
     ],
@@ -234,9 +241,9 @@ def test_output_that_finds_no_room_is_told(in_guest: InGuest) -> None:
 
 def test_only_its_own_cover_is_taken_away(in_guest: InGuest) -> None:
     uncovered = "umount /mnt; wait; ls /mnt/f"
-    assert in_guest(f">/mnt/f; $xs sleep 3 & sleep 1.5; {uncovered}") == ["/mnt/f"]
+    assert in_guest(f">/mnt/f; $xs {SLEEPING} & {UP}; {uncovered}") == ["/mnt/f"]
     above = "mount -n -t tmpfs above /mnt; wait; mount | grep -c 'above on /mnt'; umount /mnt; umount /mnt; ls /mnt/f"
-    said = in_guest(f">/mnt/f; $xs sleep 3 & sleep 1.5; {above}")
+    said = in_guest(f">/mnt/f; $xs {SLEEPING} & {UP}; {above}")
     assert said[-2:] == ["1", "/mnt/f"] and "something is mounted on the cover" in said[0]
 
 
@@ -247,7 +254,8 @@ def test_a_file_system_without_order_is_refused(in_guest: InGuest, target: str, 
 
 
 def test_nobody_outside_sees_the_files_while_the_box_runs(in_guest: InGuest) -> None:
-    said = in_guest("echo old >/mnt/f\n$xs sh -c 'echo new >f; sleep 3' & sleep 1.5; ls -d /mnt/f; wait; cat /mnt/f")
+    box = "$xs sh -c 'echo new >f; echo up; sleep 6' >/tmp/up"
+    said = in_guest(f"echo old >/mnt/f\n{box} & {UP}; ls -d /mnt/f; wait; cat /mnt/f")
     assert said == ["ls: cannot access '/mnt/f': No such file or directory", "new"]
 
 
@@ -262,7 +270,7 @@ def test_the_same_user_outside_cannot_look_into_the_box(in_guest: InGuest) -> No
     as_user = XSYNC.replace("--fs", "--user nobody --fs")
     look = "ls /proc/[0-9]*/cwd/secret 2>/dev/null | wc -l"
     as_nobody = f"setpriv --reuid nobody --clear-groups sh -c '{look}'"
-    assert in_guest(f"echo x >/mnt/secret; {as_user} sleep 4 & sleep 2; {as_nobody}; {look}; wait") == ["0", "2"]
+    assert in_guest(f"echo x >/mnt/secret; {as_user} {SLEEPING} & {UP}; {as_nobody}; {look}; wait") == ["0", "2"]
 
 
 THREAD = """

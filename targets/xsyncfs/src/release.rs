@@ -65,6 +65,8 @@ impl Release {
                     self.refused[descriptor as usize].store(true, Ordering::Relaxed);
                 }
             }
+            // What goes wrong later is said on our standard error.
+            Output::Closed(STDERR) => {}
             Output::Closed(descriptor) => close(descriptor),
             Output::Packet(bytes) => {
                 // A network may lose packets.
@@ -86,6 +88,8 @@ pub fn ours(descriptor: RawFd) -> BorrowedFd<'static> {
     // SAFETY: these three are open from the start to the end of this process (see `open_missing`).
     unsafe { BorrowedFd::borrow_raw(descriptor) }
 }
+
+const STDERR: RawFd = 2;
 
 /// Whoever is at the other end of the descriptor sees its end. We keep one that leads nowhere in its place.
 fn close(descriptor: RawFd) {
