@@ -61,12 +61,13 @@ private.flush()
 shared[0:3] = b'new'
 shared.flush()
 """
-BEHIND_MEMORY = """
+C_CALLS = """
 libc = ctypes.CDLL(None)
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 libc.mmap.restype = ctypes.c_void_p
 libc.msync.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-place = 0x10000000
+"""
+BEHIND_MEMORY = f"""{C_CALLS}place = 0x10000000
 libc.mmap(place, 4096, 3, 0x32, -1, 0)
 libc.mmap(place + 4096, 4096, 3, 0x11, f, 0)
 other = mmap.mmap(g, 4096)
@@ -74,12 +75,7 @@ ctypes.memmove(place + 4096, b'new', 3)
 assert libc.msync(place, 8192, 4) == 0
 other.flush()
 """
-FAR_AWAY = """
-libc = ctypes.CDLL(None)
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-libc.mmap.restype = ctypes.c_void_p
-libc.msync.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-near = libc.mmap(0x10000000, 4096, 3, 1, g, 0)
+FAR_AWAY = f"""{C_CALLS}near = libc.mmap(0x10000000, 4096, 3, 1, g, 0)
 for number in range(1200):
     libc.mmap(0x20000000 + number * 8192, 4096, 1, 2, g, 0)
 far = libc.mmap(None, 4096, 3, 1, f, 0)

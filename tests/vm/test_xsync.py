@@ -277,7 +277,9 @@ THREAD = """
 import ctypes, os, threading, time
 def live():
     ctypes.CDLL(None).unshare(0x20200)  # CLONE_NEWNS | CLONE_FS
-    time.sleep(4)
+    open("/tmp/ready", "w").close()
+    while not (os.path.exists("/tmp/up") and os.path.getsize("/tmp/up")):
+        time.sleep(0.1)
     print("a thread sees", os.path.exists("/mnt/f"), flush=True)
 threading.Thread(target=live).start()
 """
@@ -285,7 +287,8 @@ threading.Thread(target=live).start()
 
 def test_a_thread_with_mounts_of_its_own_sees_no_files_either(in_guest: InGuest, tmp_path: Path) -> None:
     (tmp_path / "thread.py").write_text(THREAD)
-    said = in_guest(f"mount --make-rprivate /; python3 {tmp_path}/thread.py & sleep 2; $xs sh -c '>f; sleep 5'; wait")
+    start = f"mount --make-rprivate /; python3 {tmp_path}/thread.py & until test -e /tmp/ready; do sleep 0.1; done"
+    said = in_guest(f"{start}; $xs sh -c '>f; echo up; sleep 5' >/tmp/up; wait")
     assert said == ["a thread sees False"]
 
 
@@ -302,7 +305,8 @@ held = os.open(f"/proc/{child}/ns/mnt", os.O_RDONLY)
 os.kill(child, 9)
 os.wait()
 print("held", flush=True)
-time.sleep(4)
+while not (os.path.exists("/tmp/up") and os.path.getsize("/tmp/up")):
+    time.sleep(0.1)
 c.setns(held, 0x20000)
 print("its mounts show", os.path.exists("/mnt/f"), flush=True)
 """
@@ -312,7 +316,7 @@ def test_mounts_that_only_a_descriptor_holds_show_no_files_either(in_guest: InGu
     (tmp_path / "held.py").write_text(HELD)
     start = f"mount --make-rprivate /; python3 {tmp_path}/held.py >/tmp/held &"
     ready = "until grep -q held /tmp/held; do sleep 0.1; done"
-    said = in_guest(f"{start} {ready}; $xs sh -c '>f; sleep 6'; wait; cat /tmp/held")
+    said = in_guest(f"{start} {ready}; $xs sh -c '>f; echo up; sleep 6' >/tmp/up; wait; cat /tmp/held")
     assert said == ["held", "its mounts show False"]
 
 
