@@ -71,6 +71,7 @@ BEHIND_MEMORY = f"""{C_CALLS}place = 0x10000000
 libc.mmap(place, 4096, 3, 0x32, -1, 0)
 libc.mmap(place + 4096, 4096, 3, 0x11, f, 0)
 other = mmap.mmap(g, 4096)
+assert libc.msync(place, 8192, 1) == 0
 ctypes.memmove(place + 4096, b'new', 3)
 assert libc.msync(place, 8192, 4) == 0
 other.flush()

@@ -203,6 +203,10 @@ fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Opt
     if number == libc::SYS_mmap && !is_writable {
         return None;
     }
+    // With MS_ASYNC it does nothing.
+    if number == libc::SYS_msync && !is_flush(number, given) {
+        return None;
+    }
     // Whether one of the call's files is on the target. A call without files is about everything.
     let mut concerns = !parts.iter().any(|part| matches!(part, File(_) | Path(_) | PathAt(..) | Mapped(..)));
     let mut seen = |(name, device): (String, Option<u64>)| {
