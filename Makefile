@@ -14,7 +14,7 @@
 
 VENV := .venv
 ARGS :=
-NEEDS_TARGETS := ext3-ordered,ext3-writeback,ext3-journal,ext4-original,ext4-current,ext4-writeback,ext4-journal,btrfs,xfs,f2fs
+NEEDS_TARGETS := ext3-ordered,ext3-writeback,ext3-journal,ext4-original,ext4-current,ext4-writeback,ext4-journal,btrfs,xfs,f2fs,xsyncfs
 
 .PHONY: table needs test test-full fuzz bench mutants remedies dist setup clean
 

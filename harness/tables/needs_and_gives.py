@@ -51,14 +51,20 @@ def plans_of(session: Session, target: Target, question: Question) -> int:
 
 
 def gives(
-    session: Session, target: Target, question: Question, guests: int | None, progress: Progress
+    session: Session,
+    target: Target,
+    question: Question,
+    guests: int | None,
+    progress: Progress,
+    *,
+    fresh: bool = False,
 ) -> frozenset[str]:
-    """The properties of a target, measured or from the store: those that hold on each disk on which it is audited."""
+    """The properties that hold on each disk on which a target is audited. If `fresh`, they are all measured now."""
     holds = frozenset(each.name for each in question.properties)
     for held in question.how.disks(one=False):
         each = replace(question, how=replace(question.how, held=held))
         column, _ = answer(
-            session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=False
+            session, ask(session, session.kernel_name, [target], each), each, guests, progress, fresh=fresh
         )
         holds &= {cell.property for cell in column.cells if cell.verdict is Verdict.HOLDS}
     return holds

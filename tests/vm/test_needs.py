@@ -123,3 +123,18 @@ def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None
     page, _, stories = (tmp_path / "page.html").read_text().partition('id="stories"')
     assert original["finding"] in stories
     assert re.search(r"block 0 \(write of settings\S*, call \d+", page)
+
+
+def test_a_table_goes_on_after_an_interruption(tmp_path: Path) -> None:
+    """The store's cell is taken as it is, so a mark that we put there shows that it was. Other questions ask anew."""
+    chosen = ["replace-python", "--target", "ext4-original", "--json", "-"]
+    asked = [*chosen, "--set", "fsync=none", "--set", "durable=atomic"]
+    (whole,) = json.loads(postcrash(tmp_path, "needs", *asked).stdout)["cells"]
+    (file,) = tmp_path.rglob("needs.json")
+    file.write_text(file.read_text().replace(whole["because"], "kept"))
+    (resumed,) = json.loads(postcrash(tmp_path, "needs", *asked, "--resume").stdout)["cells"]
+    assert resumed == {**whole, "because": "kept"}
+    (other,) = json.loads(postcrash(tmp_path, "needs", *chosen, "--resume", "--set", "fsync=folder").stdout)["cells"]
+    assert other["because"] != "kept"
+    (anew,) = json.loads(postcrash(tmp_path, "needs", *asked).stdout)["cells"]
+    assert anew == whole

@@ -63,6 +63,7 @@ from postcrash.targets import Target
     show_default=True,
     help="With --advise and --target: run it without at most so many flushes, each alone.",
 )
+@click.option("--resume", "resumed", is_flag=True, help="With --target: take the cells that an earlier run left.")
 @click.option("--sarif", metavar="FILE", help="With --advise: write the advice as SARIF; - is standard output.")
 @click.option("--markdown", metavar="FILE", help="With --target: write the table as Markdown; - is standard output.")
 @click.option("--html", metavar="FILE", help="Write a page with the lines of the sources; - is standard output.")
@@ -84,6 +85,7 @@ def needs_command(
     advise: bool,
     given: frozenset[str] | None,
     runs: int,
+    resumed: bool,
     sarif: str | None,
     markdown: str | None,
     html: str | None,
@@ -105,6 +107,7 @@ def needs_command(
     Examples:
       postcrash needs leveldb-1.23 --set workload=switch
       postcrash needs 'sqlite-3.40[journal=wal],lmdb-0.9' --target ext4-current
+      postcrash needs published --target xfs,btrfs --markdown needs.md --resume
       postcrash needs replace-python --every --target ext4-current,xfs,btrfs
       postcrash needs replace-python --advise --sarif advice.sarif
       postcrash needs replace-python --advise --target ext4-current
@@ -115,11 +118,13 @@ def needs_command(
         raise UsageError("--sarif writes advice: add --advise")
     if given is not None and targets:
         raise UsageError("--given: with --target, the properties are those that the target was measured to have")
+    if resumed and (advise or not targets):
+        raise UsageError("--resume takes cells of a table: give --target, and no --advise")
     if targets:
         require_programs_run(session)
     quiet = "-" in (json_file, markdown, html, sarif)
     asking = Advising(given or frozenset(), runs) if advise else None
-    report = NeedsReport(session, Extent(folders, sets), how, guests, asking, quiet=quiet)
+    report = NeedsReport(session, Extent(folders, sets), how, guests, asking, quiet=quiet, resumed=resumed, fresh=fresh)
     files = _Files(markdown, html, sarif)
     applications = chosen_applications(name, run, check, set_up, chosen, every=every)
     objections = _ask(report, applications, targets_named(session, targets), files)

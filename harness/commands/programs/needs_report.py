@@ -19,6 +19,7 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.output import command_line, notes
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
+from postcrash.harness.tables.kept_cells import KeptCells
 from postcrash.harness.tables.needs_and_gives import compare, gives, lacking_of, plans_of, question_of
 from postcrash.model import Verdict
 from postcrash.reports.page.of_needs import Vulnerability
@@ -49,7 +50,11 @@ class NeedsReport:
         advising: Advising | None,
         *,
         quiet: bool,
+        resumed: bool = False,
+        fresh: bool = False,
     ) -> None:
+        """Take the cells that the store has if the report is `resumed`, and measure properties again if `fresh`."""
+        self._kept, self._resumed, self._fresh = KeptCells(session, how, extent), resumed, fresh
         self._session, self._extent, self._how, self._guests, self._advising = session, extent, how, guests, advising
         self._console = Console(quiet=quiet)
         self._answers: list[dict[str, object]] = []
@@ -73,13 +78,20 @@ class NeedsReport:
                 self.advised.append(Advised(asked.application.name, asked.protocol, advice))
             advice_on: dict[str, object] = {}
             for target in targets:
+                if self._resumed and (known := self._kept.cell(application, target)) is not None:
+                    self._add_cell(known)
+                    continue
                 cell, given, whole = self._cell(asked, target)
-                self.cells.append(cell)
-                self._console.print(_cell_text(cell), highlight=False, markup=False)
+                self._add_cell(cell)
+                self._kept.keep(application, target, cell)
                 if self._advising is not None:
                     advice_on[target.name] = self._advice_on(asked, target, given, whole)
             if advice_on:
                 self._answers[-1]["advice_on"] = advice_on
+
+    def _add_cell(self, cell: NeedsCell) -> None:
+        self.cells.append(cell)
+        self._console.print(_cell_text(cell), highlight=False, markup=False)
 
     def _advice(self, asked: ApplicationNeeds, given: frozenset[str]) -> Advice:
         with notes().status("judging folders") as status:
@@ -120,7 +132,7 @@ class NeedsReport:
         """The cell, the properties of the target, and what the application came to there."""
         question = question_of(asked.protocol, self._how)
         with TerminalProgress(plans_of(self._session, target, question)) as progress:
-            given = gives(self._session, target, question, self._guests, progress)
+            given = gives(self._session, target, question, self._guests, progress, fresh=self._fresh)
         with TerminalProgress(2) as progress:
             real = audit(self._session, asked.application, target, self._how, self._guests, progress)
         return compare(asked, given, real, self._extent), given, real

@@ -1,4 +1,4 @@
-"""A file of a store in which gates keep something from one run to the next."""
+"""A file of a store in which commands keep something from one run to the next."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,0 +1,53 @@
+"""The cells of needs times gives that a store keeps, so that a table can be continued after an interruption."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from postcrash.apps import Application
+from postcrash.apps.needs import Extent
+from postcrash.harness.auditing.audit import workload_of
+from postcrash.harness.auditing.judge import about
+from postcrash.harness.examination.campaign import tool_digest
+from postcrash.harness.examination.exploration import Exploration
+from postcrash.harness.kept_file import KeptFile
+from postcrash.harness.session import Session
+from postcrash.reports.tables.needs import NeedsCell
+from postcrash.targets import Target
+
+CELLS = "needs.json"
+"""The file in the store's folder."""
+
+
+class KeptCells:
+    """The cells in a store, by what was asked for them. The files that a program reads are not among that."""
+
+    def __init__(self, session: Session, how: Exploration, extent: Extent) -> None:
+        self._session, self._how, self._extent = session, how, extent
+        schema = TypeAdapter(dict[str, NeedsCell])
+        self._file: KeptFile[dict[str, NeedsCell]] = KeptFile(Path(session.store.folder, CELLS), schema, dict)
+
+    def cell(self, application: Application, target: Target) -> NeedsCell | None:
+        """The cell that the same question came to, if it is kept. Raises HarnessError."""
+        return self._file.read().get(self._key(application, target))
+
+    def keep(self, application: Application, target: Target, cell: NeedsCell) -> None:
+        """Keep a cell in place of an earlier one. Raises HarnessError."""
+        self._file.change(_with(self._key(application, target), cell))
+
+    def _key(self, application: Application, target: Target) -> str:
+        session = self._session
+        parts = (
+            *(tool_digest(), session.kernel.label, session.guest()),
+            *(target.digest(), session.base(target.with_inodes(application.inodes)).id),
+            *(repr(self._how), repr(self._extent)),
+            *(json.dumps(about(application)), workload_of(application).to_text()),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _with(key: str, cell: NeedsCell) -> Callable[[dict[str, NeedsCell]], dict[str, NeedsCell]]:
+    return lambda cells: {**cells, key: cell}
