@@ -1,5 +1,6 @@
 """What an application needs of a file system. Its check judges all folders that a crash could leave of a traced run."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,8 @@ from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.scratch import scratch
 
-_CHECKS_AT_ONCE = 4
+CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
+"""The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""
 _ERRORS_SHOWN = 500
 
 
@@ -40,7 +42,7 @@ class ApplicationNeeds:
     def __init__(self, application: Application) -> None:
         self.application = application
         self._sandbox = sandbox_of(application)
-        self._pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+        self._pool = ThreadPoolExecutor(CHECKS_AT_ONCE)
         self._known: dict[tuple[str, tuple[str, ...]], _Answer] = {}
         try:
             self.protocol = protocol_of(application)

@@ -268,12 +268,13 @@ def test_an_application_has_as_many_inodes_as_it_says_it_needs(audit: Audit, tmp
     assert "fails 2 of 2 times" in audit(finding["id"], "--times", "2", command="repro").stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (("--set", "fsync=off", "--budget", "100"), "an acknowledged transaction is lost"),
-        pytest.param(("--set", "full_page_writes=off"), "the server does not start", marks=pytest.mark.full),
-        pytest.param((), "", marks=pytest.mark.full),
+        (("--set", "full_page_writes=off"), "the server does not start"),
+        ((), ""),
     ],
 )
 def test_postgresql(audit: Audit, given: tuple[str, ...], message: str) -> None:

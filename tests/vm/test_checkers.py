@@ -42,19 +42,19 @@ UNSAFE = {
     "vfat",
 }
 """These have no journal, no flushes or no wait for data: after a crash they may need fsck, fail or show stale bytes."""
-SLOW = {"xfs-full", "xfs-wsync", "ext3-journal"}
-"""These take up to two minutes each, and ext4-journal and xfs do what they do."""
+LEFT_TO_FULL = {
+    *("ext3-journal", "ext3-ordered", "ext3-writeback", "ext4-full", "ext4-nodelalloc", "ext4-sync"),
+    *("xfs-full", "xfs-wsync", "ext2-sync", "f2fs-full", "f2fs-nobarrier", "f2fs-strict", "fuse2fs"),
+}
+"""Other targets do what these do, or these take up to two minutes each: --full runs them."""
 CHECKSUMMED_LOG = "nilfs2"
 """A recovery reads everything that was in flight, so there are as many recoveries to run as crash states."""
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        pytest.param(target, marks=[pytest.mark.full] if target in SLOW else [])
-        for target in sorted(HERE - UNSAFE - {CHECKSUMMED_LOG})
-    ],
-)
+EACH = {name: pytest.param(name, marks=[pytest.mark.full] * (name in LEFT_TO_FULL)) for name in HERE | UNSAFE}
+
+
+@pytest.mark.parametrize("target", [EACH[name] for name in sorted(HERE - UNSAFE - {CHECKSUMMED_LOG})])
 def test_no_false_alarm(tmp_path: Path, target: str) -> None:
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, "--json", "-")
     assert result.returncode == 0, result.stderr or result.stdout
@@ -96,7 +96,7 @@ def test_no_fsck_is_asked_for_where_there_is_none(tmp_path: Path) -> None:
     assert "fsck judges a program that no recovery of nilfs2 runs" in result.stderr
 
 
-@pytest.mark.parametrize("target", sorted(UNSAFE))
+@pytest.mark.parametrize("target", [EACH[name] for name in sorted(UNSAFE)])
 def test_what_gives_up_safety_is_found(tmp_path: Path, target: str, pytestconfig: pytest.Config) -> None:
     budget = ("--budget", "400" if pytestconfig.option.full else "100")
     result = postcrash(tmp_path, "check", EXAMPLE, "--target", target, *GENERAL, *budget, "--json", "-")

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,38 +104,54 @@ def test_a_model_that_promises_too_much_is_noticed(asked: Asked, tmp_path: Path)
     assert asked <= allowed(protocol, frozenset())
 
 
-def test_needs_of_a_replaced_file_and_where_they_are_met(tmp_path: Path) -> None:
-    chosen = ["--set", "fsync=none", "--set", "durable=atomic", "--target", "ext4-original"]
-    outputs = ["--json", "-", "--markdown", "table.md", "--html", "page.html"]
-    ran = postcrash(tmp_path, "needs", "replace-python", *chosen, *outputs)
+QUESTION = ("replace-python", "--set", "durable=atomic", "--target", "ext4-original", "--json", "-")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for commands, so that what the target gives is measured once."""
+    return tmp_path_factory.mktemp("needs")
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path) -> dict[str, Any]:
+    """What `needs --json` says of a file that is replaced without fsync."""
+    outputs = ["--markdown", "table.md", "--html", "page.html"]
+    ran = postcrash(folder, "needs", *QUESTION, "--set", "fsync=none", *outputs)
     assert (ran.returncode, ran.stderr) == (1, "")
-    told = json.loads(ran.stdout)
-    (needs,) = told["needs"]
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
+
+
+def test_needs_of_a_replaced_file_and_where_they_are_met(folder: Path, table: dict[str, Any]) -> None:
+    (needs,) = table["needs"]
     assert [each["properties"] for each in needs["sets"]] == [["P5"]]
     assert needs["complete"] is True
     assert all("write of settings" in lost for failure in needs["failures"] for lost in failure["lost"])
     assert {"rename" in failure["there"] for failure in needs["failures"]} == {True}
-    (original,) = told["cells"]
+    (original,) = table["cells"]
     assert original["standing"] == "✗"
     assert original["modelled"] == "violated"
     assert "P5" in original["prevented_by"]
     assert original["finding"].startswith("f-")
-    assert (tmp_path / "table.md").read_text().count("replace-python") >= 4
-    page, _, stories = (tmp_path / "page.html").read_text().partition('id="stories"')
+    assert (folder / "table.md").read_text().count("replace-python") >= 4
+    page, _, stories = (folder / "page.html").read_text().partition('id="stories"')
     assert original["finding"] in stories
     assert re.search(r"block 0 \(write of settings\S*, call \d+", page)
 
 
-def test_a_table_goes_on_after_an_interruption(tmp_path: Path) -> None:
+def test_a_table_goes_on_after_an_interruption(folder: Path, table: dict[str, Any]) -> None:
     """The store's cell is taken as it is, so a mark that we put there shows that it was. Other questions ask anew."""
-    chosen = ["replace-python", "--target", "ext4-original", "--json", "-"]
-    asked = [*chosen, "--set", "fsync=none", "--set", "durable=atomic"]
-    (whole,) = json.loads(postcrash(tmp_path, "needs", *asked).stdout)["cells"]
-    (file,) = tmp_path.rglob("needs.json")
-    file.write_text(file.read_text().replace(whole["because"], "kept"))
-    (resumed,) = json.loads(postcrash(tmp_path, "needs", *asked, "--resume").stdout)["cells"]
-    assert resumed == {**whole, "because": "kept"}
-    (other,) = json.loads(postcrash(tmp_path, "needs", *chosen, "--resume", "--set", "fsync=folder").stdout)["cells"]
-    assert other["because"] != "kept"
-    (anew,) = json.loads(postcrash(tmp_path, "needs", *asked).stdout)["cells"]
-    assert anew == whole
+    (whole,) = table["cells"]
+    (kept,) = folder.rglob("needs.json")
+    kept.write_text(kept.read_text().replace(whole["because"], "kept"))
+    same, other = ["--set", "fsync=none"], ["--set", "fsync=folder"]
+    assert cell(folder, *same, "--resume") == {**whole, "because": "kept"}
+    assert cell(folder, *other, "--resume")["because"] != "kept"
+    assert cell(folder, *same) == whole
+
+
+def cell(folder: Path, *more: str) -> Any:
+    """The only cell of a table."""
+    (only,) = json.loads(postcrash(folder, "needs", *QUESTION, *more).stdout)["cells"]
+    return only

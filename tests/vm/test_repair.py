@@ -82,7 +82,7 @@ def test_ext4_is_as_good_after_e2fsck(machine: Machine, tmp_path: Path, workload
     assert result.covered == result.states
 
 
-@pytest.mark.parametrize("target", ["ext4-current", "ext3-ordered"])
+@pytest.mark.parametrize("target", ["ext4-current", pytest.param("ext3-ordered", marks=pytest.mark.full)])
 @pytest.mark.parametrize("workload", WORKLOADS[:2], ids=lambda workload: workload.name)
 def test_the_lazy_walk_agrees_with_brute_force(
     machine: Machine, record: Record, target: str, workload: Workload
@@ -100,7 +100,9 @@ def test_the_lazy_walk_agrees_with_brute_force(
         assert executions(by_index[exhaustive.index]) <= exhaustive.recoveries
 
 
-@pytest.mark.parametrize("target", ["f2fs", "vfat", "minix", "reiserfs", "jfs"])
+@pytest.mark.parametrize(
+    "target", ["f2fs", "vfat", "reiserfs", *(pytest.param(name, marks=pytest.mark.full) for name in ("minix", "jfs"))]
+)
 def test_other_file_systems_are_repaired_too(machine: Machine, tmp_path: Path, target: str) -> None:
     """Hunts check the promises of these. Here every state is repaired, mounted and judged."""
     result = examined(machine, tmp_path, target_named(target), WORKLOADS[0], "repair", ("boots", "never-written"))
@@ -159,7 +161,7 @@ def test_a_finding_of_a_repair_is_minimized_and_shown_again(tmp_path: Path) -> N
     assert "/sbin/e2fsck -p /dev/mapper/cut || status=$?" in script.read_text()
 
 
-@pytest.mark.parametrize("suite", ["bullseye", "trixie"])
+@pytest.mark.parametrize("suite", ["trixie", pytest.param("bullseye", marks=pytest.mark.full)])
 def test_e2fsck_of_another_suite_repairs_as_well(tmp_path: Path, suite: str) -> None:
     program, kernel = fetch_e2fsck(suite, cache_folder()), find_kernel()
     target = replace(EXT4, name=f"ext4-{suite}", repair=(str(program), "-p"))

@@ -7,7 +7,10 @@ import pytest
 from .audits import Audit, made, told
 
 
-@pytest.mark.parametrize("bug", ["recovery-not-synced", "log-not-synced"])
+@pytest.mark.parametrize(
+    "bug",
+    ["log-not-synced", pytest.param("recovery-not-synced", marks=pytest.mark.full)],  # a minute
+)
 def test_a_bug_that_sqlite_had_is_found_and_nothing_once_it_is_mended(audit: Audit, bug: str) -> None:
     """Section 4.2 of HotDep'13."""
     name = made("sqlite-past-bugs")
