@@ -337,6 +337,49 @@ def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGu
     assert said == ["begun", "stands", "/mnt/attempts.py"]
 
 
+def test_a_killed_keeper_is_said_at_the_end(in_guest: InGuest) -> None:
+    """What the command has said is true. Its status stands, and success is none: the file system stays covered."""
+    box = f"$xs sh -c 'echo up; sleep 3; exit %d' >/tmp/up & box=$!; {UP}; kill -9 $(pgrep -o -P $box); wait $box; echo $?"
+    said = in_guest(f"{box % 0}\numount /mnt; rm /tmp/up; {box % 4}; umount /mnt; ls /mnt/attempts.py")
+    message = (
+        "xsync: the process that covers the file system has ended. If the file system is still covered, "
+        "umount /mnt shows it."
+    )
+    assert said == [message, "1", message, "4", "/mnt/attempts.py"]
+
+
+FOREIGN = """
+import ctypes, os, time
+os.mkdir("/tmp/below")
+os.chroot("/tmp/below")  # The way out of the guest's root: nobody may make a user namespace in a changed one.
+for _ in range(30):
+    os.chdir("..")
+os.chroot(".")
+assert ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x20000) == 0, os.strerror(ctypes.get_errno())
+print("up", flush=True)
+time.sleep(20)
+"""
+"""Keeps a copy of all mounts in a mount namespace of a user namespace of its own."""
+
+
+def test_a_mount_namespace_of_another_user_namespace_is_refused(in_guest: InGuest, tmp_path: Path) -> None:
+    program = tmp_path / "foreign.py"
+    program.write_text(FOREIGN)
+    said = in_guest(
+        f"python3 {program} >/tmp/up & {UP}; $xs echo ran; echo $?; kill $!; wait; $xs echo ran; cat /tmp/up"
+    )
+    assert said[1:] == ["125", "ran", "up"]
+    assert "is also mounted in a mount namespace that belongs to another user namespace" in said[0]
+
+
+def test_a_box_in_a_box_is_refused(in_guest: InGuest) -> None:
+    said = in_guest(f"$xs {XSYNC} true; echo $?")
+    assert said == [
+        "xsync: it needs root of the machine, and this is a user namespace, as in a container or in a box of xsync",
+        "125",
+    ]
+
+
 LOOP = """
 mkdir -p /tmp/small; mount -n -t tmpfs -o size={size} small /tmp/small; truncate -s 64M /tmp/small/disk
 mkfs.ext4 -q -J size=8 /tmp/small/disk && mount -n -o loop,data=journal /tmp/small/disk /media

@@ -27,8 +27,12 @@ use crate::ways::Streams;
 
 /// xsync could not start the command.
 const NOT_STARTED: u8 = 125;
+/// The command succeeded, and something about its end did not.
+const NOT_TIDY: u8 = 1;
 /// A commit failed: what the command said after the last good one was dropped.
 const NOT_COMMITTED: u8 = 123;
+/// The user namespace in which the kernel starts (PROC_USER_INIT_INO).
+const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 /// From this version on, syncfs says when a commit fails.
 const KERNEL_MIN: (u32, u32) = (5, 17);
 const MOUNT_ATTR_NOSUID: u64 = 2;
@@ -43,6 +47,7 @@ Inside, fsync and its relatives return at once. Outside, \"done\" is seen when t
 
 Exit status:
   that of the command, or 128 + N if signal N ended it
+    1  it succeeded, but some output was lost, or the file system stays covered
   123  a commit failed, and what waited for it was dropped
   125  the command was not started
   126  it is no program
@@ -119,6 +124,7 @@ fn run(options: &RunOptions) -> Result<u8> {
         sys::close_from(3, false)?;
     }
     ensure!(rustix::process::geteuid().is_root(), "it makes namespaces and mounts, which needs root: use sudo");
+    ensure_root_of_the_machine(&std::fs::read_link("/proc/self/ns/user").unwrap_or_default())?;
     check_kernel(&rustix::system::uname().release().to_string_lossy())?;
     ensure_no_core_socket(&std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default())?;
     let user = options.user.as_deref().map(User::named).transpose()?;
@@ -131,10 +137,17 @@ fn run(options: &RunOptions) -> Result<u8> {
     let keeper = Keeper::start(&mount, &mut commit)?;
     let result = run_in_box(options, &mount, &tree, commit, user.as_ref(), network, &keeper);
     match result {
-        Ok(Ok(status)) => {
-            keeper.uncover()?;
-            Ok(status)
-        }
+        Ok(Ok(status)) => match keeper.uncover() {
+            Ok(()) => Ok(status),
+            // The command has run, and all that it said is true.
+            Err(error) => {
+                eprintln!(
+                    "xsync: {error:#}. If the file system is still covered, umount {} shows it.",
+                    mount.point.display()
+                );
+                Ok(if status == 0 { NOT_TIDY } else { status })
+            }
+        },
         Ok(Err(Failure { error, dropped })) => {
             keeper.leave_covered();
             eprintln!(
@@ -186,6 +199,15 @@ fn check_kernel(release: &str) -> Result<()> {
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let (major, minor) = KERNEL_MIN;
     ensure!(found >= KERNEL_MIN, "Linux {major}.{minor} or later is needed, and this is {release}");
+    Ok(())
+}
+
+/// Root of a user namespace may not mount what a box needs. `namespace` is what `/proc/self/ns/user` links to.
+fn ensure_root_of_the_machine(namespace: &Path) -> Result<()> {
+    ensure!(
+        namespace == Path::new(FIRST_USER_NAMESPACE),
+        "it needs root of the machine, and this is a user namespace, as in a container or in a box of xsync"
+    );
     Ok(())
 }
 
@@ -241,6 +263,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_user_namespace_is_refused() {
+        assert!(ensure_root_of_the_machine(Path::new("user:[4026531837]")).is_ok());
+        assert!(ensure_root_of_the_machine(Path::new("user:[4026532601]")).is_err());
+        assert!(ensure_root_of_the_machine(Path::new("")).is_err());
     }
 
     #[test]
