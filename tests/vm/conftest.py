@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
 from .audits import Audit
+from .boxes import InGuest, said_by
 from .command import postcrash
 
 SUITE = "bookworm"
@@ -166,3 +168,9 @@ def audit(tmp_path: Path) -> Audit:
         return postcrash(tmp_path, command, *arguments)
 
     return run
+
+
+@pytest.fixture
+def in_guest(machine: Machine, tmp_path: Path) -> InGuest:
+    """Runs a shell script outside of any box of xsync, as root, and returns the lines that it says on both streams."""
+    return partial(said_by, machine, tmp_path)

@@ -2,48 +2,15 @@
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from postcrash.harness.errors import UsageError
 from postcrash.harness.guests.binaries import find_binary
-from postcrash.harness.guests.machine import Machine
-from postcrash.harness.places import cache_folder
-from postcrash.model import Workload
-from postcrash.model.operation import RUN, SAYS, Operation
-from postcrash.targets import base_image, target_named
 
+from .boxes import SLEEPING, UP, XSYNC, InGuest
 from .command import postcrash
-
-ATTEMPTS = Path(__file__).with_name("xsync_attempts.py")
-XSYNC = f"{find_binary('xsync')} run --fs /mnt --"
-"""Runs the command that follows in a box with the test disk."""
-SECONDS = 60
-UP = "until grep -qs up /tmp/up; do sleep 0.1; done"
-"""Waits for a process that says so in /tmp/up."""
-SLEEPING = "sh -c 'echo up; exec sleep 8' >/tmp/up"
-"""A command that stays in its box, and says when it is there."""
-
-InGuest = Callable[..., list[str]]
-
-
-@pytest.fixture
-def in_guest(machine: Machine, tmp_path: Path) -> InGuest:
-    """Runs a shell script outside of any box, as root, and returns the lines that it says on both streams."""
-
-    def run(script: str, target: str = "ext4-journal") -> list[str]:
-        chosen = target_named(target)
-        base = base_image(chosen, cache_folder() / "bases")
-        file = tmp_path / "script"
-        # Nobody may be in the file system when it is given to a box.
-        file.write_text(f"exec 2>&1; cd /; xs='{XSYNC}'; cp {shlex.quote(str(ATTEMPTS))} /mnt/attempts.py\n{script}\n")
-        workload = Workload("xsync", (), (Operation(RUN, value=f"cd /; exec sh {file}", seconds=SECONDS),))
-        ran = machine.record(base.path, chosen.mount_wire(), workload, tmp_path / "recording.pcr", {})
-        return [operation.value for operation in ran.operations if operation.word == SAYS]
-
-    return run
 
 
 def test_a_command_says_what_it_would_say_and_its_files_are_there(in_guest: InGuest) -> None:
@@ -139,45 +106,6 @@ def test_a_way_out_that_is_left_open_is_seen(in_guest: InGuest, canary: str, att
     assert any(said in line for line in in_guest(f"{OUTSIDE}\n{KEY}\n{broken}"))
 
 
-WATCH = (
-    "import ctypes, time; c = ctypes.CDLL(None); c.inotify_add_watch(c.inotify_init(), b'/mnt', 4095);"
-    " print('up', flush=True); time.sleep(9)"
-)
-
-
-UNDONE = "echo core >/proc/sys/kernel/core_pattern"
-DETACHED = (
-    "import ctypes, time; ctypes.CDLL(None).syscall(428, -100, b'/', 0x88001); print('up', flush=True); time.sleep(9)"
-)
-"""open_tree, which copies the mounts from / on."""
-
-
-@pytest.mark.parametrize(
-    ("before", "reason"),
-    [
-        ("cd /mnt", "is in the folder /mnt"),
-        ("exec 8>/mnt/open", "has /mnt/open open"),
-        ("mkdir /mnt/in; mount -n -t tmpfs t /mnt/in", "/mnt/in is mounted inside"),
-        (f"$xs {SLEEPING} & {UP}", "is taken by another xsync"),
-        (
-            "python3 -c \"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('/mnt/s'); time.sleep(9)\" &"
-            " for i in $(seq 40); do test -S /mnt/s || sleep 0.2; done",
-            "a UNIX socket that is bound in it",
-        ),
-        (f'python3 -c "{WATCH}" >/tmp/up & {UP}', "is told of changes in it"),
-        (f'python3 -c "{DETACHED}" >/tmp/up & {UP}', "has a folder of a mount that no mount namespace shows"),
-        ("echo @/tmp/cores >/proc/sys/kernel/core_pattern", "would be sent to that socket"),
-        ("mount -o remount,lazytime /mnt", "lazytime keeps times in memory"),
-    ],
-)
-def test_a_file_system_that_others_use_is_refused(in_guest: InGuest, before: str, reason: str) -> None:
-    said = in_guest(
-        f"{before}\n$xs echo started; echo $?; kill $! 2>/dev/null; wait; umount /mnt/in 2>/dev/null; cd /; {UNDONE}"
-    )
-    assert "125" in said and "started" not in said
-    assert any(line.startswith("xsync: ") and reason in line for line in said), said
-
-
 CORE_LIMIT = """
 import ctypes, resource
 c = ctypes.CDLL(None)
@@ -245,12 +173,6 @@ def test_only_its_own_cover_is_taken_away(in_guest: InGuest) -> None:
     above = "mount -n -t tmpfs above /mnt; wait; mount | grep -c 'above on /mnt'; umount /mnt; umount /mnt; ls /mnt/f"
     said = in_guest(f">/mnt/f; $xs {SLEEPING} & {UP}; {above}")
     assert said[-2:] == ["1", "/mnt/f"] and "something is mounted on the cover" in said[0]
-
-
-@pytest.mark.parametrize(("target", "reason"), [("ext4-current", "data=ordered"), ("btrfs", "ext4 or ext3 is needed")])
-def test_a_file_system_without_order_is_refused(in_guest: InGuest, target: str, reason: str) -> None:
-    said = in_guest("$xs echo started; echo $?", target)
-    assert said[-1] == "125" and reason in said[0]
 
 
 def test_nobody_outside_sees_the_files_while_the_box_runs(in_guest: InGuest) -> None:
@@ -339,45 +261,14 @@ def test_a_killed_supervisor_takes_the_box_and_what_it_held_along(in_guest: InGu
 
 def test_a_killed_keeper_is_said_at_the_end(in_guest: InGuest) -> None:
     """What the command has said is true. Its status stands, and success is none: the file system stays covered."""
-    box = f"$xs sh -c 'echo up; sleep 3; exit %d' >/tmp/up & box=$!; {UP}; kill -9 $(pgrep -o -P $box); wait $box; echo $?"
-    said = in_guest(f"{box % 0}\numount /mnt; rm /tmp/up; {box % 4}; umount /mnt; ls /mnt/attempts.py")
+    kill = f"box=$!; {UP}; kill -9 $(pgrep -o -P $box); wait $box; echo $?; umount /mnt; rm /tmp/up"
+    boxes = (f"$xs sh -c 'echo up; sleep 3; exit {status}' >/tmp/up & {kill}" for status in (0, 4))
+    said = in_guest("\n".join([*boxes, "ls /mnt/attempts.py"]))
     message = (
         "xsync: the process that covers the file system has ended. If the file system is still covered, "
         "umount /mnt shows it."
     )
     assert said == [message, "1", message, "4", "/mnt/attempts.py"]
-
-
-FOREIGN = """
-import ctypes, os, time
-os.mkdir("/tmp/below")
-os.chroot("/tmp/below")  # The way out of the guest's root: nobody may make a user namespace in a changed one.
-for _ in range(30):
-    os.chdir("..")
-os.chroot(".")
-assert ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x20000) == 0, os.strerror(ctypes.get_errno())
-print("up", flush=True)
-time.sleep(20)
-"""
-"""Keeps a copy of all mounts in a mount namespace of a user namespace of its own."""
-
-
-def test_a_mount_namespace_of_another_user_namespace_is_refused(in_guest: InGuest, tmp_path: Path) -> None:
-    program = tmp_path / "foreign.py"
-    program.write_text(FOREIGN)
-    said = in_guest(
-        f"python3 {program} >/tmp/up & {UP}; $xs echo ran; echo $?; kill $!; wait; $xs echo ran; cat /tmp/up"
-    )
-    assert said[1:] == ["125", "ran", "up"]
-    assert "is also mounted in a mount namespace that belongs to another user namespace" in said[0]
-
-
-def test_a_box_in_a_box_is_refused(in_guest: InGuest) -> None:
-    said = in_guest(f"$xs {XSYNC} true; echo $?")
-    assert said == [
-        "xsync: it needs root of the machine, and this is a user namespace, as in a container or in a box of xsync",
-        "125",
-    ]
 
 
 LOOP = """
