@@ -1,7 +1,7 @@
 # make table   characterise the file systems and write the table of what a crash can do to them
 # make test    every test, in a guest too
 # make test-full   the tests with what takes long: recorders on every target, more examples, an hour
-# make needs   what applications need of file systems, and which give it (docs/needs-and-gives.md); some hours
+# make needs   needs times gives (docs/needs-and-gives.md): some hours; ARGS=--resume goes on after an interruption
 # make fuzz    ten minutes of damaged inputs for each reader of files and messages (docs/fuzzing.md)
 # make bench   the benchmarks
 # make mutants   kernels with a planted bug: which judge finds each, and how soon (docs/mutants.md)
