@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, recoveries_for
 from postcrash.harness.examination.plan import Plan
@@ -22,6 +23,9 @@ def check_plan(
     Raises HarnessError if the guest lacks something that is needed.
     """
     wanted = recoveries_for(judges, target, how.recovery)
+    if how.depth > 1 and not any(kind.walk for kind in wanted):
+        names = ", ".join(judge.name for judge in judges)
+        raise UsageError(f"--depth 2 looks at the tree after a second crash, and {names} does not: add a judge")
     session.require(target, wanted)
     outlined = outline(session, target, judges, wanted, how)
     return replace(outlined, workload=workload.with_tail(), findings_max=FINDINGS_MAX)

@@ -122,7 +122,10 @@ def _place(change: Change) -> int:
 
 
 def _digest(tree: Tree) -> str:
-    return Folder.of(Tree([replace(entry, mode=0, xattrs=()) for entry in tree.values()])).digest
+    """Equal where the folders are equal. A folder has no sockets and no devices, so their names are added."""
+    special = sorted(path for path, entry in tree.items() if entry.type not in _TOLD_APART)
+    folder = Folder.of(Tree([replace(entry, mode=0, xattrs=()) for entry in tree.values()]))
+    return "\0".join((folder.digest, *special))
 
 
 class Survival:

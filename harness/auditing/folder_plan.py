@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.examination.judges import Judge, judges_named
+from postcrash.harness.examination.judges import Judge, judges_named, tree_recoveries
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.session import Session
 from postcrash.model import Workload
@@ -13,8 +13,9 @@ from postcrash.targets import Target
 
 FINDINGS_MAX = 5
 """Different messages of the check that are followed up, on each disk."""
-BESIDE = ("mounts",)
-"""Judges besides the application's check: without a mounted file system it has nothing to look at."""
+BESIDE = ("mounts", "boots")
+"""Judges besides the application's check: without a mounted file system it has nothing to look at, and a distribution
+that stops at its repair never comes to mounting."""
 
 
 def folder_plan(
@@ -32,16 +33,17 @@ def folder_plan(
     `about` says in the recording how to judge once more. The target has at least so many `inodes`.
     """
     target = target.with_inodes(inodes)
-    recover = replace(target.recovery(walk=True, fsck=False), bytes=True)
-    session.require(target, [recover])
+    recoveries = tuple(replace(each, bytes=True) for each in tree_recoveries(target, how.recovery))
+    session.require(target, recoveries)
+    beside = (judge for judge in judges_named(BESIDE) if any(map(judge.wants, recoveries)))
     return Plan(
         target=target,
         base=session.base(target),
         kernel=session.kernel.label,
         guest=session.guest(),
         workload=workload,
-        judges=(*judges, *judges_named(BESIDE)),
-        recoveries=(recover,),
+        judges=(*judges, *beside),
+        recoveries=recoveries,
         how=how,
         findings_max=FINDINGS_MAX,
         is_asked_on=False,

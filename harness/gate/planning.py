@@ -158,7 +158,7 @@ class Planner:
     def _applications(self, section: PartSection) -> list[Application]:
         if not isinstance(section, ApplicationPart):
             return []
-        for setting in ("expect", "hold", "fsck", "use", "recovery"):
+        for setting in ("expect", "hold", "fsck", "use"):
             if getattr(section, setting) is not None:
                 raise UsageError(f"application {section.application}: its own check judges it: leave {setting} out")
         name, parameters = name_and_parameters(section.application)

@@ -286,6 +286,18 @@ def test_postgresql(audit: Audit, given: tuple[str, ...], message: str) -> None:
     assert done["folders"] > 10
 
 
+def test_a_repair_before_the_mount_is_a_recovery_of_its_own(audit: Audit) -> None:
+    """e2fsck -p throws a fast commit away (docs/findings), and mounting alone does not."""
+    lost = "grep -q done $POSTCRASH_ACKNOWLEDGED || exit 0; grep -qs new f || { echo f is lost; exit 1; }"
+    asked = ("--run", "echo new >f; sync f; sync .; echo done", "--check", lost)
+    assert told(audit, *asked, target="ext4-fast-commit")["verdict"] == "holds"
+    repaired = told(audit, *asked, "--recovery", "both", target="ext4-fast-commit")
+    (finding,) = [each for each in repaired["disks"][0]["findings"] if each["checker"] == "application"]
+    assert finding["message"] == "after e2fsck -p: f is lost; mounted alone, it is not so"
+    again = audit(finding["id"], command="repro")
+    assert "fails 1 of 1 times" in again.stdout, again.stderr
+
+
 def test_a_finding_is_shown_again(audit: Audit) -> None:
     done = told(audit, "replace-python", "--set", "fsync=none", "--set", "durable=atomic", target="xfs")
     assert done["verdict"] == "violated"

@@ -27,7 +27,7 @@ from postcrash.model import History, Observation, Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
-from .command import postcrash
+from .command import ROOT, one_line, postcrash
 from .conftest import Record, RecordedWorkload, explored, intervals_of
 
 REPLACE = (
@@ -163,6 +163,13 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
             opinion = judge.opinion(history, Observation.from_wire(again.observation))
         assert opinion.verdict is Verdict.VIOLATED
         assert finding.message.endswith(opinion.message)
+
+
+def test_judges_that_never_see_a_second_crash_are_refused_alone_and_named_among_others(tmp_path: Path) -> None:
+    asked = ("check", str(ROOT / "examples/create-fsync.ops"), "--target", "ext4-current", "--depth", "2")
+    assert "usable does not: add a judge" in one_line(postcrash(tmp_path, *asked, "--judge", "usable"), 4)
+    both = postcrash(tmp_path, *asked, "--judge", "usable,mounts", "--budget", "40").stdout
+    assert "within their recovery (for walk only)" in " ".join(both.split())
 
 
 def test_check_goes_into_recovery_when_asked(tmp_path: Path) -> None:

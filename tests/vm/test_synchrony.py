@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .command import postcrash
+from .command import one_line, postcrash
 
 SYNCED = "echo new >f; sync; echo done; echo newer >g; sync"
 IN_PLACE = "echo new 1<>old; echo g >g"
@@ -77,3 +77,37 @@ def test_what_was_sent_to_a_port_where_nobody_listens_is_not_what_arrived(tmp_pa
 def test_a_line_without_an_end_is_an_output(tmp_path: Path) -> None:
     found = told(tmp_path, "--run", "echo new >f; printf done; sync; echo", "--target", "ext4-current")
     assert found["external-durability"]["verdict"] == "violated"
+
+
+def test_what_others_see_of_a_call_that_has_not_returned_is_rested_on(tmp_path: Path) -> None:
+    """A synchronous write is in memory, for all to see, long before it has returned."""
+    seen = "{ echo new >>f; } & until [ -s f ]; do :; done; echo seen; wait"
+    found = told(tmp_path, "--set-up", "touch f", "--run", seen, "--target", "ext4-sync")
+    messages = [each["message"] for each in found["findings"]]
+    assert messages == ["'seen' had left the machine, but write f before it is lost"]
+
+
+def test_a_device_file_that_is_lost_is_out_of_order(tmp_path: Path) -> None:
+    set_up, run = "mkdir a b; mknod x c 1 3; echo y >y", "ln x a/d; ln y b/f; sync"
+    found = told(tmp_path, "--set-up", set_up, "--run", run, "--target", "ext2")
+    messages = [each["message"] for each in found["findings"] if each["checker"] == "external-order"]
+    assert "linkat x, a/d is lost or torn, but something after it is there" in messages
+
+
+SENDS_A_PART = (
+    "import socket; s = socket.create_connection(('192.0.2.1', 7000)); open('f', 'w').close(); s.send(b'whole\\npart')"
+)
+URING = "import ctypes; ctypes.CDLL(None).syscall(425, 1, bytes(120))"
+
+
+@pytest.mark.parametrize(
+    ("run", "target", "reason"),
+    [
+        (f'python3 -S -c "{SENDS_A_PART}"', "ext4-current", "does not end with the end of a line"),
+        (f'python3 -S -c "{URING}"', "ext4-current", "the program uses io_uring, whose outputs are not followed"),
+        ("btrfs subvolume create s >s.log", "btrfs", "s is a mount or a subvolume, which is not followed"),
+    ],
+)
+def test_what_is_not_followed_is_said(run: str, target: str, reason: str, tmp_path: Path) -> None:
+    ran = postcrash(tmp_path, "synchrony", "--one-disk", "--run", run, "--target", target)
+    assert reason in one_line(ran, 4)

@@ -226,7 +226,8 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     in_recovery = ""
     if plan.how.depth > 1:
         covered, all_states = count_text(result.covered_within), count_text(result.states_within)
-        in_recovery = f"{covered} of {all_states} within their recovery, "
+        only = "" if all(kind.walk for kind in plan.recoveries) else " (for walk only)"
+        in_recovery = f"{covered} of {all_states} within their recovery{only}, "
     kinds = ", ".join(map(_kind, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "

@@ -36,6 +36,11 @@ impl Lines {
         let whole: Vec<u8> = self.pending.drain(..=last).collect();
         whole[..last].split(|&byte| byte == b'\n').map(|line| format!("tcp {}", shown(line))).collect()
     }
+
+    /// Whether nothing stands behind the last end of a line.
+    pub fn is_whole(&self) -> bool {
+        self.pending.is_empty()
+    }
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -61,6 +66,9 @@ mod tests {
             let mut lines = Lines::new(Way::Tcp);
             let found = [lines.take(&stream[..cut]), lines.take(&stream[cut..])].concat();
             assert_eq!(found, ["tcp one", "tcp two", "tcp ", "tcp three"]);
+            assert!(!lines.is_whole());
+            lines.take(b"\n");
+            assert!(lines.is_whole());
         }
     }
 }

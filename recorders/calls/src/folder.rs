@@ -116,6 +116,9 @@ impl Folder {
             let name = entry.file_name();
             let text = name.to_str().ok_or_else(|| io::Error::other(format!("{name:?} is a name that is not text")))?;
             let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.dev() != self.device {
+                return Err(io::Error::other(format!("{text} is a mount or a subvolume, which is not followed")));
+            }
             names.insert(text.to_owned(), metadata.ino());
             self.inode(&entry.path(), &metadata, effects)?;
             if metadata.is_dir() {

@@ -33,6 +33,16 @@ impl Sockets {
         let bytes = message(thread, call, (result as usize).min(BYTES_MAX))?;
         Ok(self.0.entry(sending.inode).or_insert_with(|| Lines::new(sending.way)).take(&bytes))
     }
+
+    /// Fails if a stream does not end with the end of a line: what is behind the last one is an output of no line.
+    pub fn ensure_whole(&self) -> io::Result<()> {
+        if self.0.values().all(Lines::is_whole) {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "what the program sends over TCP does not end with the end of a line: only lines are followed",
+        ))
+    }
 }
 
 /// What a call is about to send to the remote machine. None if it sends nothing, or to somebody else.

@@ -93,6 +93,7 @@ impl Watch {
         self.folder.everything(&mut step.effects)?;
         self.folder.attributes(&mut step.effects)?;
         let rest = self.drain(&mut step)?;
+        self.sockets.ensure_whole()?;
         if !self.pending.is_empty() {
             step.said.push(String::from_utf8_lossy(&self.pending).into_owned());
         }
@@ -123,6 +124,22 @@ impl Watch {
     fn stores(&mut self, thread: libc::pid_t) -> io::Result<()> {
         let mut step = Step { call: "store".to_owned(), thread, ..Step::default() };
         self.folder.stores(&mut step.effects)?;
+        self.write_down(&step)
+    }
+
+    fn is_output(&self, thread: libc::pid_t) -> bool {
+        self.calls.get(&thread).is_some_and(|call| call.kind == Kind::Says)
+    }
+
+    /// What calls that are still under way have changed already. An output can rest on it: others see a write in memory
+    /// long before the write has returned.
+    fn seen_by_now(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        let others = self.calls.iter().filter(|(&other, _)| other != thread);
+        let under_way: Vec<_> = others.filter(|(_, call)| changes(call.kind)).collect();
+        let [(&other, call), ..] = under_way[..] else { return Ok(()) };
+        let name = if under_way.len() == 1 { name_of(call.number) } else { "several calls".to_owned() };
+        let mut step = Step { call: name, thread: other, stack: call.stack.clone(), ..Step::default() };
+        self.folder.everything(&mut step.effects)?;
         self.write_down(&step)
     }
 
@@ -161,8 +178,19 @@ impl Watch {
 
     /// Whether the thread may go on. Calls that change the folder wait for each other; those that may last do not.
     fn entered(&mut self, thread: libc::pid_t, number: i64, arguments: [u64; 6]) -> io::Result<bool> {
+        if self.forward.is_some() && number == libc::SYS_io_uring_setup {
+            return Err(io::Error::other("the program uses io_uring, whose outputs are not followed"));
+        }
         let mut kind = kind_of(number, &arguments);
         let sending = if self.forward.is_some() { sending(thread, number, &arguments) } else { None };
+        if kind == Kind::Map && arguments[3] & libc::MAP_SHARED as u64 != 0 {
+            // When the call has returned, another thread can have given its descriptor to another file.
+            if let Some(found) = descriptor(thread, arguments[4]) {
+                if self.folder.is_inside(found.device, found.inode) {
+                    self.folder.mapped.insert(found.inode);
+                }
+            }
+        }
         let mut file = None;
         if let Kind::Content(which) | Kind::Flush(which) = kind {
             match descriptor(thread, arguments[which]) {
@@ -200,6 +228,9 @@ impl Watch {
 
     /// The thread's call goes to the kernel now.
     fn begin(&mut self, thread: libc::pid_t) -> io::Result<()> {
+        if self.forward.is_some() && self.is_output(thread) {
+            self.seen_by_now(thread)?;
+        }
         self.stores(thread)?;
         if let Some(call) = self.calls.get_mut(&thread) {
             call.written = self.written;
@@ -212,7 +243,7 @@ impl Watch {
         let Some(call) = self.calls.remove(&thread) else { return Ok(go) };
         let during = self.written - call.written;
         let mut step = Step { call: name_of(call.number), thread, during, ..Step::default() };
-        self.look(thread, &call, &mut step)?;
+        self.look(&call, &mut step)?;
         if let Some(result) = result {
             if opens(call.number) {
                 self.folder.nameless(Path::new(&path_of(thread, result)), &mut step.effects)?;
@@ -234,7 +265,7 @@ impl Watch {
         Ok(go)
     }
 
-    fn look(&mut self, thread: libc::pid_t, call: &Call, step: &mut Step) -> io::Result<()> {
+    fn look(&mut self, call: &Call, step: &mut Step) -> io::Result<()> {
         match call.kind {
             Kind::Harmless | Kind::Map if !self.looks_always => {}
             Kind::Content(_) if !self.looks_always => {
@@ -245,13 +276,6 @@ impl Watch {
             // What is stored meanwhile by others is not covered. It is seen when the next call begins.
             Kind::Flush(_) | Kind::FlushAll(_) | Kind::FlushMemory => {}
             _ => self.folder.everything(&mut step.effects)?,
-        }
-        if call.kind == Kind::Map && call.arguments[3] & libc::MAP_SHARED as u64 != 0 {
-            if let Some(found) = descriptor(thread, call.arguments[4]) {
-                if self.folder.is_inside(found.device, found.inode) {
-                    self.folder.mapped.insert(found.inode);
-                }
-            }
         }
         Ok(())
     }
@@ -300,6 +324,11 @@ impl Watch {
     }
 }
 
+/// Whether a call of this kind can change the folder.
+fn changes(kind: Kind) -> bool {
+    matches!(kind, Kind::Content(_) | Kind::Names | Kind::Unknown)
+}
+
 /// The bytes of its file that a write has written, from its result, once it has returned. None if that is not known.
 fn written(thread: libc::pid_t, call: &Call, which: usize, result: u64) -> Option<(u64, u64)> {
     let found = descriptor(thread, call.arguments[which])?;
@@ -324,7 +353,12 @@ impl Watcher for Watch {
     }
 
     fn ended(&mut self, thread: libc::pid_t) -> io::Result<Vec<libc::pid_t>> {
-        self.calls.remove(&thread);
+        if let Some(call) = self.calls.remove(&thread).filter(|call| changes(call.kind)) {
+            // It was killed within its call, which can have changed something.
+            let mut step = Step { call: name_of(call.number), thread, stack: call.stack, ..Step::default() };
+            self.folder.everything(&mut step.effects)?;
+            self.write_down(&step)?;
+        }
         self.stops.ended(thread);
         self.waiting.retain(|&other| other != thread);
         Ok(if self.inside == Some(thread) { self.next()?.into_iter().collect() } else { Vec::new() })
