@@ -11,7 +11,6 @@ import json
 import re
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
@@ -30,6 +29,7 @@ from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
+from postcrash.reports.numbers import allow_large_numbers
 from postcrash.targets import base_image, target_named
 
 EPOCH_COMMITS = 10
@@ -130,7 +130,7 @@ def shown(figure: float) -> str:
 
 def main() -> None:
     """Explore both shapes and print one table."""
-    sys.set_int_max_str_digits(0)
+    allow_large_numbers()
     parser = argparse.ArgumentParser(description=__doc__)
     pair: dict[str, Any] = {"type": int, "nargs": 2, "metavar": ("WRITES", "BYTES")}
     parser.add_argument("--commits", type=int, default=500, help="journal commits of the recording that is spread")

@@ -18,6 +18,7 @@ from postcrash.harness.output import QUIET, kept_evidence, say
 from postcrash.harness.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
+from postcrash.reports.numbers import allow_large_numbers
 from postcrash.reports.store.store import NotInStoreError, StoreError
 from postcrash.reports.text import visible
 
@@ -117,8 +118,7 @@ def cli(context: click.Context, store: Path, quiet: bool) -> None:
 def main() -> NoReturn:
     """Run the command line. Every expected failure prints a line for each thing that is wrong, and has an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # Counts of crash states are exact: n pieces in flight make 2 ** n, however large n is.
-    sys.set_int_max_str_digits(0)
+    allow_large_numbers()  # counts of crash states are exact
     try:
         code = _run()
     except OSError:  # standard error cannot be written, so that nobody can be told why

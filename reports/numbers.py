@@ -1,8 +1,17 @@
 """How counts are written."""
 
 import math
+import sys
 
+DIGITS_MAX = 320_000
+"""The most digits of a number that is read or written. n pieces in flight make 2 ** n crash states, so these are enough
+for a million pieces. Python takes a second to read so many, and time with the square of their number."""
 _EXACT_DIGITS_MAX = 15
+
+
+def allow_large_numbers() -> None:
+    """Have Python read and write numbers of up to `DIGITS_MAX` digits; its own limit is 4,300. More: ValueError."""
+    sys.set_int_max_str_digits(DIGITS_MAX)
 
 
 def grouped(number: int) -> str:

@@ -1,6 +1,5 @@
 """What all tests of one process share: what was asked for, the store, and one machine."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from postcrash.harness.output import kept_evidence
 from postcrash.harness.session import Session
 from postcrash.harness.testing.options import Options, target_names
 from postcrash.properties import Property, UnknownPropertyError, properties_named
+from postcrash.reports.numbers import allow_large_numbers
 from postcrash.reports.store.store import StoreError
 from postcrash.targets import Target
 
@@ -56,7 +56,7 @@ class Rig:
     """
 
     def __init__(self, options: Options) -> None:
-        sys.set_int_max_str_digits(0)  # counts of crash states have thousands of digits
+        allow_large_numbers()  # counts of crash states are exact
         self.options = options
         self._machine: Spare | None = None
         self.session = Session(options.store, kernel_name=options.kernel)

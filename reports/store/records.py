@@ -15,6 +15,7 @@ from postcrash.model.validation import shown
 from postcrash.properties.adversary import BY_WORKLOAD, Adversary
 from postcrash.properties.promises import Statements
 from postcrash.reports.consoles import Casualty
+from postcrash.reports.numbers import DIGITS_MAX
 from postcrash.reports.store.explained import Explanation
 from postcrash.reports.store.plain import Json, PlainError, from_plain, to_plain
 
@@ -25,8 +26,7 @@ _RECORDING_ID = re.compile(r"r-[0-9a-f]{16}")
 _BASE_ID = re.compile(r"b-[0-9a-f]{16}")
 _STATE_ID = re.compile(r"(r-[0-9a-f]{16})/(0|[1-9][0-9]*)/(-|[0-9.,]+)")
 _CHOICE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
-_DECIMAL = re.compile(r"[0-9]{1,100000}")
-"""Python reads numbers of at most 4,300 digits."""
+_DECIMAL = re.compile(rf"[0-9]{{1,{DIGITS_MAX}}}")
 _NUMBER_MAX = 2**32 - 1
 
 

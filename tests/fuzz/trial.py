@@ -8,6 +8,8 @@ import resource
 import signal
 from pathlib import Path
 
+from postcrash.reports.numbers import allow_large_numbers
+
 from .target import FuzzTarget
 
 MEMORY_MAX = 1 << 30
@@ -53,6 +55,7 @@ def input_of(target: FuzzTarget, folder: Path) -> Path:
 
 def objection(target: FuzzTarget, file: Path) -> str | None:
     """What is wrong with the reader's answer; None if nothing is."""
+    allow_large_numbers()  # as every command does
     try:
         target.read(file)
     except target.errors as error:

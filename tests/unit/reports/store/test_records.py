@@ -61,7 +61,7 @@ def test_a_cell_comes_back(make_cell: Callable[..., Cell]) -> None:
         ({"verdict": "passed"}, "cell.verdict: expected one of holds, undecided, violated, found 'passed'"),
         ({"states": 12}, "cell.states: expected a decimal number in quotes, found 12"),
         ({"states": "-1"}, "cell.states: expected a decimal number in quotes, found '-1'"),
-        ({"states": "9" * 100_001}, "cell.states: expected a decimal number in quotes, found '9999"),
+        ({"states": "9" * 320_001}, "cell.states: expected a decimal number in quotes, found '9999"),
         ({"recoveries": True}, "cell.recoveries: expected an integer, found True"),
         ({"witness": 3}, "cell.witness: expected text, found 3"),
         ({"standing": "provided"}, "cell.standing: expected kept, found 'provided'"),
