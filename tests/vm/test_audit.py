@@ -286,6 +286,12 @@ def test_postgresql(audit: Audit, given: tuple[str, ...], message: str) -> None:
     assert done["folders"] > 10
 
 
+def test_a_crash_within_the_kernel_s_recovery_is_counted(audit: Audit) -> None:
+    asked = ("--run", "echo new >f; sync f; echo done", "--check", "true", "--depth", "2", "--budget", "60")
+    ran = audit(*asked, "--target", "ext4-current", "--one-disk", "--recordings", "1")
+    assert re.search(r"[1-9][0-9,]* of [1-9][0-9,]* within their recovery", " ".join(ran.stdout.split())), ran.stderr
+
+
 def test_a_repair_before_the_mount_is_a_recovery_of_its_own(audit: Audit) -> None:
     """e2fsck -p throws a fast commit away (docs/findings), and mounting alone does not."""
     lost = "grep -q done $POSTCRASH_ACKNOWLEDGED || exit 0; grep -qs new f || { echo f is lost; exit 1; }"

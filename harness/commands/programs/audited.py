@@ -30,8 +30,11 @@ def print_audit(session: Session, done: Audit) -> None:
                 console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
         for note in result.notes:
             console.print(f"  note: {note}", markup=False, highlight=False)
+        within = (
+            f", {result.covered_within:,} of {result.states_within:,} within their recovery" if how.depth > 1 else ""
+        )
         console.print(
-            f"  {states_text(result)}, {result.recoveries} recoveries, {result.outcomes} outcomes",
+            f"  {states_text(result)}{within}, {result.recoveries} recoveries, {result.outcomes} outcomes",
             highlight=False,
         )
     if done.application.left_out:
@@ -104,6 +107,8 @@ def audit_to_json(done: Audit) -> dict[str, object]:
 def _result_to_json(result: Examination) -> dict[str, object]:
     return {
         **{"states": str(result.covered), "states_total": str(result.states), "instants": result.instants},
+        **{"states_within_recovery": str(result.covered_within)},
+        **{"states_within_recovery_total": str(result.states_within)},
         **{"recoveries": result.recoveries, "outcomes": result.outcomes, "recording": result.recording},
         "judges": {
             name: {"verdict": ruling.verdict.name.lower(), "reason": ruling.reason}
