@@ -2,9 +2,12 @@
 
 use std::ffi::CStr;
 use std::fmt;
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use postcrash_wire::Mount;
 
@@ -13,6 +16,8 @@ use crate::sys::{check, cstr, errno};
 use crate::MOUNT_POINT;
 
 const FUSE_DEVICE: &str = "/dev/fuse";
+const FREE_TRIES: u32 = 1000;
+const FREE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Options that mount(2) takes as flags; all others go to the file system.
 const FLAGS: [(&str, libc::c_ulong); 6] = [
@@ -113,6 +118,19 @@ pub fn unmount() -> io::Result<Option<ServerKilled>> {
         }
     }
     Ok(killed)
+}
+
+/// Wait until `device` is mounted nowhere. The mount namespaces of programs that have ended go a moment later, and until
+/// then a new mount would show the old one's files.
+pub fn wait_until_free(device: &str) -> io::Result<()> {
+    for _ in 0..FREE_TRIES {
+        match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device) {
+            Ok(_) => return Ok(()),
+            Err(error) if errno(&error) == libc::EBUSY => std::thread::sleep(FREE_PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("the file system is still mounted somewhere, although its programs have ended"))
 }
 
 /// A signal ended the process that served the mount, when the target was unmounted.

@@ -11,7 +11,7 @@ use crate::held::HeldFiles;
 use crate::left_out;
 use crate::log_writes::LogWrites;
 use crate::mailbox::Mailbox;
-use crate::mount::{mount, unmount};
+use crate::mount::{mount, unmount, wait_until_free};
 use crate::operations::perform;
 use crate::program::{self, ProgramEvent, Stopped, Transcript};
 use crate::steady::Steady;
@@ -96,6 +96,7 @@ fn mounted(device: &str, marks: &mut ProgressMarks, run: &Run) -> io::Result<()>
     drop(held);
     // Everything is recorded by now.
     unmount()?;
+    wait_until_free(device)?;
     done
 }
 
