@@ -25,7 +25,7 @@ def check_plan(
     wanted = recoveries_for(judges, target, how.recovery)
     if how.depth > 1 and not any(kind.walk for kind in wanted):
         names = ", ".join(judge.name for judge in judges)
-        raise UsageError(f"--depth 2 looks at the tree after a second crash, and {names} does not: add a judge")
+        raise UsageError(f"--depth 2 shows trees after a second crash, and no judge of {names} looks at trees: add one")
     session.require(target, wanted)
     outlined = outline(session, target, judges, wanted, how)
     return replace(outlined, workload=workload.with_tail(), findings_max=FINDINGS_MAX)

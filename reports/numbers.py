@@ -5,7 +5,7 @@ import sys
 
 DIGITS_MAX = 320_000
 """The most digits of a number that is read or written. n pieces in flight make 2 ** n crash states, so these are enough
-for a million pieces. Python takes a second to read so many, and time with the square of their number."""
+for a million pieces. Python takes half a second to read so many, and time with the square of their number."""
 _EXACT_DIGITS_MAX = 15
 
 

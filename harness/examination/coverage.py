@@ -35,6 +35,12 @@ def states_text(examination: Examination) -> str:
     return f"{states} at {examination.instants} instant{'s' * (examination.instants != 1)}"
 
 
+def within_text(examination: Examination) -> str:
+    """For example `9 of 431 within their recovery`."""
+    covered, all_states = count_text(examination.covered_within), count_text(examination.states_within)
+    return f"{covered} of {all_states} within their recovery"
+
+
 def _number(number: int) -> str:
     if number <= _EXACT_MAX:
         return f"{number:,}"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -27,8 +28,11 @@ class KeptCells:
 
     def __init__(self, session: Session, how: Exploration, extent: Extent) -> None:
         self._session, self._how, self._extent = session, how, extent
-        schema = TypeAdapter(dict[str, NeedsCell])
-        self._file: KeptFile[dict[str, NeedsCell]] = KeptFile(Path(session.store.folder, CELLS), schema, dict)
+
+    @cached_property
+    def _file(self) -> KeptFile[dict[str, NeedsCell]]:
+        """Only needs on targets have cells, so only they open the store."""
+        return KeptFile(Path(self._session.store.folder, CELLS), TypeAdapter(dict[str, NeedsCell]), dict)
 
     def cell(self, application: Application, target: Target) -> NeedsCell | None:
         """The cell that the same question came to, if it is kept. Raises HarnessError."""

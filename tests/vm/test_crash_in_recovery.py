@@ -167,7 +167,7 @@ def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_
 
 def test_judges_that_never_see_a_second_crash_are_refused_alone_and_named_among_others(tmp_path: Path) -> None:
     asked = ("check", str(ROOT / "examples/create-fsync.ops"), "--target", "ext4-current", "--depth", "2")
-    assert "usable does not: add a judge" in one_line(postcrash(tmp_path, *asked, "--judge", "usable"), 4)
+    assert "no judge of usable looks at trees: add one" in one_line(postcrash(tmp_path, *asked, "--judge", "usable"), 4)
     both = postcrash(tmp_path, *asked, "--judge", "usable,mounts", "--budget", "40").stdout
     assert "within their recovery (for walk only)" in " ".join(both.split())
 

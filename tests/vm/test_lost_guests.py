@@ -14,7 +14,10 @@ from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.events import ExplorationEvent, LostGuest, Progress
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.model import WorkloadBuilder
+from postcrash.harness.places import cache_folder
+from postcrash.model import Workload, WorkloadBuilder
+from postcrash.model.operation import RUN, Operation
+from postcrash.targets import base_image, target_named
 
 from .conftest import Record, RecordedWorkload, intervals_of
 
@@ -104,3 +107,18 @@ def running(pid: int) -> bool:
         if int(group) == pid and state != "Z":
             return True
     return False
+
+
+COVERS = (
+    "import ctypes, os; libc = ctypes.CDLL(None); libc.setns(os.open('/proc/1/ns/mnt', 0), 0);"
+    "libc.mount(b'cover', b'/mnt', b'tmpfs', 0, None)"
+)
+
+
+def test_a_file_system_that_stays_mounted_is_said(settings: MachineSettings, tmp_path: Path) -> None:
+    """The next run would show its files. What the program mounts over it is what the agent unmounts."""
+    target = target_named("ext4-current")
+    base = base_image(target, cache_folder() / "bases")
+    workload = Workload("covers", (), (Operation(RUN, value=f'python3 -c "{COVERS}"', seconds=30),))
+    with Machine(settings) as machine, pytest.raises(InfrastructureError, match="is still mounted somewhere"):
+        machine.record(base.path, target.mount_wire(), workload, tmp_path / "recording.pcr", {})

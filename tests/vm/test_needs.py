@@ -155,3 +155,8 @@ def cell(folder: Path, *more: str) -> Any:
     """The only cell of a table."""
     (only,) = json.loads(postcrash(folder, "needs", *QUESTION, *more).stdout)["cells"]
     return only
+
+
+def test_needs_without_a_target_leave_no_store(tmp_path: Path) -> None:
+    assert postcrash(tmp_path, "needs", "replace-python", "--set", "fsync=none").returncode == 0
+    assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ from postcrash.harness.commands.options import (
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.campaign import run_campaign
 from postcrash.harness.examination.certificate import Certificate
-from postcrash.harness.examination.coverage import coverage, states_text
+from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, judges_named, kind_of
 from postcrash.harness.examination.plan import Plan
@@ -28,7 +28,7 @@ from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
 from postcrash.harness.findings.naming import named
-from postcrash.harness.output import count_text, write_json
+from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.workload_files import loaded
@@ -225,9 +225,8 @@ def _print(plan: Plan, result: Examination, expected: Expectation) -> None:
     console.print(f"recorded on: {result.device}", markup=False, highlight=False)
     in_recovery = ""
     if plan.how.depth > 1:
-        covered, all_states = count_text(result.covered_within), count_text(result.states_within)
         only = "" if all(kind.walk for kind in plan.recoveries) else " (for walk only)"
-        in_recovery = f"{covered} of {all_states} within their recovery{only}, "
+        in_recovery = f"{within_text(result)}{only}, "
     kinds = ", ".join(map(_kind, plan.recoveries))
     console.print(
         f"[bold]{result.verdict.name}[/] on {plan.target.name}, {plan.kernel}, device model {plan.how.model}: "

@@ -5,7 +5,7 @@ from rich.console import Console
 from postcrash.harness.auditing.audit import Audit
 from postcrash.harness.auditing.flushes import flushes_in
 from postcrash.harness.auditing.second_crash import SecondCrashes
-from postcrash.harness.examination.coverage import coverage, states_text
+from postcrash.harness.examination.coverage import coverage, states_text, within_text
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.findings.naming import named
 from postcrash.harness.session import Session
@@ -30,9 +30,7 @@ def print_audit(session: Session, done: Audit) -> None:
                 console.print(f"  covered: {coverage(certificate)}", markup=False, highlight=False)
         for note in result.notes:
             console.print(f"  note: {note}", markup=False, highlight=False)
-        within = (
-            f", {result.covered_within:,} of {result.states_within:,} within their recovery" if how.depth > 1 else ""
-        )
+        within = f", {within_text(result)}" if how.depth > 1 else ""
         console.print(
             f"  {states_text(result)}{within}, {result.recoveries} recoveries, {result.outcomes} outcomes",
             highlight=False,

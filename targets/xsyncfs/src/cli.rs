@@ -27,8 +27,6 @@ use crate::ways::Streams;
 
 /// xsync could not start the command.
 const NOT_STARTED: u8 = 125;
-/// The command succeeded, and something about its end did not.
-const NOT_TIDY: u8 = 1;
 /// A commit failed: what the command said after the last good one was dropped.
 const NOT_COMMITTED: u8 = 123;
 /// The user namespace in which the kernel starts (PROC_USER_INIT_INO).
@@ -145,7 +143,7 @@ fn run(options: &RunOptions) -> Result<u8> {
                     "xsync: {error:#}. If the file system is still covered, umount {} shows it.",
                     mount.point.display()
                 );
-                Ok(if status == 0 { NOT_TIDY } else { status })
+                Ok(if status == 0 { release::NOT_ALL_SUCCEEDED } else { status })
             }
         },
         Ok(Err(Failure { error, dropped })) => {

@@ -9,8 +9,9 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
 
-/// The status of a command that has succeeded, and of whose output some found no room outside.
-const OUTPUT_LOST: u8 = 1;
+/// The status of a command that has succeeded, where something around it has not: output found no room outside, or the
+/// file system may stay covered.
+pub const NOT_ALL_SUCCEEDED: u8 = 1;
 
 /// Something that leaves the box.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Release {
             Output::Taken(bytes) => {
                 self.credit.fetch_add(bytes, Ordering::Relaxed);
             }
-            Output::Exit(0) if self.is_lost.load(Ordering::Relaxed) => return Some(OUTPUT_LOST),
+            Output::Exit(0) if self.is_lost.load(Ordering::Relaxed) => return Some(NOT_ALL_SUCCEEDED),
             Output::Exit(status) => return Some(status),
         }
         None
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(release.release(Output::Packet(vec![1])), None);
         assert_eq!(release.release(Output::Exit(0)), Some(0));
         release.is_lost.store(true, Ordering::Relaxed);
-        assert_eq!(release.release(Output::Exit(0)), Some(OUTPUT_LOST));
+        assert_eq!(release.release(Output::Exit(0)), Some(NOT_ALL_SUCCEEDED));
         assert_eq!(release.release(Output::Exit(3)), Some(3));
     }
 

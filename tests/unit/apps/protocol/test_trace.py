@@ -44,6 +44,31 @@ def test_more_is_said_in_one_call_than_the_pipe_holds(traced: Traced) -> None:
     assert [step.call for step in protocol.steps][-1] == "fsync"
 
 
+KILLED = """
+for _ in range(50):
+    child = os.fork()
+    if child == 0:
+        os.write(os.open('f', os.O_CREAT | os.O_WRONLY), bytes(100 << 20))
+    while not (os.path.exists('f') and os.stat('f').st_size):
+        pass
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    if os.stat('f').st_size < 100 << 20:
+        break
+    os.unlink('f')
+os.write(1, b'%d' % os.stat('f').st_size + b'\\n')
+"""
+
+
+def test_what_a_killed_thread_had_written_is_noted_before_others_go_on(traced: Traced) -> None:
+    """Its call never ends. Whoever looks at the file sees a part of it."""
+    protocol = traced(KILLED)
+    (said,) = (step for step in protocol.steps if step.said)
+    before = protocol.changes[: said.first]
+    sizes = [change.value for change in before if isinstance(change.slot, SizeSlot)]
+    assert sizes[-1] == int(said.said[0]) < 100 << 20
+
+
 CASES = [
     ("put('a', 'x' * 10)", ["openat +a", "pwrite64 =10 #0"]),
     ("put('a', 'x' * 9000)", ["openat +a", "pwrite64 =4096 =8192 =9000 #0 #1 #2"]),

@@ -148,6 +148,13 @@ def test_an_application_and_its_variants(tmp_path: Path) -> None:
     assert [each.name for each in both] == ["b: app[n=1]", "b: app[n=2]"]
 
 
+def test_an_application_is_recovered_as_its_part_or_the_gate_says(tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text('run = "echo"\ncheck = "true"\n')
+    text = 'targets = ["ext4-current"]\nrecovery = "both"\n[parts.a]\napplication = "app.toml"\n'
+    text += '[parts.b]\napplication = "app.toml"\nrecovery = "repair"\n'
+    assert [planned(tmp_path, text, name=name)[0].how.recovery for name in "ab"] == ["both", "repair"]
+
+
 def test_the_first_shard_runs_an_application(tmp_path: Path) -> None:
     (tmp_path / "app.toml").write_text('run = "echo"\ncheck = "true"\n')
     text = 'targets = ["xfs"]\n[parts.a]\napplication = "app.toml"\n'
