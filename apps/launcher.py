@@ -17,8 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 REQUEST_BYTES_MAX = 1 << 20
-EXTRA = 3
-"""The descriptor of a check's third file."""
+EXTRA = 500
+"""The descriptor of a check's third file. The numbers of those after it follow. Nothing else gets so high a number."""
+FILES_MAX = 250
+"""So many files can be sent at once."""
 LATE = "late"
 """The answer for a check that did not end in its time. Others: its exit status; in a list, the errno of its start."""
 
@@ -48,8 +50,8 @@ class Launcher:
         self._socket.close()
         self._process.wait()
 
-    def run(self, command: Sequence[str], files: tuple[int, int, int], seconds: float) -> int | None:
-        """Run `command`; `files` are its standard input, its output, and one that it finds at `EXTRA`.
+    def run(self, command: Sequence[str], files: Sequence[int], seconds: float) -> int | None:
+        """Run `command`; `files` are its standard input, its output, and those that it finds from `EXTRA` on.
 
         Returns its status as subprocess has it; None if it did not end in so many seconds. OSError if it cannot be
         started.
@@ -69,7 +71,7 @@ class Launcher:
 
 def _serve(orders: socket.socket) -> None:
     while True:
-        request, files, _, _ = socket.recv_fds(orders, REQUEST_BYTES_MAX, 3)
+        request, files, _, _ = socket.recv_fds(orders, REQUEST_BYTES_MAX, FILES_MAX)
         if not request:
             return
         command, seconds = json.loads(request)
@@ -85,9 +87,13 @@ def _serve(orders: socket.socket) -> None:
 
 
 def _run(command: list[str], files: list[int], seconds: float, orders: socket.socket) -> int | str:
-    given, said, extra = files
-    os.dup2(extra, EXTRA, inheritable=True)
-    process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=[EXTRA])
+    given, said, *others = files
+    extra = [os.dup2(file, number) for number, file in enumerate(others, EXTRA)]
+    try:
+        process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=extra)
+    finally:
+        for file in extra:
+            os.close(file)
     try:
         return process.wait() if _ends(process.pid, seconds, orders) else LATE
     finally:
@@ -118,7 +124,6 @@ def _main(members: str, memory_bytes: int, file_bytes: int) -> None:
         hard = resource.getrlimit(kind)[1]
         least = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (least, least))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), EXTRA)  # nothing else shall have this number
     _serve(socket.socket(fileno=0))
 
 

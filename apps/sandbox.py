@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
+from postcrash.apps.box_files import BoxFiles, in_memory
 from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.folder import Folder
-from postcrash.apps.launcher import EXTRA, Launcher
+from postcrash.apps.launcher import Launcher
 from postcrash.model import Entry, Tree
 from postcrash.model.tree import ROOT_PATH
 
@@ -29,11 +30,10 @@ PLACE = "/mnt"
 ACKNOWLEDGED = "/tmp/acknowledged"
 """The file with the lines that the application had said before the crash."""
 OUTPUT_BYTES_MAX = 64 << 10
-_VISIBLE = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"),
-    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd"),
-)
-"""Programs of the machine, and what they need to start."""
+_VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc/alternatives")
+"""Programs of the machine."""
+_COPIED = ("/etc/ld.so.cache", "/etc/passwd")
+"""Files that programs need to start. To copy them takes less time than to mount them."""
 _KILLED = 128 + signal.SIGKILL
 """How a check ends that was killed."""
 _FILE_TOO_LARGE = 128 + signal.SIGXFSZ
@@ -41,6 +41,9 @@ _FILE_TOO_LARGE = 128 + signal.SIGXFSZ
 _NO_PROGRAM = (126, 127)
 """How a shell ends that does not find a program, or cannot run it."""
 _NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
+_UNPACK = f"""{{ said=$(tar --no-same-owner -pxf - 2>&1); }} 2>/dev/null || {{
+echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1; }}; unset said; """
+"""What the shell does first with a folder that comes as an archive, over its standard input."""
 _BEGUN = "postcrash: the check begins\n"
 """What stands before the output of a check that began."""
 _LIMITED = '{ echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; } 2>/dev/null; shift 2; exec "$@"'
@@ -96,6 +99,7 @@ class Sandbox:
         self._limits = limits or Limits()
         paths = (*_VISIBLE, *(str(path.resolve()) for path in visible))
         self._seen = [word for path in paths for word in _bound(path)]
+        self._copied = {path: Path(path).read_bytes() for path in _COPIED if Path(path).is_file()}
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
@@ -126,7 +130,7 @@ class Sandbox:
 
     def command_in(self, place: Path, command: str) -> list[str]:
         """What runs the shell command in the folder `place` of this machine, which it may change."""
-        inside = ("--bind", str(place.resolve()), PLACE)
+        inside = ("--bind", str(place.resolve()), PLACE, *(word for path in _COPIED for word in _bound(path)))
         limits, group = self._limits, self._new_group()
         members = group.members if group else os.devnull
         limited = ("sh", "-c", _LIMITED, str(members), str(limits.memory_mib << 10), str(limits.disk_mib << 11))
@@ -146,15 +150,19 @@ class Sandbox:
         return self._once(folder, command, acknowledged)
 
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        with _in_memory() as archive, _in_memory() as lines, _in_memory() as said:
+        with BoxFiles() as files, in_memory() as archive, in_memory() as said:
             try:
-                archive.write(folder.archive)
-                lines.write("".join(f"{line}\n" for line in acknowledged).encode())
-                for file in (archive, lines):
-                    file.seek(0)
+                files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
+                for path, content in self._copied.items():
+                    files.add(path, content)
+                is_made = files.add_folder(folder, PLACE)
+                archive.write(b"" if is_made else folder.archive)
+                archive.seek(0)
+                check = self._command("" if is_made else _UNPACK, command, files.words)
+                numbers = (archive.fileno(), said.fileno(), *files.files)
                 with self._starter() as starter:
-                    files, before = (archive.fileno(), said.fileno(), lines.fileno()), _refused(starter)
-                    status = starter.launcher.run(self._command(command), files, self._limits.seconds)
+                    before = _refused(starter)
+                    status = starter.launcher.run(check, numbers, self._limits.seconds)
                     is_refused = _refused(starter) > before
             except OSError as error:
                 kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
@@ -207,13 +215,11 @@ class Sandbox:
             raise
         self._starters.put(starter)
 
-    def _command(self, command: str) -> list[str]:
-        """What runs the check, with the file of what was acknowledged as `EXTRA`."""
-        unpacked = "{ said=$(tar --no-same-owner -pxf - 2>&1); } 2>/dev/null"
-        failed = f'echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1'
-        begins = f"printf %s {shlex.quote(_BEGUN)}; exec </dev/null; unset said; eval {shlex.quote(command)}"
-        inside = f"{unpacked} || {{ {failed}; }}; {begins}"
-        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, "--file", str(EXTRA), ACKNOWLEDGED)
+    def _command(self, first: str, command: str, files: Sequence[str]) -> list[str]:
+        """What runs the check in a folder in memory, after `first`. `files` are the arguments that make files."""
+        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, *files)
+        # A shell's last command takes the shell's place, unless it is in quotes for `eval`.
+        inside = f"{first}printf %s {shlex.quote(_BEGUN)}; exec </dev/null\n{command}"
         return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
 
     def _boxed(self, place: Sequence[str], command: str) -> list[str]:
@@ -237,16 +243,12 @@ def _not_begun(said: str) -> SandboxError:
     if not said:
         return _NoProcessError("the sandbox could not start the check: too many processes")
     is_full = said.startswith("bwrap: ") and os.strerror(errno.EAGAIN) in said
-    return (_NoProcessError if is_full else SandboxError)(said)
+    is_of_folder = said.startswith("bwrap: ") and f" {PLACE}/" in said
+    return (_NoProcessError if is_full else SandboxError)(f"{_NOT_UNPACKED}\n{said}" if is_of_folder else said)
 
 
 def _refused(starter: _Starter) -> int:
     return starter.group.refused() if starter.group else 0
-
-
-def _in_memory() -> BinaryIO:
-    """A new file that no disk has to write: an audit asks about thousands of folders, of some MiB each."""
-    return os.fdopen(os.memfd_create("postcrash"), "w+b")
 
 
 def _bound(path: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class Audit:
     @property
     def verdict(self) -> Verdict:
         """The worst of all."""
-        return worst(result.verdict for result in self.everything)
+        return worst([result.verdict for result in self.results] + ([self.second.verdict] if self.second else []))
 
     @property
     def cell(self) -> AuditCell:
@@ -70,6 +70,7 @@ class Audit:
             for ruling in result.rulings.values()
             if ruling.verdict is self.verdict
         ]
+        reasons += [self.second.undecided] if self.second and self.second.undecided else []
         return AuditCell(
             application=self.application.name,
             target=self.target.name,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shlex
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,8 @@ from postcrash.reports.store.records import Finding
 from postcrash.reports.store.store import Store
 from postcrash.reports.text import visible
 
+CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
+"""The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""
 ABOUT = "application"
 """In a recording's metadata: what is needed to judge once more."""
 ACKNOWLEDGED = "acknowledged"

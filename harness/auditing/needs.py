@@ -1,6 +1,5 @@
 """What an application needs of a file system. Its check judges all folders that a crash could leave of a traced run."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,11 @@ from postcrash.apps.needs.space import Moment
 from postcrash.apps.protocol import Protocol, TraceError, read_trace
 from postcrash.apps.protocol.states import State
 from postcrash.harness.auditing.folder_judge import message_of
-from postcrash.harness.auditing.judge import sandbox_of
+from postcrash.harness.auditing.judge import CHECKS_AT_ONCE, sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.scratch import scratch
 
-CHECKS_AT_ONCE = 3 * (os.cpu_count() or 1)
-"""The kernel waits while it makes and removes a sandbox, so more checks than there are CPUs keep them busy."""
 _ERRORS_SHOWN = 500
 
 

@@ -9,14 +9,23 @@ import fcntl
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from postcrash.apps import Application
+from postcrash.apps import Application, Sandbox, SandboxError
 from postcrash.harness.auditing.folder_judge import FolderState
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.auditing.judge import ABOUT, ACKNOWLEDGED, ApplicationJudge, about, sandbox_of
+from postcrash.harness.auditing.judge import (
+    ABOUT,
+    ACKNOWLEDGED,
+    CHECKS_AT_ONCE,
+    ApplicationJudge,
+    about,
+    sandbox_of,
+)
+from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
@@ -39,9 +48,13 @@ class SecondCrash:
 
 @dataclass(frozen=True, slots=True)
 class SecondCrashes:
-    """What came of crashes within the application's recovery of several folders, on each disk."""
+    """What came of crashes within the application's recovery of several folders, on each disk.
+
+    failed  in so many of the folders the recovery fails if nothing is crashed
+    """
 
     folders: int
+    failed: int
     crashes: tuple[SecondCrash, ...]
 
     @property
@@ -50,9 +63,16 @@ class SecondCrashes:
         return tuple(each.result for each in self.crashes)
 
     @property
+    def undecided(self) -> str:
+        """Why nothing can be said of the recovery, whatever the results are. Empty if something can."""
+        if not self.folders:
+            return "there was no folder that the check accepted"
+        return "its recovery fails in every folder, also if nothing is crashed" if self.failed == self.folders else ""
+
+    @property
     def verdict(self) -> Verdict:
-        """The worst of all. Undecided if there was no folder."""
-        return worst([result.verdict for result in self.results] or [Verdict.UNDECIDED])
+        """The worst of all."""
+        return worst([*(result.verdict for result in self.results), *([Verdict.UNDECIDED] if self.undecided else [])])
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -84,7 +104,17 @@ def second_crashes(
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True, failures=True)
         crashes = tuple(SecondCrash(state, disk, result) for (state, disk), result in zip(places, results, strict=True))
         archives.keep([each.state for each in crashes if each.result.findings])
-    return SecondCrashes(len(states), crashes)
+        with ThreadPoolExecutor(CHECKS_AT_ONCE) as pool:
+            failed = sum(pool.map(lambda state: _fails(sandbox, application, state), states))
+    return SecondCrashes(len(states), failed, crashes)
+
+
+def _fails(sandbox: Sandbox, application: Application, state: FolderState) -> bool:
+    """Whether the recovery of a folder fails by itself, as it may where there is nothing yet."""
+    try:
+        return sandbox.run(state.folder, application.recover, state.acknowledged).status != 0
+    except SandboxError as error:
+        raise InfrastructureError(f"{application.name}: {error}") from error
 
 
 def _plan(

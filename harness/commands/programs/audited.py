@@ -84,6 +84,10 @@ def _print_second(console: Console, second: SecondCrashes) -> None:
         _print_ruling(console, name, max(rulings, key=lambda ruling: ruling.verdict))
     for note in dict.fromkeys(note for result in second.results for note in result.notes):
         console.print(f"  note: {note}", markup=False, highlight=False)
+    if second.undecided:
+        console.print(f"  [yellow]?[/] {second.undecided}", highlight=False)
+    elif second.failed:
+        console.print(f"  note: in {second.failed} folders its recovery fails by itself", highlight=False)
     covered, states, recoveries = second.counts
     console.print(f"  {covered:,} of {states:,} crash states, {recoveries:,} recoveries", highlight=False)
 
@@ -119,7 +123,7 @@ def _result_to_json(result: Examination) -> dict[str, object]:
 
 def _second_to_json(second: SecondCrashes) -> dict[str, object]:
     return {
-        **{"folders": second.folders, "verdict": second.verdict.name.lower()},
+        **{"folders": second.folders, "failed": second.failed, "verdict": second.verdict.name.lower()},
         "recoveries_of_folders": [
             {
                 **{"folder": each.state.folder.digest, "acknowledged": list(each.state.acknowledged)},

@@ -142,7 +142,7 @@ def test_a_limit_that_a_check_runs_into_is_no_verdict(sandbox: Sandbox, folder: 
 
 def test_a_box_that_cannot_start_the_check_is_no_verdict(folder: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TRIES", 2)
-    with Sandbox(Limits(processes=4)) as sandbox:
+    with Sandbox(Limits(processes=3)) as sandbox:
         if has_control_groups():
             with pytest.raises(SandboxError, match=r"too many processes|Resource temporarily"):
                 sandbox.run(folder(), "exit 0", [])

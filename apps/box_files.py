@@ -1,0 +1,97 @@
+"""Files that bubblewrap makes in a box. It reads their contents from descriptors that it inherits.
+
+It makes a folder, too, if that is small and plain, because to start `tar` takes longer than to make a few files. While
+bubblewrap puts the box together, a link may lead out of it. So it makes folders and files first, each of them once and
+below a folder that it has made itself, and symbolic links after these.
+"""
+
+import io
+import os
+import tarfile
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from postcrash.apps.folder import Folder
+from postcrash.apps.launcher import EXTRA
+
+FILES_MAX = 64
+"""A folder with more files is left to `tar`: each file takes a descriptor."""
+_ENTRIES_MAX = 4 * FILES_MAX
+_SPECIAL = 0o7000
+"""Bits of a mode that `mkdir` does not set."""
+
+
+class BoxFiles:
+    """Files for one box: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
+
+    Use it in a `with` statement.
+    """
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.files: list[int] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def add(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """A file at an absolute path in the box."""
+        file = self._open.enter_context(in_memory())
+        file.write(content)
+        file.seek(0)
+        self.words += ("--perms", f"{mode:o}", "--file", str(EXTRA + len(self.files)), path)
+        self.files.append(file.fileno())
+
+    def add_folder(self, folder: Folder, place: str) -> bool:
+        """What is in `folder`, below `place` in the box. False if that is left to `tar`, and then nothing is added."""
+        try:
+            with tarfile.open(fileobj=io.BytesIO(folder.archive), encoding="utf-8") as archive:
+                members = archive.getmembers()
+                if not _is_plain(members):
+                    return False
+                for member in sorted(members, key=tarfile.TarInfo.issym):
+                    self._add_member(archive, member, f"{place}/{PurePosixPath(member.name)}")
+        except tarfile.TarError:  # `tar` says what is wrong
+            return False
+        return True
+
+    def _add_member(self, archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
+        if member.issym():
+            self.words += ("--symlink", member.linkname, path)
+        elif member.isdir():
+            self.words += ("--perms", f"{member.mode:o}", "--dir", path)
+        else:
+            content = archive.extractfile(member)
+            assert content is not None, "it is a file"
+            self.add(path, content.read(), member.mode)
+
+
+def in_memory() -> BinaryIO:
+    """A new file that no disk has to write: an audit asks about thousands of folders, of some MiB each."""
+    return os.fdopen(os.memfd_create("postcrash"), "w+b")
+
+
+def _is_plain(members: list[tarfile.TarInfo]) -> bool:
+    """Whether these are few files, folders and symbolic links, each once and in a folder that stands before it."""
+    if len(members) > _ENTRIES_MAX or sum(member.isreg() for member in members) > FILES_MAX:
+        return False
+    names: set[PurePosixPath] = set()
+    folders = {PurePosixPath()}
+    for member in members:
+        path = PurePosixPath(member.name)
+        if path in names or path.parent not in folders or path.name in ("", ".."):
+            return False
+        if not (member.isreg() or member.isdir() or member.issym()) or member.mode & _SPECIAL:
+            return False
+        names.add(path)
+        if member.isdir():
+            folders.add(path)
+    return True
