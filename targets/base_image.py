@@ -118,8 +118,18 @@ def mkfs_version(target: Target) -> str:
 
 
 def _version(program: str) -> str:
-    result = subprocess.run([program, "-V"], capture_output=True, text=True, timeout=_MKFS_TIMEOUT_S, check=False)
+    result = _ran([program, "-V"])
     return result.stdout + result.stderr
+
+
+def _ran(command: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, in whatever way. Raises BaseImageError if it takes too long."""
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=_MKFS_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BaseImageError(f"{command[0]} did not end within {_MKFS_TIMEOUT_S} s") from error
 
 
 def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
@@ -131,9 +141,7 @@ def _make(target: Target, program: str, folder: Path, stem: str) -> BaseImage:
             image.truncate(target.size_mib << 20)
         environment = {**os.environ, "E2FSPROGS_FAKE_TIME": "1400000000", "LC_ALL": "C"}
         command = [program, *target.mkfs[1:], str(temporary)]
-        made = subprocess.run(
-            command, capture_output=True, text=True, env=environment, timeout=_MKFS_TIMEOUT_S, check=False
-        )
+        made = _ran(command, environment)
         if made.returncode != 0:
             said = (made.stderr or made.stdout).strip().splitlines()
             raise BaseImageError(f"{' '.join(command[:-1])} failed: {said[-1] if said else made.returncode}")

@@ -2,11 +2,13 @@
 
 import hashlib
 import io
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from postcrash.targets import copy_image
+from postcrash.targets import BaseImageError, base_image, copy_image, target_named
 
 MIB = 1 << 20
 
@@ -23,3 +25,14 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("x")
     with pytest.raises(FileExistsError):
         copy_image(io.BytesIO(b"y"), tmp_path / "there")
+
+
+def test_a_mkfs_that_does_not_end_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkfs = tmp_path / "mkfs.slow"
+    mkfs.write_text('#!/bin/sh\n[ "$1" = -V ] || exec sleep 100\n')
+    mkfs.chmod(0o755)
+    monkeypatch.setattr(sys.modules[BaseImageError.__module__], "_MKFS_TIMEOUT_S", 0.2)
+    target = replace(target_named("ext4-current"), mkfs=(str(mkfs),))
+    with pytest.raises(BaseImageError, match=r"mkfs\.slow did not end within 0\.2 s"):
+        base_image(target, tmp_path / "bases")
+    assert list((tmp_path / "bases").iterdir()) == []
