@@ -151,3 +151,16 @@ pub fn opens_fifo(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> boo
     let place = [format!("/proc/{thread}/{start}/").as_bytes(), path].concat();
     fs::metadata(OsStr::from_bytes(&place)).is_ok_and(|found| found.file_type().is_fifo())
 }
+
+/// Whether a call starts a thread or a process that no tracer gets to see.
+pub fn starts_untraced(thread: libc::pid_t, number: i64, arguments: &[u64; 6]) -> bool {
+    let flags = match number {
+        libc::SYS_clone => arguments[0],
+        // The flags come first. If they cannot be read, the call fails.
+        libc::SYS_clone3 => {
+            read(thread, arguments[0], 8).ok().and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+        }
+        _ => 0,
+    };
+    flags & libc::CLONE_UNTRACED as u64 != 0
+}

@@ -12,7 +12,7 @@ use postcrash_stopped::mapped;
 use crate::folder::Folder;
 use crate::kinds::{is_write, kind_of, may_last, offset, opens, sets_attribute, writes_through, Kind};
 use crate::names::name_of;
-use crate::process::{descriptor, opens_fifo, path_of, At, Stops};
+use crate::process::{descriptor, opens_fifo, path_of, starts_untraced, At, Stops};
 use crate::sockets::{sending, Sending, Sockets};
 use crate::stack::{Frame, Stacks};
 use crate::step::{Flushed, Step};
@@ -180,6 +180,9 @@ impl Watch {
     fn entered(&mut self, thread: libc::pid_t, number: i64, arguments: [u64; 6]) -> io::Result<bool> {
         if self.forward.is_some() && number == libc::SYS_io_uring_setup {
             return Err(io::Error::other("the program uses io_uring, whose outputs are not followed"));
+        }
+        if starts_untraced(thread, number, &arguments) {
+            return Err(io::Error::other("the program starts a process that cannot be followed (CLONE_UNTRACED)"));
         }
         let mut kind = kind_of(number, &arguments);
         let sending = if self.forward.is_some() { sending(thread, number, &arguments) } else { None };

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,33 @@ def test_a_flush_does_not_cover_what_others_change_while_it_is_under_way(tmp_pat
 def test_extended_attributes_are_noted(traced: Traced, before: str, program: str, is_seen: bool) -> None:
     protocol = traced(program, before)
     assert bool(protocol.attributed) == is_seen
+
+
+CLONE_UNTRACED = 0x00800000
+
+
+@pytest.mark.parametrize(
+    ("number", "argument"),
+    [
+        (56, f"{CLONE_UNTRACED | 17}"),
+        (435, f"struct.pack('QQQQQQQQ', {CLONE_UNTRACED}, 0, 0, 0, 17, 0, 0, 0)"),
+    ],
+    ids=["clone", "clone3"],
+)
+def test_a_process_that_cannot_be_followed_is_refused(tmp_path: Path, number: int, argument: str) -> None:
+    """What it does would be missing in the protocol."""
+    program = f"""
+import ctypes, os, struct
+child = ctypes.CDLL(None).syscall({number}, {argument}, {64 if number == 435 else 0}, 0, 0, 0)
+if child == 0:
+    open("by-the-child", "w").close()
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    (tmp_path / "folder").mkdir()
+    command = [str(find_binary("postcrash-calls")), str(tmp_path / "folder"), str(tmp_path / "trace")]
+    command += [sys.executable, "-S", "-c", program]
+    ran = subprocess.run(command, cwd=tmp_path / "folder", capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode != 0
+    assert "cannot be followed (CLONE_UNTRACED)" in ran.stderr
+    assert not (tmp_path / "folder" / "by-the-child").exists()
