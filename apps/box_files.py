@@ -16,8 +16,10 @@ from typing import BinaryIO, Self
 from postcrash.apps.folder import Folder
 from postcrash.apps.launcher import EXTRA
 
-FILES_MAX = 64
+FILES_MAX = 32
 """A folder with more files is left to `tar`: each file takes a descriptor."""
+_NAMES_BYTES_MAX = 64 << 10
+"""The same for names, all of which have to fit into one request to the launcher."""
 _ENTRIES_MAX = 4 * FILES_MAX
 _SPECIAL = 0o7000
 """Bits of a mode that `mkdir` does not set."""
@@ -26,7 +28,7 @@ _SPECIAL = 0o7000
 class BoxFiles:
     """Files for one box: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
 
-    Use it in a `with` statement.
+    Use it in a `with` statement. Whoever was given the files has them behind it, too.
     """
 
     def __init__(self) -> None:
@@ -82,6 +84,8 @@ def in_memory() -> BinaryIO:
 def _is_plain(members: list[tarfile.TarInfo]) -> bool:
     """Whether these are few files, folders and symbolic links, each once and in a folder that stands before it."""
     if len(members) > _ENTRIES_MAX or sum(member.isreg() for member in members) > FILES_MAX:
+        return False
+    if sum(len(name.encode()) for member in members for name in (member.name, member.linkname)) > _NAMES_BYTES_MAX:
         return False
     names: set[PurePosixPath] = set()
     folders = {PurePosixPath()}

@@ -17,12 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 
 REQUEST_BYTES_MAX = 1 << 20
-EXTRA = 500
+EXTRA = 64
 """The descriptor of a check's third file. The numbers of those after it follow. Nothing else gets so high a number."""
-FILES_MAX = 250
+FILES_MAX = 48
 """So many files can be sent at once."""
 LATE = "late"
 """The answer for a check that did not end in its time. Others: its exit status; in a list, the errno of its start."""
+_ENDED = "what starts the checks has ended"
 
 
 class Launcher:
@@ -37,8 +38,9 @@ class Launcher:
         for end in (self._socket, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
         with theirs:
+            limits = (str(members or ""), str(memory_kib << 10), str(file_kib << 10))
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(members or ""), str(memory_kib << 10), str(file_kib << 10)],
+                [sys.executable, "-I", "-S", "-X", "utf8", __file__, *limits],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -50,19 +52,27 @@ class Launcher:
         self._socket.close()
         self._process.wait()
 
-    def run(self, command: Sequence[str], files: Sequence[int], seconds: float) -> int | None:
-        """Run `command`; `files` are its standard input, its output, and those that it finds from `EXTRA` on.
+    def start(self, command: Sequence[str], files: Sequence[int], seconds: float) -> None:
+        """Have `command` run; `files` are its standard input, its output, and those that it finds from `EXTRA` on.
 
-        Returns its status as subprocess has it; None if it did not end in so many seconds. OSError if it cannot be
-        started.
+        They may be closed then. The command may take so many seconds. OSError.
         """
         request = json.dumps([list(command), seconds]).encode()
+        try:
+            socket.send_fds(self._socket, [request], list(files))
+        except ConnectionError as error:
+            raise OSError(_ENDED) from error
+
+    def end(self) -> int | None:
+        """Wait for the end of the command that was started.
+
+        Returns its status as subprocess has it; None if it did not end in its time. OSError if it cannot be started.
+        """
         answer = b""
         with suppress(ConnectionError):
-            socket.send_fds(self._socket, [request], list(files))
             answer = self._socket.recv(REQUEST_BYTES_MAX)
         if not answer:
-            raise OSError("what starts the checks has ended")
+            raise OSError(_ENDED)
         told = json.loads(answer)
         if isinstance(told, list):
             raise OSError(told[0], os.strerror(told[0]))

@@ -10,13 +10,14 @@ import queue
 import shlex
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from postcrash.apps.box_files import BoxFiles, in_memory
 from postcrash.apps.control_group import ControlGroup
@@ -32,6 +33,8 @@ ACKNOWLEDGED = "/tmp/acknowledged"
 OUTPUT_BYTES_MAX = 64 << 10
 _VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc/alternatives")
 """Programs of the machine."""
+_ROOM_MIB = 1
+"""For the files that the sandbox itself makes."""
 _COPIED = ("/etc/ld.so.cache", "/etc/passwd")
 """Files that programs need to start. To copy them takes less time than to mount them."""
 _KILLED = 128 + signal.SIGKILL
@@ -41,11 +44,11 @@ _FILE_TOO_LARGE = 128 + signal.SIGXFSZ
 _NO_PROGRAM = (126, 127)
 """How a shell ends that does not find a program, or cannot run it."""
 _NOT_UNPACKED = "the sandbox has no room for the folder, or cannot unpack it"
-_UNPACK = f"""{{ said=$(tar --no-same-owner -pxf - 2>&1); }} 2>/dev/null || {{
+_UNPACK = f"""{{ said=$(tar --no-same-owner -m -pxf - 2>&1); }} 2>/dev/null || {{
 echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1; }}; unset said; """
 """What the shell does first with a folder that comes as an archive, over its standard input."""
-_BEGUN = "postcrash: the check begins\n"
-"""What stands before the output of a check that began."""
+_BEGUN = "the check begins"
+"""What a check that begins writes over its standard input, which it then closes. Its output it may truncate."""
 _LIMITED = '{ echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; } 2>/dev/null; shift 2; exec "$@"'
 """Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512."""
 _TRIES = 50
@@ -62,7 +65,7 @@ class _NoProcessError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one check may use: time, memory of each process, disk (of the folder and of /tmp each), processes."""
+    """What one check may use: time, memory of each process, disk (its folder included), processes."""
 
     seconds: int = 20
     memory_mib: int = 2048
@@ -99,11 +102,15 @@ class Sandbox:
         self._limits = limits or Limits()
         paths = (*_VISIBLE, *(str(path.resolve()) for path in visible))
         self._seen = [word for path in paths for word in _bound(path)]
+        self._is_covered = any(Path(path).is_relative_to(PLACE) for path in paths)
+        """Whether the folder shows something of the machine. Then `tar` makes it, which follows no link."""
         self._copied = {path: Path(path).read_bytes() for path in _COPIED if Path(path).is_file()}
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
         self._program = program
+        self._making = threading.Lock()
+        """Held while a check has all its descriptors open, of which a process may not have many."""
         self._groups: list[ControlGroup] = []
         self._starters: queue.SimpleQueue[_Starter] = queue.SimpleQueue()
         """Those that start no check at the moment."""
@@ -150,28 +157,46 @@ class Sandbox:
         return self._once(folder, command, acknowledged)
 
     def _once(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
-        with BoxFiles() as files, in_memory() as archive, in_memory() as said:
+        with ExitStack() as stack:
             try:
-                files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
-                for path, content in self._copied.items():
-                    files.add(path, content)
-                is_made = files.add_folder(folder, PLACE)
-                archive.write(b"" if is_made else folder.archive)
-                archive.seek(0)
-                check = self._command("" if is_made else _UNPACK, command, files.words)
-                numbers = (archive.fileno(), said.fileno(), *files.files)
+                given, said = (stack.enter_context(in_memory()) for _ in range(2))
                 with self._starter() as starter:
                     before = _refused(starter)
-                    status = starter.launcher.run(check, numbers, self._limits.seconds)
+                    with self._making:
+                        archive = self._start(starter.launcher, (given, said), folder, command, acknowledged)
+                    status = starter.launcher.end()
                     is_refused = _refused(starter) > before
             except OSError as error:
                 kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
                 raise kind(f"no check can be run: {error.strerror or error}") from error
-            said.seek(0)
+            for file in (given, said):
+                file.seek(0)
+            has_begun = given.read() != archive
             output = said.read(OUTPUT_BYTES_MAX).decode(errors="backslashreplace")
-        if status is not None and not output.startswith(_BEGUN):
+        if status is not None and not has_begun:
             raise _not_begun(output.strip()[:500])
-        return self._result(status, output.removeprefix(_BEGUN), is_refused=is_refused)
+        return self._result(status, output, is_refused=is_refused)
+
+    def _start(
+        self,
+        launcher: Launcher,
+        streams: tuple[BinaryIO, BinaryIO],
+        folder: Folder,
+        command: str,
+        acknowledged: Sequence[str],
+    ) -> bytes:
+        """Start a check. Returns what its standard input, the first of `streams`, holds then. OSError."""
+        given, said = streams
+        with BoxFiles() as files:
+            files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
+            for path, content in self._copied.items():
+                files.add(path, content)
+            archive = b"" if not self._is_covered and files.add_folder(folder, PLACE) else folder.archive
+            given.write(archive)
+            given.seek(0)
+            check = self._command(_UNPACK if archive else "", command, files.words)
+            launcher.start(check, (given.fileno(), said.fileno(), *files.files), self._limits.seconds)
+        return archive
 
     def _result(self, status: int | None, output: str, *, is_refused: bool) -> CheckResult:
         """How a check that began has ended. What comes of a limit is no answer, whatever the check makes of it."""
@@ -217,23 +242,25 @@ class Sandbox:
 
     def _command(self, first: str, command: str, files: Sequence[str]) -> list[str]:
         """What runs the check in a folder in memory, after `first`. `files` are the arguments that make files."""
-        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE, *files)
-        # A shell's last command takes the shell's place, unless it is in quotes for `eval`.
-        inside = f"{first}printf %s {shlex.quote(_BEGUN)}; exec </dev/null\n{command}"
-        return self._boxed((*place, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED), inside)
+        begins = f"printf %s {shlex.quote(_BEGUN)} >&0; exec </dev/null; eval {shlex.quote(command)}"
+        place = ("--dir", PLACE, *files, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED)
+        return self._boxed(place, f"{first}{begins}")
 
     def _boxed(self, place: Sequence[str], command: str) -> list[str]:
         """What runs a shell command in the box; `place` are the arguments that put the folder there."""
-        limits = self._limits
+        size = str(self._limits.disk_mib + _ROOM_MIB << 20)
         # In the guest the application is root, to whom modes mean nothing, and who can become another user. Here root
         # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
         # bubblewrap is ended when its time is over; all that it has started ends with it.
         return [
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
-            *("--proc", "/proc", "--dev", "/dev", "--size", str(limits.disk_mib << 20), "--tmpfs", "/tmp"),
+            *("--size", size, "--tmpfs", "/", "--perms", "1777", "--dir", "/tmp"),
+            # What /proc/sys has is the machine's, and root's.
+            *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
+            *("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
             *("--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
-            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *self._seen),
+            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *self._seen, *place),
             *("--chdir", PLACE, "sh", "-c", command),
         ]
 

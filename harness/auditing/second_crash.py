@@ -9,31 +9,28 @@ import fcntl
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from postcrash.apps import Application, Sandbox, SandboxError
+from postcrash.apps import Application, Sandbox
 from postcrash.harness.auditing.folder_judge import FolderState
 from postcrash.harness.auditing.folder_plan import folder_plan
 from postcrash.harness.auditing.judge import (
     ABOUT,
     ACKNOWLEDGED,
-    CHECKS_AT_ONCE,
     ApplicationJudge,
     about,
     sandbox_of,
 )
-from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.examination.campaign import Progress, run_campaign
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
-from postcrash.model import Verdict, Workload, worst
-from postcrash.model.operation import RUN, Operation
+from postcrash.model import History, Verdict, Workload, worst
+from postcrash.model.operation import RUN, SAYS, Operation
 from postcrash.targets import Target
 
 
@@ -50,7 +47,7 @@ class SecondCrash:
 class SecondCrashes:
     """What came of crashes within the application's recovery of several folders, on each disk.
 
-    failed  in so many of the folders the recovery fails if nothing is crashed
+    failed  in so many of the folders the recovery fails by itself
     """
 
     folders: int
@@ -67,7 +64,7 @@ class SecondCrashes:
         """Why nothing can be said of the recovery, whatever the results are. Empty if something can."""
         if not self.folders:
             return "there was no folder that the check accepted"
-        return "its recovery fails in every folder, also if nothing is crashed" if self.failed == self.folders else ""
+        return "its recovery fails by itself in every folder" if self.failed == self.folders else ""
 
     @property
     def verdict(self) -> Verdict:
@@ -93,7 +90,7 @@ def second_crashes(
     """Crash the application's recovery of each of `states`, on each of `disks`. Raises HarnessError."""
     with closing(sandbox_of(application)) as sandbox, _archives(states) as archives:
         judges = {
-            lines: ApplicationJudge(application, acknowledged=lines, sandbox=sandbox)
+            lines: _RecoveryJudge(application, lines, sandbox)
             for lines in dict.fromkeys(state.acknowledged for state in states)
         }
         places = [(state, disk) for state in states for disk in disks]
@@ -104,23 +101,34 @@ def second_crashes(
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True, failures=True)
         crashes = tuple(SecondCrash(state, disk, result) for (state, disk), result in zip(places, results, strict=True))
         archives.keep([each.state for each in crashes if each.result.findings])
-        with ThreadPoolExecutor(CHECKS_AT_ONCE) as pool:
-            failed = sum(pool.map(lambda state: _fails(sandbox, application, state), states))
-    return SecondCrashes(len(states), failed, crashes)
+        failed, succeeded = (
+            frozenset[str]().union(*(getattr(judge, name) for judge in judges.values()))
+            for name in ("failed", "succeeded")
+        )
+        failures = sum(_unpacking(archives.file_of(state)) in failed - succeeded for state in states)
+    return SecondCrashes(len(states), failures, crashes)
 
 
-def _fails(sandbox: Sandbox, application: Application, state: FolderState) -> bool:
-    """Whether the recovery of a folder fails by itself, as it may where there is nothing yet."""
-    try:
-        return sandbox.run(state.folder, application.recover, state.acknowledged).status != 0
-    except SandboxError as error:
-        raise InfrastructureError(f"{application.name}: {error}") from error
+class _RecoveryJudge(ApplicationJudge):
+    """Also notes in which folders the recovery failed, and in which it succeeded, by what unpacks them in the guest."""
+
+    def __init__(self, application: Application, lines: tuple[str, ...], sandbox: Sandbox) -> None:
+        super().__init__(application, acknowledged=lines, sandbox=sandbox)
+        self.failed: set[str] = set()
+        self.succeeded: set[str] = set()
+
+    def acknowledged(self, history: History) -> tuple[str, ...]:
+        """See `FolderJudge`."""
+        (unpack,), operations = history.workload.setup, history.workload.ops
+        has_failed = any(operation.word == SAYS and operation.value == _FAILED for operation in operations)
+        (self.failed if has_failed else self.succeeded).add(unpack.value)
+        return super().acknowledged(history)
 
 
 def _plan(
     session: Session, application: Application, target: Target, how: Exploration, judge: ApplicationJudge, file: Path
 ) -> Plan:
-    unpack = Operation(RUN, value=f"tar -xpf {shlex.quote(str(file))}", seconds=application.seconds)
+    unpack = Operation(RUN, value=_unpacking(file), seconds=application.seconds)
     recover = Operation(RUN, value=_may_fail(application.recover), seconds=application.check_seconds)
     workload = Workload(f"{application.name} recovering", (unpack,), (recover,)).with_tail()
     told = {ABOUT: about(application), ACKNOWLEDGED: list(judge.before or ())}
@@ -129,15 +137,21 @@ def _plan(
     )
 
 
+def _unpacking(file: Path) -> str:
+    return f"tar -xpf {shlex.quote(str(file))}"
+
+
 def _may_fail(command: str) -> str:
-    """The command as one that succeeds even if it fails by itself: there may be nothing to recover yet.
+    """The command as one that succeeds even if it fails by itself, and says so: there may be nothing to recover yet.
 
     It still fails if the shell does not find the command, or if the command is killed. The check judges what is left.
     """
-    return f"sh -c {shlex.quote(command)}; [ $? -lt 126 ]"
+    failed = f"[ $status -eq 0 ] || echo {shlex.quote(_FAILED)}"
+    return f"sh -c {shlex.quote(command)}; status=$?; {failed}; [ $status -lt 126 ]"
 
 
 _KEPT = ".kept"
+_FAILED = "postcrash: the recovery fails"
 
 
 class _Archives:

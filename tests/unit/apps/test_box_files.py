@@ -89,6 +89,9 @@ def test_as_many_files_as_there_may_be_descriptors() -> None:
     assert is_added(files)
     assert not is_added([*files, ("one more", FILE, "x")])
     assert not is_added([(f"d{number}", DIR, "") for number in range(5 * FILES_MAX)])
+    long = "\u00e9" * 120
+    assert is_added([(f"{number}{long}", DIR, "") for number in range(50)])
+    assert not is_added([(f"{number}{long}", SYMLINK, long * 8) for number in range(100)])
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o2755, 0o4755])

@@ -17,9 +17,11 @@ import pytest
 
 from postcrash.apps import CheckResult, Folder, Limits, Sandbox, SandboxError
 from postcrash.apps import sandbox as module
+from postcrash.apps.box_files import FILES_MAX
 from postcrash.apps.control_group import ControlGroup
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
 
 Make = Callable[..., Folder]
 
@@ -28,6 +30,17 @@ Make = Callable[..., Folder]
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(Limits(seconds=5, disk_mib=16, processes=40)) as made:
         yield made
+
+
+def linked() -> Folder:
+    """A folder that only `tar` makes, because two names are one file."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("f"))
+        link = tarfile.TarInfo("g")
+        link.type, link.linkname = tarfile.LNKTYPE, "f"
+        archive.addfile(link)
+    return Folder(made.getvalue())
 
 
 def endless(number: int) -> str:
@@ -157,7 +170,24 @@ def test_a_check_cannot_fill_the_disk(sandbox: Sandbox, folder: Make) -> None:
     for place in ("big", "/tmp/big"):
         assert sandbox.run(folder(), f"dd if=/dev/zero of={place} bs=1M count=40", []).status != 0
     several = "for i in 1 2 3 4; do dd if=/dev/zero of=f$i bs=1M count=8 2>&1; done; du -sm . | cut -f1"
-    assert int(sandbox.run(folder(), several, []).output.split()[-1]) <= 16
+    assert int(sandbox.run(folder(), several, []).output.split()[-1]) <= 17
+    for place in ("/", "/etc", "/dev", "/dev/shm"):
+        fills = f"for i in 1 2 3; do head -c 8m /dev/zero >{place}/f$i; done; cat {place}/f? | wc -c"
+        assert int(sandbox.run(folder(), fills, []).output.split()[-1]) <= 17 << 20
+
+
+def test_a_check_that_loses_its_output_has_begun_all_the_same(sandbox: Sandbox, folder: Make) -> None:
+    for what in ("echo lost >/dev/stderr", "truncate -s 0 /dev/stdout", "head -c 5 </dev/zero >/dev/stdout"):
+        for status in (0, 1):
+            assert sandbox.run(folder(f=b"x"), f"{what}; exit {status}", []).status == status
+            assert sandbox.run(linked(), f"{what}; exit {status}", []).status == status
+
+
+def test_a_check_changes_nothing_of_the_kernel(sandbox: Sandbox, folder: Make) -> None:
+    """Root without a capability may still write to what root owns."""
+    for file in ("kernel/core_pattern", "kernel/printk_ratelimit_burst", "vm/swappiness"):
+        writes = f'v=$(cat /proc/sys/{file}) && echo "$v" >/proc/sys/{file}'
+        assert sandbox.run(folder(), writes, []).status != 0
 
 
 def test_what_a_check_says_is_bounded(sandbox: Sandbox, folder: Make) -> None:
@@ -183,6 +213,48 @@ def test_a_hostile_folder_stays_in_its_place(sandbox: Sandbox) -> None:
         sandbox.run(Folder(made.getvalue()), "true", [])
     assert not Path("/tmp/through-the-link").exists()
     assert not Path("/above").exists()
+
+
+def test_no_folder_leads_out_by_way_of_what_is_seen_in_it(tmp_path: Path) -> None:
+    """An application's own files can lie below the place where its folder is. A link must not take their place."""
+    made, victim = io.BytesIO(), tmp_path / "victim"
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        link = tarfile.TarInfo("work")
+        link.type, link.linkname = tarfile.SYMTYPE, f"/oldroot{victim}"
+        archive.addfile(link)
+    script = f"""
+from pathlib import Path
+from postcrash.apps import Folder, Limits, Sandbox, SandboxError
+Path("/mnt/work/app").mkdir(parents=True)
+Path("/mnt/work/app/check.sh").write_text("echo found")
+with Sandbox(Limits(), [Path("/mnt/work/app")]) as sandbox:
+    try:
+        print(sandbox.run(Folder(bytes.fromhex({made.getvalue().hex()!r})), "sh /mnt/work/app/check.sh", []))
+    except SandboxError as error:
+        print("refused")
+    print(sandbox.run(Folder(bytes(1024)), "sh /mnt/work/app/check.sh", []).output)
+"""
+    victim.mkdir()
+    command = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs x /mnt && exec "$0" -c "$1"', sys.executable, script]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["refused", "found"]
+    assert list(victim.iterdir()) == []
+
+
+def test_few_descriptors_are_enough_for_many_checks(tmp_path: Path) -> None:
+    script = f"""
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from postcrash.apps import Folder, Sandbox
+from tests.unit.apps.test_box_files import FILE, archive
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+folder = archive([(f"f{{number}}", FILE, "x") for number in range({FILES_MAX})])
+with Sandbox() as sandbox, ThreadPoolExecutor(16) as pool:
+    results = pool.map(lambda _: sandbox.run(folder, "sleep 0.5; ls | wc -l", []), range(32))
+    print({{(result.status, result.output) for result in results}})
+"""
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.stdout == f"{{(0, '{FILES_MAX}\\n')}}\n", told.stderr
 
 
 def test_a_program_that_the_sandbox_lacks_is_no_verdict(sandbox: Sandbox, folder: Make) -> None:
