@@ -27,8 +27,14 @@ needs: setup
 	@$(VENV)/bin/postcrash needs published --folders 300 --sets 4 --budget 2000,60s --target $(NEEDS_TARGETS) \
 		--markdown docs/needs-and-gives.md $(ARGS) || [ $$? -eq 1 ]
 
+# What needs no guest runs side by side. The tests in guests keep every CPU busy by themselves.
 test: setup
+ifeq ($(ARGS),)
+	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e style,types,rust,unit
+	$(VENV)/bin/tox run -e vm
+else
 	$(VENV)/bin/tox run $(ARGS)
+endif
 
 test-full: setup
 	$(VENV)/bin/tox run -e full $(ARGS)
