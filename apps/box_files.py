@@ -55,9 +55,9 @@ class BoxFiles:
     def add_folder(self, folder: Folder, place: str) -> bool:
         """What is in `folder`, below `place` in the box. False if that is left to `tar`, and then nothing is added."""
         try:
-            with tarfile.open(fileobj=io.BytesIO(folder.archive), encoding="utf-8") as archive:
+            with tarfile.open(fileobj=io.BytesIO(folder.archive), mode="r:", encoding="utf-8") as archive:
                 members = archive.getmembers()
-                if not _is_plain(members):
+                if not _is_plain(members) or sum(member.size for member in members) > len(folder.archive):
                     return False
                 for member in sorted(members, key=tarfile.TarInfo.issym):
                     self._add_member(archive, member, f"{place}/{PurePosixPath(member.name)}")

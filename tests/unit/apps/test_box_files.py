@@ -1,5 +1,6 @@
 """Folders that bubblewrap makes: the same as `tar` makes, and only those that cannot lead it out of the box."""
 
+import gzip
 import io
 import tarfile
 
@@ -99,6 +100,15 @@ def test_modes_that_mkdir_does_not_set_are_left_to_tar(mode: int) -> None:
     for kind in (DIR, FILE):
         assert is_added([("x", kind, "")])
         assert not is_added([("x", kind, "")], mode)
+
+
+def test_an_archive_that_unpacks_to_more_than_itself_is_left_to_tar() -> None:
+    with BoxFiles() as files:
+        assert not files.add_folder(Folder(gzip.compress(archive(PLAIN).archive)), "/mnt")
+        info = tarfile.TarInfo("f")
+        info.size = 1 << 40
+        assert not files.add_folder(Folder(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)), "/mnt")
+        assert not (files.words or files.files)
 
 
 def test_links_come_last() -> None:
