@@ -65,7 +65,7 @@ class Application:
     programs    files that are there if the packages are
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
-    check_memory_mib, check_disk_mib  what `check` may use: memory of each process; disk, with its folder
+    check_memory_mib, check_disk_mib  what `check` may use: memory of each process; disk of the folder, and of all else
     inodes      how many it needs: a file system that is made with fewer has so many for it
     folder      the folder of the application's file, which guest and sandbox see
     build       a shell command that builds it, if it is built: it puts into `{built}` what it makes

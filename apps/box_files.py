@@ -10,43 +10,34 @@ import os
 import tarfile
 from contextlib import ExitStack
 from pathlib import PurePosixPath
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from postcrash.apps.folder import Folder
-from postcrash.apps.launcher import EXTRA
+from postcrash.apps.launcher import DESCRIPTORS_MAX, EXTRA
 
-FILES_MAX = 32
-"""A folder with more files is left to `tar`: each file takes a descriptor."""
+FILES_MAX = DESCRIPTORS_MAX - 16
+"""A folder with more files is left to `tar`: each file takes a descriptor, and a check has others."""
 _NAMES_BYTES_MAX = 64 << 10
-"""The same for names, all of which have to fit into one request to the launcher."""
+"""So is one with longer names, because all of them have to fit into one request to the launcher."""
 _ENTRIES_MAX = 4 * FILES_MAX
 _SPECIAL = 0o7000
 """Bits of a mode that `mkdir` does not set."""
 
 
-class BoxFiles:
+class BoxFiles(ExitStack):
     """Files for one box: `words` are arguments of bubblewrap, which finds `files` from the descriptor `EXTRA` on.
 
-    Use it in a `with` statement. Whoever was given the files has them behind it, too.
+    At the end of the `with` statement the files are closed here. A launcher to which they were sent keeps its own.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.words: list[str] = []
         self.files: list[int] = []
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
 
     def add(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """A file at an absolute path in the box."""
-        file = self._open.enter_context(in_memory())
+        file = self.enter_context(in_memory())
         file.write(content)
         file.seek(0)
         self.words += ("--perms", f"{mode:o}", "--file", str(EXTRA + len(self.files)), path)

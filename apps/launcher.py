@@ -19,8 +19,8 @@ from pathlib import Path
 REQUEST_BYTES_MAX = 1 << 20
 EXTRA = 64
 """The descriptor of a check's third file. The numbers of those after it follow. Nothing else gets so high a number."""
-FILES_MAX = 48
-"""So many files can be sent at once."""
+DESCRIPTORS_MAX = 48
+"""A check can be given so many files, its standard input and its output included."""
 LATE = "late"
 """The answer for a check that did not end in its time. Others: its exit status; in a list, the errno of its start."""
 _ENDED = "what starts the checks has ended"
@@ -81,7 +81,7 @@ class Launcher:
 
 def _serve(orders: socket.socket) -> None:
     while True:
-        request, files, _, _ = socket.recv_fds(orders, REQUEST_BYTES_MAX, FILES_MAX)
+        request, files, _, _ = socket.recv_fds(orders, REQUEST_BYTES_MAX, DESCRIPTORS_MAX)
         if not request:
             return
         command, seconds = json.loads(request)

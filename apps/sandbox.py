@@ -33,8 +33,6 @@ ACKNOWLEDGED = "/tmp/acknowledged"
 OUTPUT_BYTES_MAX = 64 << 10
 _VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc/alternatives")
 """Programs of the machine."""
-_ROOM_MIB = 1
-"""For the files that the sandbox itself makes."""
 _COPIED = ("/etc/ld.so.cache", "/etc/passwd")
 """Files that programs need to start. To copy them takes less time than to mount them."""
 _KILLED = 128 + signal.SIGKILL
@@ -48,7 +46,7 @@ _UNPACK = f"""{{ said=$(tar --no-same-owner -m -pxf - 2>&1); }} 2>/dev/null || {
 echo {shlex.quote(_NOT_UNPACKED)}; echo "$said" | head -n 5; exit 1; }}; unset said; """
 """What the shell does first with a folder that comes as an archive, over its standard input."""
 _BEGUN = "the check begins"
-"""What a check that begins writes over its standard input, which it then closes. Its output it may truncate."""
+"""Written to the standard input of a check as it begins. Its output would not do, because a check may truncate that."""
 _LIMITED = '{ echo 0 >"$0"; ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; } 2>/dev/null; shift 2; exec "$@"'
 """Joins the control group $0, and takes limits for itself: memory in KiB, sizes of files in blocks of 512."""
 _TRIES = 50
@@ -65,7 +63,7 @@ class _NoProcessError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one check may use: time, memory of each process, disk (its folder included), processes."""
+    """What one check may use: time, memory of each process, disk (of the folder, and of all else), processes."""
 
     seconds: int = 20
     memory_mib: int = 2048
@@ -102,8 +100,6 @@ class Sandbox:
         self._limits = limits or Limits()
         paths = (*_VISIBLE, *(str(path.resolve()) for path in visible))
         self._seen = [word for path in paths for word in _bound(path)]
-        self._is_covered = any(Path(path).is_relative_to(PLACE) for path in paths)
-        """Whether the folder shows something of the machine. Then `tar` makes it, which follows no link."""
         self._copied = {path: Path(path).read_bytes() for path in _COPIED if Path(path).is_file()}
         program = shutil.which("bwrap")
         if program is None:
@@ -137,11 +133,11 @@ class Sandbox:
 
     def command_in(self, place: Path, command: str) -> list[str]:
         """What runs the shell command in the folder `place` of this machine, which it may change."""
-        inside = ("--bind", str(place.resolve()), PLACE, *(word for path in _COPIED for word in _bound(path)))
+        files = [word for path in _COPIED for word in _bound(path)]
         limits, group = self._limits, self._new_group()
         members = group.members if group else os.devnull
         limited = ("sh", "-c", _LIMITED, str(members), str(limits.memory_mib << 10), str(limits.disk_mib << 11))
-        return [*limited, *self._boxed(inside, command)]
+        return [*limited, *self._boxed(("--bind", str(place.resolve()), PLACE), files, command)]
 
     def run(self, folder: Folder, command: str, acknowledged: Sequence[str]) -> CheckResult:
         """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
@@ -191,10 +187,11 @@ class Sandbox:
             files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
             for path, content in self._copied.items():
                 files.add(path, content)
-            archive = b"" if not self._is_covered and files.add_folder(folder, PLACE) else folder.archive
+            is_made = files.add_folder(folder, PLACE)
+            archive = b"" if is_made else folder.archive
             given.write(archive)
             given.seek(0)
-            check = self._command(_UNPACK if archive else "", command, files.words)
+            check = self._command("" if is_made else _UNPACK, command, files.words)
             launcher.start(check, (given.fileno(), said.fileno(), *files.files), self._limits.seconds)
         return archive
 
@@ -243,12 +240,17 @@ class Sandbox:
     def _command(self, first: str, command: str, files: Sequence[str]) -> list[str]:
         """What runs the check in a folder in memory, after `first`. `files` are the arguments that make files."""
         begins = f"printf %s {shlex.quote(_BEGUN)} >&0; exec </dev/null; eval {shlex.quote(command)}"
-        place = ("--dir", PLACE, *files, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED)
-        return self._boxed(place, f"{first}{begins}")
+        place = ("--size", str(self._limits.disk_mib << 20), "--tmpfs", PLACE)
+        more = (*files, "--setenv", "POSTCRASH_ACKNOWLEDGED", ACKNOWLEDGED)
+        return self._boxed(place, more, f"{first}{begins}")
 
-    def _boxed(self, place: Sequence[str], command: str) -> list[str]:
-        """What runs a shell command in the box; `place` are the arguments that put the folder there."""
-        size = str(self._limits.disk_mib + _ROOM_MIB << 20)
+    def _boxed(self, place: Sequence[str], more: Sequence[str], command: str) -> list[str]:
+        """What runs a shell command in the box.
+
+        `place` are the arguments that put the folder there. `more` come when all mounts are there, so that no mount
+        goes by a link that they make.
+        """
+        size = str(self._limits.disk_mib << 20)
         # In the guest the application is root, to whom modes mean nothing, and who can become another user. Here root
         # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
@@ -256,11 +258,11 @@ class Sandbox:
         return [
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--size", size, "--tmpfs", "/", "--perms", "1777", "--dir", "/tmp"),
-            # What /proc/sys has is the machine's, and root's.
+            # Root owns the machine's settings in /proc/sys, and could change them without its rights.
             *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
             *("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
             *("--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
-            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *self._seen, *place),
+            *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *self._seen, *more),
             *("--chdir", PLACE, "sh", "-c", command),
         ]
 

@@ -1,4 +1,4 @@
-# Read by the shell that runs the check: to start one more would take as long as SQLite's own start.
+# The shell that runs the check reads this file itself, which saves the start of one more shell.
 # The shell $1 recovers the database. It is whole; transactions are there whole and in order; with journal mode $2 and
 # PRAGMA synchronous = $3, those that were acknowledged are there as far as SQLite's documentation promises
 # (https://www.sqlite.org/pragma.html#pragma_synchronous).

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from postcrash.apps import Application, Sandbox
@@ -88,9 +88,10 @@ def second_crashes(
     states: Sequence[FolderState],
 ) -> SecondCrashes:
     """Crash the application's recovery of each of `states`, on each of `disks`. Raises HarnessError."""
+    ends = _Ends()
     with closing(sandbox_of(application)) as sandbox, _archives(states) as archives:
         judges = {
-            lines: _RecoveryJudge(application, lines, sandbox)
+            lines: _RecoveryJudge(application, lines, sandbox, ends)
             for lines in dict.fromkeys(state.acknowledged for state in states)
         }
         places = [(state, disk) for state in states for disk in disks]
@@ -101,27 +102,30 @@ def second_crashes(
         results = run_campaign(plans, session.crew(guests), session.store, progress, fresh=True, failures=True)
         crashes = tuple(SecondCrash(state, disk, result) for (state, disk), result in zip(places, results, strict=True))
         archives.keep([each.state for each in crashes if each.result.findings])
-        failed, succeeded = (
-            frozenset[str]().union(*(getattr(judge, name) for judge in judges.values()))
-            for name in ("failed", "succeeded")
-        )
-        failures = sum(_unpacking(archives.file_of(state)) in failed - succeeded for state in states)
-    return SecondCrashes(len(states), failures, crashes)
+        failed = sum(_unpacking(archives.file_of(state)) in ends.failed - ends.succeeded for state in states)
+    return SecondCrashes(len(states), failed, crashes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """How recoveries ended in the guest, by the command that had unpacked the folder there."""
+
+    failed: set[str] = field(default_factory=set)
+    succeeded: set[str] = field(default_factory=set)
 
 
 class _RecoveryJudge(ApplicationJudge):
-    """Also notes in which folders the recovery failed, and in which it succeeded, by what unpacks them in the guest."""
+    """Also notes how each recovery ended."""
 
-    def __init__(self, application: Application, lines: tuple[str, ...], sandbox: Sandbox) -> None:
+    def __init__(self, application: Application, lines: tuple[str, ...], sandbox: Sandbox, ends: _Ends) -> None:
         super().__init__(application, acknowledged=lines, sandbox=sandbox)
-        self.failed: set[str] = set()
-        self.succeeded: set[str] = set()
+        self._ends = ends
 
     def acknowledged(self, history: History) -> tuple[str, ...]:
         """See `FolderJudge`."""
         (unpack,), operations = history.workload.setup, history.workload.ops
         has_failed = any(operation.word == SAYS and operation.value == _FAILED for operation in operations)
-        (self.failed if has_failed else self.succeeded).add(unpack.value)
+        (self._ends.failed if has_failed else self._ends.succeeded).add(unpack.value)
         return super().acknowledged(history)
 
 

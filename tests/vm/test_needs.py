@@ -148,9 +148,8 @@ def test_a_table_goes_on_after_an_interruption(folder: Path, table: dict[str, An
     same, other = ["--set", "fsync=none"], ["--set", "fsync=folder"]
     assert cell(folder, *same, "--resume") == {**whole, "because": "kept"}
     assert cell(folder, *other, "--resume")["because"] != "kept"
-    # How many recoveries are run, and how many states there are, depends on when the program's writes are sent.
-    again, counts = cell(folder, *same), dict.fromkeys(("recoveries", "states", "total"))
-    assert {**again, **counts} == {**whole, **counts}
+    # How many recoveries are run is not the same each time.
+    assert {**cell(folder, *same), "recoveries": whole["recoveries"]} == whole
 
 
 def cell(folder: Path, *more: str) -> Any:

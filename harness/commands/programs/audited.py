@@ -87,7 +87,7 @@ def _print_second(console: Console, second: SecondCrashes) -> None:
     if second.undecided:
         console.print(f"  [yellow]?[/] {second.undecided}", highlight=False)
     elif second.failed:
-        console.print(f"  note: in {second.failed} folders its recovery fails by itself", highlight=False)
+        console.print(f"  note: in {second.failed} of the folders its recovery fails by itself", highlight=False)
     covered, states, recoveries = second.counts
     console.print(f"  {covered:,} of {states:,} crash states, {recoveries:,} recoveries", highlight=False)
 

@@ -1,7 +1,6 @@
 """Folders that bubblewrap makes: the same as `tar` makes, and only those that cannot lead it out of the box."""
 
 import gzip
-import io
 import tarfile
 
 import pytest
@@ -9,10 +8,9 @@ import pytest
 from postcrash.apps import Folder, Sandbox
 from postcrash.apps.box_files import FILES_MAX, BoxFiles
 
+from .archives import DIR, FIFO, FILE, LINK, SYMLINK, Member, archive
+
 LISTED = "find . -mindepth 1 -printf '%P %y %m %s %n %l\\n' | sort; cat f d/e/*"
-Member = tuple[str, bytes, str]
-"""A name, a type of tarfile, and what a link leads to or a file holds."""
-DIR, FILE, SYMLINK, LINK, FIFO = tarfile.DIRTYPE, tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE
 PLAIN: list[Member] = [
     ("d", DIR, ""),
     ("d/e", DIR, ""),
@@ -21,20 +19,6 @@ PLAIN: list[Member] = [
     ("f", FILE, "two\n"),
     ("\u00e9", FILE, ""),
 ]
-
-
-def archive(members: list[Member], modes: tuple[int, ...] = (0o750, 0o500, 0o777, 0o0, 0o644, 0o600)) -> Folder:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8") as target:
-        for number, (name, kind, rest) in enumerate(members):
-            info = tarfile.TarInfo(name)
-            info.type, info.mode = kind, modes[number % len(modes)]
-            if kind == FILE:
-                info.size = len(rest)
-            else:
-                info.linkname = rest
-            target.addfile(info, io.BytesIO(rest.encode()) if kind == FILE else None)
-    return Folder(made.getvalue())
 
 
 def is_added(members: list[Member], *modes: int) -> bool:
