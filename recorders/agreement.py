@@ -1,7 +1,7 @@
 """Compares two recorders of one run, request by request: one at the disk, and one above it.
 
 The recorder above sees requests as the file system made them. On their way down the kernel cuts writes to the test
-disk's limit of one block. It also turns a FUA write, which virtio-blk does not carry, into a write and a flush. The
+disk's limit of 126 blocks. It also turns a FUA write, which virtio-blk does not carry, into a write and a flush. The
 crash disk joins requests that come together, and so does QEMU. `RULES` names every difference that this can make; any
 other difference is a disagreement. A rule that holds for one recorder only says so.
 
@@ -22,7 +22,7 @@ from postcrash.recorders.matches import Agreement, MatchedRequest, completion, d
 from postcrash.recorders.trace import Request, Trace
 
 RULES = {
-    "split": "the kernel cut a write to the test disk's limit of one block: the disk saw several requests",
+    "split": "the kernel cut a write to the test disk's limit of 126 blocks: the disk saw several requests",
     "joined": "writes that come together, each followed by the next sectors, are joined: the disk saw one request",
     "FUA is a flush": "virtio-blk carries no FUA: the disk saw the write and, once that was completed, a flush",
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",

@@ -101,6 +101,15 @@ pub fn mount_debug(path: &str) -> io::Result<()> {
     }
 }
 
+/// Write `value` to a file of sysfs, which is mounted at /sys for that long.
+pub fn write_to_sys(file: &str, value: &str) -> io::Result<()> {
+    mount_pseudo(c"sysfs", c"/sys")?;
+    let written = std::fs::write(Path::new("/sys").join(file), value);
+    // SAFETY: a C string.
+    check(unsafe { libc::umount2(c"/sys".as_ptr(), 0) })?;
+    written
+}
+
 fn mount_pseudo(fstype: &CStr, target: &CStr) -> io::Result<()> {
     call_mount(fstype, target, fstype, 0, c"")
 }

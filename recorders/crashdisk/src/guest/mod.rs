@@ -253,7 +253,7 @@ impl Guest {
         let port = &mut self.ports[device as usize];
         let (stream, _) = port.listener.accept()?;
         self.poll.add(stream.as_raw_fd(), PollToken::Socket(device))?;
-        let (features, config) = (block::features(port.volatile), block::config(port.sectors, port.volatile));
+        let (features, config) = (block::features(port.volatile), block::config(port.sectors));
         port.connection = Some(Connection::new(stream, features, config, self.process.id()));
         Ok(())
     }

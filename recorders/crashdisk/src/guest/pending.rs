@@ -6,7 +6,9 @@
 //! ring, the host's scheduler would decide this: a write and a flush that come together can be found together, or one
 //! after the other.
 
-use crate::virtio::block::{Request, RequestKind};
+use std::ops::Range;
+
+use crate::virtio::block::Request;
 
 /// A request, and its number in the recording.
 pub struct Pending {
@@ -15,8 +17,9 @@ pub struct Pending {
 }
 
 impl Pending {
-    fn is_write(&self) -> bool {
-        matches!(self.request.kind, RequestKind::Write { .. } | RequestKind::Zero { .. })
+    /// The sectors that a write changes.
+    fn written(&self) -> Option<Range<u64>> {
+        self.request.kind.written()
     }
 }
 
@@ -35,28 +38,39 @@ impl PendingRequests {
     }
 
     /// Which requests are completed now that the guest stands still, in the order of submission. These are all of them,
-    /// unless `draw`, which gets the number of writes, chooses one write. Then only the flushes are completed, or that
-    /// write alone if there are no flushes.
+    /// unless `draw`, which gets the number of runs, chooses one run of writes. Then only the flushes are completed, or
+    /// that run alone if there are no flushes.
     ///
-    /// A write that came in parts is recorded as one, so its parts are completed together. If a part were completed
-    /// before the others, a flush in between would cover it, and the recording could not express this.
+    /// Writes that come one after the other, each followed by the next sectors, are one run. A disk joins them, and a
+    /// file system that waits for one of them mostly waits for all. If each were drawn, a long run would hardly ever be
+    /// done before a write that came first, and what does not wait for that one would not show. The parts of a write
+    /// that is recorded as one are one run too: if a flush in between covered one of them, the recording could not
+    /// express this.
     pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<Pending> {
-        let mut writes: Vec<u32> = self.requests.iter().filter(|each| each.is_write()).map(|each| each.id).collect();
-        let only_writes = writes.len() == self.requests.len();
-        writes.dedup();
         let all = std::mem::take(&mut self.requests);
-        let drawn = if writes.is_empty() { None } else { draw(writes.len()) };
-        let Some(drawn) = drawn else { return all };
-        let is_now = |each: &Pending| if only_writes { each.id == writes[drawn] } else { !each.is_write() };
-        let (now, later) = all.into_iter().partition(is_now);
+        let (mut runs, mut end) = (0, None);
+        let run_of = all.iter().map(|each| {
+            let written = each.written()?;
+            runs += usize::from(end != Some(written.start));
+            end = Some(written.end);
+            Some(runs - 1)
+        });
+        let run_of: Vec<Option<usize>> = run_of.collect();
+        let Some(drawn) = (if runs == 0 { None } else { draw(runs) }) else { return all };
+        let now = if run_of.contains(&None) { None } else { Some(drawn) };
+        let (mut completed, mut later) = (Vec::new(), Vec::new());
+        for (each, run) in all.into_iter().zip(run_of) {
+            if run == now { &mut completed } else { &mut later }.push(each);
+        }
         self.requests = later;
-        now
+        completed
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::virtio::block::RequestKind;
 
     fn write(sector: u64) -> RequestKind {
         RequestKind::Write { sector, data: vec![0; 4096] }
@@ -91,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_write_are_drawn_as_one() {
+    fn writes_that_follow_one_another_are_drawn_as_one() {
         for (drawn, wanted) in [(0, [vec![2], vec![0, 0], vec![1]]), (1, [vec![2], vec![1], vec![0, 0]])] {
             let mut pending = pending();
             let found: Vec<_> = (0..3).map(|_| ids(&pending.next(|count| Some(drawn.min(count - 1))))).collect();

@@ -1,6 +1,7 @@
 //! Requests of a virtio block device (virtio 1.1, section 5.2).
 
 use std::io;
+use std::ops::Range;
 
 use postcrash_wire::units::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 
@@ -12,8 +13,10 @@ const HEADER_BYTES: u32 = 16;
 const SECTOR_AT: usize = 8;
 /// The only segment of a discard or write-zeroes that the configuration allows (section 5.2.6).
 const ZERO_SEGMENT_BYTES: usize = 16;
-/// Largest request of a volatile disk: a block, so that a read concerns one choice. The kernel splits larger requests.
-pub const SPLIT_BYTES: usize = BLOCK_BYTES;
+/// The most segments of a request, each of a block at most.
+const SEGMENTS_MAX: u32 = 126;
+/// Largest request of whole blocks. The kernel splits larger ones.
+pub const SPLIT_BYTES: usize = SEGMENTS_MAX as usize * BLOCK_BYTES;
 /// Largest request in bytes that the queue can describe.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
@@ -24,7 +27,6 @@ const F_FLUSH: u64 = 1 << 9;
 const F_DISCARD: u64 = 1 << 13;
 const F_WRITE_ZEROES: u64 = 1 << 14;
 const F_VERSION_1: u64 = 1 << 32;
-const SEGMENTS_MAX: u32 = 126;
 const ZERO_SECTORS_MAX: u32 = 1 << 22;
 
 /// virtio features of a disk. `volatile` means that it has a write cache and discard.
@@ -58,11 +60,11 @@ mod field {
 }
 
 /// Configuration space of a disk of `sectors`.
-pub fn config(sectors: u64, volatile: bool) -> Vec<u8> {
+pub fn config(sectors: u64) -> Vec<u8> {
     let mut config = vec![0; field::END];
     let words = [
-        (field::SIZE_MAX, SPLIT_BYTES as u32),
-        (field::SEG_MAX, if volatile { 1 } else { SEGMENTS_MAX }),
+        (field::SIZE_MAX, BLOCK_BYTES as u32),
+        (field::SEG_MAX, SEGMENTS_MAX),
         (field::BLK_SIZE, SECTOR_BYTES as u32),
         (field::MAX_DISCARD_SECTORS, ZERO_SECTORS_MAX),
         (field::MAX_DISCARD_SEG, 1),
@@ -100,6 +102,17 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
+    /// The sectors that it changes; None if it changes none.
+    pub fn written(&self) -> Option<Range<u64>> {
+        match self {
+            RequestKind::Write { sector, data } => {
+                Some(*sector..sector.saturating_add((data.len() / SECTOR_BYTES) as u64))
+            }
+            RequestKind::Zero { sector, sectors, .. } => Some(*sector..sector.saturating_add(*sectors)),
+            _ => None,
+        }
+    }
+
     /// Whether all its sectors lie on a disk of `sectors`.
     pub fn fits(&self, sectors: u64) -> bool {
         let (start, count) = match self {
