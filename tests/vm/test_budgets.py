@@ -15,13 +15,18 @@ from postcrash.harness.guests.machine import Machine
 from postcrash.model import WorkloadBuilder
 
 from .command import EXAMPLE, postcrash
-from .conftest import OVERWRITE, Record, RecordedWorkload, explored, intervals_of, judged
+from .conftest import Record, RecordedWorkload, explored, intervals_of, judged
 
 BLOCKS_MAX = 10
 
 CHAIN = WorkloadBuilder().creat("before").begin()
 for _name in ("first", "second", "third", "fourth", "fifth", "sixth"):
     CHAIN = CHAIN.creat(_name).fsync(_name)
+
+SCATTERED = WorkloadBuilder().creat("A").append("A", 57344).begin()
+for _number in range(7):
+    SCATTERED = SCATTERED.write("A", _number * 8192, 4096)
+SCATTERED = SCATTERED.fsync("A").sync()
 
 BUDGETS = [
     Budget(None, 300, bound=0),
@@ -70,7 +75,7 @@ def check_against(report: IntervalReport, brute: IntervalReport, interval: Inter
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_what_a_limit_covers_is_what_brute_force_finds(machine: Machine, record: Record, budget: Budget) -> None:
-    recorded = record("ext4-current", OVERWRITE)
+    recorded = record("ext4-current", SCATTERED.build("scattered"))
     source = recorded.source
     shapes = {i.index: i for i in intervals(Recording(source.recording), source.base, source.model)}
     small = [index for index, shape in shapes.items() if len(shape.components) <= BLOCKS_MAX]
@@ -131,6 +136,7 @@ def test_the_same_seed_gives_the_same_result_another_one_does_not(machine: Machi
         assert (report.reached.samples, report.reached.seed) == (60, seed)
         return report.covered, {outcome_of(report, number) for number in range(len(report.outcomes))}
 
+    walked(1)  # the guest learns which of its reads nobody waits for
     assert walked(1) == walked(1)
     assert walked(1) != walked(2)
 

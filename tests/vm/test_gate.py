@@ -162,7 +162,7 @@ def test_what_there_was_no_time_for_is_undecided_and_goes_on(tmp_path: Path) -> 
     text += '[parts.table]\nproperties = ["P4"]\n'
     done = []
     for _ in range(RUNS_ON_A_BUSY_MACHINE):
-        code, told = gate(tmp_path, text, "--time", "15s")
+        code, told = gate(tmp_path, text, "--time", "9s")
         big, table = told["parts"]
         assert (code, big["verdict"], big["not_run"] > 0) == (ExitCode.UNDECIDED, "undecided", True)
         assert (table["verdict"], table["not_run"] > 0) in (("holds", False), ("undecided", True))

@@ -246,7 +246,7 @@ def test_an_fsync_that_does_nothing_is_found_and_made_small(
 
 
 def test_a_badly_broken_kernel_is_told_of_before_its_hunt_ends(tmp_path: Path) -> None:
-    limits = ("--workload-limit", "6", "--seed", "2", "--time", "30s")
+    limits = ("--workload-limit", "6", "--seed", "2", "--time", "15s")
     arguments = ["hunt", "--target", "ext4-nobarrier", *limits, "--json", "-"]
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -262,10 +262,10 @@ def test_a_badly_broken_kernel_is_told_of_before_its_hunt_ends(tmp_path: Path) -
 
 def test_a_hunt_ends_in_its_time_and_goes_on(tmp_path: Path) -> None:
     arguments = ["hunt", "--ops", "2", "--target", "ext4-current", "--json", "-"]
-    part = report(postcrash(tmp_path, *arguments, "--time", "12s"), 6)
+    part = report(postcrash(tmp_path, *arguments, "--time", "6s"), 6)
     assert part["verdict"] == "undecided"
     assert part["workloads"]["not_run"] > 0
-    more = report(postcrash(tmp_path, *arguments, "--time", "12s"), 6)
+    more = report(postcrash(tmp_path, *arguments, "--time", "6s"), 6)
     assert more["workloads"]["not_run"] < part["workloads"]["not_run"]
 
 
