@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -100,14 +101,15 @@ def _run(command: list[str], files: list[int], seconds: float, orders: socket.so
     given, said, *others = files
     extra = [os.dup2(file, number) for number, file in enumerate(others, EXTRA)]
     try:
-        process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=extra)
+        process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said, pass_fds=extra, process_group=0)
     finally:
         for file in extra:
             os.close(file)
     try:
         return process.wait() if _ends(process.pid, seconds, orders) else LATE
     finally:
-        process.kill()
+        if process.returncode is None:  # bubblewrap's child does not end with it while it makes the box
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

@@ -311,6 +311,16 @@ Sandbox().run(Folder(b"\\0" * 1024), sys.argv[1], [])
 """
 
 
+CHECKING_AGAIN = """\
+import sys
+from postcrash.apps import Folder, Sandbox
+sandbox = Sandbox()
+sandbox.probe()
+print("begins", flush=True)
+sandbox.run(Folder(b"\\0" * 1024), sys.argv[1], [])
+"""
+
+
 def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) -> None:
     """Neither the check nor what has started it, long before the check's time is over."""
     with subprocess.Popen([sys.executable, "-c", CHECKING, endless(4)], stdout=subprocess.PIPE) as process:
@@ -324,6 +334,16 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
             pytest.fail(f"the check never began: {running}")
         process.kill()
     assert still_running(endless(4)) == []
+
+
+def test_nothing_is_left_of_a_box_that_is_being_made_when_postcrash_is_killed() -> None:
+    for milliseconds in range(1, 9):
+        command = [sys.executable, "-c", CHECKING_AGAIN, endless(6)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"begins\n"
+            time.sleep(milliseconds / 1000)
+            process.kill()
+    assert still_running(endless(6)) == []
 
 
 def test_a_check_can_be_interrupted_by_its_own_signal(sandbox: Sandbox, folder: Make) -> None:
