@@ -2,8 +2,8 @@
 
 The recorder above sees requests as the file system made them. On their way down the kernel cuts writes to the test
 disk's limit of 126 blocks. It also turns a FUA write, which virtio-blk does not carry, into a write and a flush. The
-crash disk joins requests that come together, and so does QEMU. `RULES` names every difference that this can make; any
-other difference is a disagreement. A rule that holds for one recorder only says so.
+crash disk joins such parts again if they come together, and QEMU joins any requests. `RULES` names every difference
+that this can make; any other difference is a disagreement. A rule that holds for one recorder only says so.
 
 The comparison covers the marks, every sector of every write with its data, the order of writes to one sector, and
 discards. For each flush and FUA write it covers what it makes stable and between which marks it stands. The order of

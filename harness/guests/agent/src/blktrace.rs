@@ -10,7 +10,7 @@ use crate::sys::{check, errno};
 /// Kernel memory for the trace. The kernel drops events that do not fit, and then the trace fails.
 const BUFFER_BYTES: u32 = 256 << 10;
 const BUFFERS: u32 = 32;
-/// The tracing folder; guests have no /sys.
+/// The tracing folder; guests have no /sys, except while they boot.
 const DEBUG: &str = "/dev/debug";
 
 /// `struct blk_user_trace_setup` of include/uapi/linux/blktrace_api.h.

@@ -74,10 +74,10 @@ fn run_no_helper() {
     let _ = std::fs::write("/proc/sys/kernel/hotplug", "\n");
 }
 
-/// Have the kernel join no requests to the test disk. A guest that waits for one must not need the others, which may be
-/// read ahead, or concern other choices.
-fn keep_requests_apart() -> io::Result<()> {
-    mount::write_to_sys("block/vda/queue/nomerges", "2")
+/// Have the kernel join no requests to the test disk, so that a guest that waits for one need not wait for another that
+/// is read ahead. A kernel without sysfs joins them. This costs recoveries, and makes no result wrong.
+fn keep_requests_apart() {
+    let _ = mount::write_to_sys("block/vda/queue/nomerges", "2");
 }
 
 fn serve() -> io::Result<()> {
@@ -90,7 +90,7 @@ fn serve() -> io::Result<()> {
     mount::mount_devices()?;
     run_no_helper();
     modules::load(BOOT_MODULES)?;
-    keep_requests_apart()?;
+    keep_requests_apart();
     let mut mailbox = Mailbox::open(MAILBOX)?;
     let mut log = KernelLog::open()?;
     loop {

@@ -158,7 +158,7 @@ impl OpenRecording {
     fn submitted(&mut self, requests: &[&RequestKind]) -> Result<Vec<u32>, RecordingError> {
         let mut ids = Vec::new();
         while let Some(rest) = requests.get(ids.len()..).filter(|rest| !rest.is_empty()) {
-            let parts = split_parts(rest);
+            let parts = split_parts(rest, self.disk_sectors);
             let id = self.record(&rest[..parts])?;
             if id != UNRECORDED {
                 self.outstanding.insert(id, parts);
@@ -233,8 +233,8 @@ pub struct RecordingDisk<'a> {
 }
 
 impl<'a> RecordingDisk<'a> {
-    /// With `held`, writes are completed only when the guest stands still, one at a time, in an order drawn from this
-    /// seed.
+    /// With `held`, writes are completed only when the guest stands still, one run at a time, in an order drawn from
+    /// this seed.
     pub fn new(base: &'a Base, writer: RecordingWriter, held: Option<u64>) -> Self {
         RecordingDisk::of(base, OpenRecording::new(writer, base.sectors()), held)
     }
@@ -247,11 +247,12 @@ impl<'a> RecordingDisk<'a> {
 }
 
 /// How many of `requests`, from the first on, are parts of one write that our own limit on requests has split. The
-/// parts are full requests, and each is followed by the next sectors.
-fn split_parts(requests: &[&RequestKind]) -> usize {
+/// parts are full requests, and each is followed by the next sectors of a disk of `sectors`.
+fn split_parts(requests: &[&RequestKind], sectors: u64) -> usize {
     let continues = |pair: &[&RequestKind]| match pair {
-        [RequestKind::Write { sector, data }, RequestKind::Write { sector: next, .. }] => {
-            data.len() == SPLIT_BYTES && sector + (data.len() / SECTOR_BYTES) as u64 == *next
+        [RequestKind::Write { sector, data }, next @ RequestKind::Write { sector: start, .. }] => {
+            let end = sector.checked_add((data.len() / SECTOR_BYTES) as u64);
+            data.len() == SPLIT_BYTES && end == Some(*start) && next.fits(sectors)
         }
         _ => false,
     };

@@ -11,6 +11,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use postcrash_wire::units::SECTOR_BYTES;
+
 use crate::virtio::block::{Request, RequestKind};
 
 #[derive(Default)]
@@ -61,7 +63,7 @@ impl HeldReads {
     pub fn overlapping(&mut self, sector: u64, sectors: u64) -> Vec<Request> {
         let overlaps = |request: &Request| match request.kind {
             RequestKind::Read { sector: start, bytes } => {
-                start < sector + sectors && sector < start + (bytes / 512) as u64
+                start < sector.saturating_add(sectors) && sector < start.saturating_add((bytes / SECTOR_BYTES) as u64)
             }
             _ => false,
         };

@@ -6,26 +6,27 @@
 //! ring, the host's scheduler would decide this: a write and a flush that come together can be found together, or one
 //! after the other.
 
-use std::ops::Range;
-
 use crate::virtio::block::Request;
 
 /// A request, and its number in the recording.
 pub struct Pending {
     pub request: Request,
     pub id: u32,
+    /// The run of writes that it belongs to; None for a flush.
+    run: Option<usize>,
 }
 
-impl Pending {
-    /// The sectors that a write changes.
-    fn written(&self) -> Option<Range<u64>> {
-        self.request.kind.written()
-    }
-}
-
+/// Writes that come one after the other, each to the next sectors, are one run, unless a flush or a completion lies
+/// between them. A disk joins them, and a file system that waits for one of them mostly waits for all. If each were
+/// drawn, a long run would hardly ever be done before a write that came first, and what does not wait for that one
+/// would not show. The parts of a write that is recorded as one are one run too: if a flush in between covered one of
+/// them, the recording could not express this.
 #[derive(Default)]
 pub struct PendingRequests {
     requests: Vec<Pending>,
+    runs: usize,
+    /// The sector with which the last run goes on. None if it does not go on.
+    end: Option<u64>,
 }
 
 impl PendingRequests {
@@ -34,34 +35,27 @@ impl PendingRequests {
     }
 
     pub fn add(&mut self, request: Request, id: u32) {
-        self.requests.push(Pending { request, id });
+        let written = request.kind.written();
+        let run = written.as_ref().map(|sectors| {
+            self.runs += usize::from(self.end != Some(sectors.start));
+            self.runs
+        });
+        self.end = written.map(|sectors| sectors.end);
+        self.requests.push(Pending { request, id, run });
     }
 
     /// Which requests are completed now that the guest stands still, in the order of submission. These are all of them,
-    /// unless `draw`, which gets the number of runs, chooses one run of writes. Then only the flushes are completed, or
-    /// that run alone if there are no flushes.
-    ///
-    /// Writes that come one after the other, each followed by the next sectors, are one run. A disk joins them, and a
-    /// file system that waits for one of them mostly waits for all. If each were drawn, a long run would hardly ever be
-    /// done before a write that came first, and what does not wait for that one would not show. The parts of a write
-    /// that is recorded as one are one run too: if a flush in between covered one of them, the recording could not
-    /// express this.
+    /// unless `draw`, which gets the number of runs, chooses one. Then only the flushes are completed, or that run
+    /// alone if there are no flushes.
     pub fn next(&mut self, draw: impl FnOnce(usize) -> Option<usize>) -> Vec<Pending> {
+        self.end = None;
         let all = std::mem::take(&mut self.requests);
-        let (mut runs, mut end) = (0, None);
-        let run_of = all.iter().map(|each| {
-            let written = each.written()?;
-            runs += usize::from(end != Some(written.start));
-            end = Some(written.end);
-            Some(runs - 1)
-        });
-        let run_of: Vec<Option<usize>> = run_of.collect();
-        let Some(drawn) = (if runs == 0 { None } else { draw(runs) }) else { return all };
-        let now = if run_of.contains(&None) { None } else { Some(drawn) };
-        let (mut completed, mut later) = (Vec::new(), Vec::new());
-        for (each, run) in all.into_iter().zip(run_of) {
-            if run == now { &mut completed } else { &mut later }.push(each);
-        }
+        let mut runs: Vec<usize> = all.iter().filter_map(|each| each.run).collect();
+        runs.dedup();
+        let drawn = if runs.is_empty() { None } else { draw(runs.len()) };
+        let Some(drawn) = drawn else { return all };
+        let now = if all.iter().all(|each| each.run.is_some()) { Some(runs[drawn]) } else { None };
+        let (completed, later) = all.into_iter().partition(|each| each.run == now);
         self.requests = later;
         completed
     }
@@ -102,6 +96,25 @@ mod tests {
         pending.add(Request::of(RequestKind::Flush), 0);
         assert_eq!(ids(&pending.next(|count| Some(2 % count))), [0]);
         assert!(pending.next(|count| Some(2 % count)).is_empty());
+    }
+
+    /// What is completed, the youngest run first.
+    fn youngest_first(pending: &mut PendingRequests) -> Vec<Vec<u32>> {
+        let mut next = || ids(&pending.next(|count| Some(count - 1)));
+        std::iter::from_fn(|| Some(next()).filter(|now| !now.is_empty())).collect()
+    }
+
+    #[test]
+    fn a_flush_and_a_completion_end_a_run() {
+        let mut pending = PendingRequests::default();
+        for (id, kind) in [write(0), write(8), RequestKind::Flush, write(16)].into_iter().enumerate() {
+            pending.add(Request::of(kind), id as u32);
+        }
+        assert_eq!(ids(&pending.next(|count| Some(count - 1))), [2]);
+        pending.add(Request::of(write(24)), 4);
+        pending.add(Request::of(write(64)), 5);
+        pending.add(Request::of(write(32)), 6);
+        assert_eq!(youngest_first(&mut pending), [vec![6], vec![5], vec![4], vec![3], vec![0, 1]]);
     }
 
     #[test]
