@@ -18,8 +18,9 @@ import pytest
 
 from postcrash.apps import CheckResult, Folder, Limits, Sandbox, SandboxError
 from postcrash.apps import sandbox as module
-from postcrash.apps.box_files import FILES_MAX
+from postcrash.apps.box_files import FILES_MAX, in_memory
 from postcrash.apps.control_group import ControlGroup
+from postcrash.apps.launcher import Launcher
 
 from .archives import FILE, LINK, SYMLINK, archive
 
@@ -311,16 +312,6 @@ Sandbox().run(Folder(b"\\0" * 1024), sys.argv[1], [])
 """
 
 
-CHECKING_AGAIN = """\
-import sys
-from postcrash.apps import Folder, Sandbox
-sandbox = Sandbox()
-sandbox.probe()
-print("begins", flush=True)
-sandbox.run(Folder(b"\\0" * 1024), sys.argv[1], [])
-"""
-
-
 def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) -> None:
     """Neither the check nor what has started it, long before the check's time is over."""
     with subprocess.Popen([sys.executable, "-c", CHECKING, endless(4)], stdout=subprocess.PIPE) as process:
@@ -336,13 +327,14 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
     assert still_running(endless(4)) == []
 
 
-def test_nothing_is_left_of_a_box_that_is_being_made_when_postcrash_is_killed() -> None:
-    for milliseconds in range(1, 9):
-        command = [sys.executable, "-c", CHECKING_AGAIN, endless(6)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None and process.stdout.readline() == b"begins\n"
-            time.sleep(milliseconds / 1000)
-            process.kill()
+def test_all_that_makes_a_box_is_killed_together() -> None:
+    """While bubblewrap makes a box, its child does not end with it."""
+    launcher = Launcher(None, 1 << 20, 1 << 20)
+    with in_memory() as given, in_memory() as said:
+        launcher.start(["/bin/sh", "-c", f"{endless(6)} & wait"], (given.fileno(), said.fileno()), 60)
+        while endless(6) not in listed("-e", "-o", "args"):
+            time.sleep(0.02)
+        launcher.close()
     assert still_running(endless(6)) == []
 
 
