@@ -255,7 +255,7 @@ class Sandbox:
         # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
         # bubblewrap is ended when its time is over; all that it has started ends with it. Two checks share nothing,
-        # though it would be faster: in one network, the port of an earlier check's server is taken for a minute.
+        # though it would be faster: in one network, the port of an earlier check's server would still be taken.
         return [
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--size", size, "--tmpfs", "/", "--perms", "1777", "--dir", "/tmp"),

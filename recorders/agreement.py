@@ -23,7 +23,8 @@ from postcrash.recorders.trace import Request, Trace
 
 RULES = {
     "split": "the kernel cut a write to the test disk's limit of 126 blocks: the disk saw several requests",
-    "joined": "writes that come together, each followed by the next sectors, are joined: the disk saw one request",
+    "joined": "writes that come together, each followed by the next sectors, are joined: by QEMU, and by the crash "
+    "disk behind a part of 126 blocks. The disk saw one request",
     "FUA is a flush": "virtio-blk carries no FUA: the disk saw the write and, once that was completed, a flush",
     "two flushes": "device mapper cuts PREFLUSH|FUA into a flush that keeps FUA, and a write; below, it is two flushes",
     "one for several": "the kernel has one flush serve all flushes that were asked for before it began",

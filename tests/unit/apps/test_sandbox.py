@@ -59,6 +59,15 @@ def still_running(mark: str) -> list[str]:
     return found
 
 
+def wait_until_running(command: str) -> None:
+    for _ in range(100):
+        running = listed("-e", "-o", "args")
+        if command in running:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{command} never began: {running}")
+
+
 def test_a_check_finds_the_folder_and_what_was_acknowledged(sandbox: Sandbox, folder: Make) -> None:
     command = 'cat f; cat "$POSTCRASH_ACKNOWLEDGED"; exit 3'
     result = sandbox.run(folder(f=b"content\n"), command, ["it's 1", '"two" $HOME'])
@@ -316,13 +325,7 @@ def test_nothing_is_left_of_a_check_whose_postcrash_is_killed(tmp_path: Path) ->
     """Neither the check nor what has started it, long before the check's time is over."""
     with subprocess.Popen([sys.executable, "-c", CHECKING, endless(4)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"begins\n"
-        for _ in range(100):
-            running = listed("-e", "-o", "args")
-            if endless(4) in running:
-                break
-            time.sleep(0.1)
-        else:
-            pytest.fail(f"the check never began: {running}")
+        wait_until_running(endless(4))
         process.kill()
     assert still_running(endless(4)) == []
 
@@ -332,8 +335,7 @@ def test_all_that_makes_a_box_is_killed_together() -> None:
     launcher = Launcher(None, 1 << 20, 1 << 20)
     with in_memory() as given, in_memory() as said:
         launcher.start(["/bin/sh", "-c", f"{endless(6)} & wait"], (given.fileno(), said.fileno()), 60)
-        while endless(6) not in listed("-e", "-o", "args"):
-            time.sleep(0.02)
+        wait_until_running(endless(6))
         launcher.close()
     assert still_running(endless(6)) == []
 

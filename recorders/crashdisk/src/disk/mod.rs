@@ -250,9 +250,9 @@ impl<'a> RecordingDisk<'a> {
 /// parts are full requests, and each is followed by the next sectors of a disk of `sectors`.
 fn split_parts(requests: &[&RequestKind], sectors: u64) -> usize {
     let continues = |pair: &[&RequestKind]| match pair {
-        [RequestKind::Write { sector, data }, next @ RequestKind::Write { sector: start, .. }] => {
-            let end = sector.checked_add((data.len() / SECTOR_BYTES) as u64);
-            data.len() == SPLIT_BYTES && end == Some(*start) && next.fits(sectors)
+        [part @ RequestKind::Write { data, .. }, next @ RequestKind::Write { sector, .. }] => {
+            let is_followed = part.written().is_some_and(|written| written.end == *sector);
+            data.len() == SPLIT_BYTES && is_followed && next.fits(sectors)
         }
         _ => false,
     };
@@ -283,7 +283,7 @@ impl Disk for RecordingDisk<'_> {
     fn next_completion(&mut self, count: usize) -> Option<usize> {
         let order = self.order.as_mut().filter(|_| self.log.recording)?;
         // The youngest in half of the cases: what nobody waits for is mostly older than what the kernel goes on with.
-        Some((order.below(2 * count as u64) as usize).min(count - 1))
+        Some(order.last_or_any(count as u64) as usize)
     }
 
     fn wants_rest(&self) -> bool {
@@ -375,5 +375,32 @@ impl Disk for StateDisk<'_> {
 
     fn overlay(&mut self) -> &mut Overlay {
         &mut self.overlay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PART_SECTORS: u64 = (SPLIT_BYTES / SECTOR_BYTES) as u64;
+
+    fn parts(writes: &[(u64, usize)], sectors: u64) -> usize {
+        let kinds: Vec<_> =
+            writes.iter().map(|&(sector, bytes)| RequestKind::Write { sector, data: vec![0; bytes] }).collect();
+        split_parts(&kinds.iter().collect::<Vec<_>>(), sectors)
+    }
+
+    #[test]
+    fn full_writes_and_what_follows_on_them_are_one() {
+        let (next, after) = (8 + PART_SECTORS, 8 + 2 * PART_SECTORS);
+        assert_eq!(parts(&[(8, SPLIT_BYTES), (next, SPLIT_BYTES), (after, 512), (after + 1, 512)], 1 << 20), 3);
+        assert_eq!(parts(&[(8, SPLIT_BYTES), (next + 1, 512)], 1 << 20), 1);
+        assert_eq!(parts(&[(8, SPLIT_BYTES - 512), (next - 1, 512)], 1 << 20), 1);
+    }
+
+    #[test]
+    fn a_write_beyond_the_end_is_no_part() {
+        assert_eq!(parts(&[(8, SPLIT_BYTES), (8 + PART_SECTORS, 512)], 8 + PART_SECTORS), 1);
+        assert_eq!(parts(&[(u64::MAX - PART_SECTORS + 1, SPLIT_BYTES), (0, 512)], 1 << 20), 1);
     }
 }

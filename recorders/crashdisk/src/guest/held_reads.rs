@@ -10,6 +10,7 @@
 //! interval is run to find such reads.
 
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 
 use postcrash_wire::units::SECTOR_BYTES;
 
@@ -59,11 +60,11 @@ impl HeldReads {
         self.reads.drain(..).collect()
     }
 
-    /// Take the reads of any of `sectors` from `sector` on. They must be answered before these sectors change.
-    pub fn overlapping(&mut self, sector: u64, sectors: u64) -> Vec<Request> {
+    /// Take the reads of any of `sectors`. They must be answered before these sectors change.
+    pub fn overlapping(&mut self, sectors: &Range<u64>) -> Vec<Request> {
         let overlaps = |request: &Request| match request.kind {
-            RequestKind::Read { sector: start, bytes } => {
-                start < sector.saturating_add(sectors) && sector < start.saturating_add((bytes / SECTOR_BYTES) as u64)
+            RequestKind::Read { sector, bytes } => {
+                sector < sectors.end && sectors.start < sector.saturating_add((bytes / SECTOR_BYTES) as u64)
             }
             _ => false,
         };

@@ -18,6 +18,7 @@ mod tracer;
 mod uml;
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::process::Child;
@@ -337,19 +338,16 @@ impl Guest {
         let (found, mut answered) = (!requests.is_empty(), false);
         let ids = disk.submitted(&requests.iter().map(|request| &request.kind).collect::<Vec<_>>())?;
         for (request, id) in requests.into_iter().zip(ids) {
-            match request.kind {
-                RequestKind::Read { sector, bytes } if disk.undecided(sector, (bytes / SECTOR_BYTES) as u64) => {
+            let written = request.kind.written();
+            match (&request.kind, &written) {
+                (&RequestKind::Read { sector, bytes }, _) if disk.undecided(sector, (bytes / SECTOR_BYTES) as u64) => {
                     self.held.hold(request);
                     continue;
                 }
-                RequestKind::Write { sector, ref data } => {
-                    answered |= self.release(sector, (data.len() / SECTOR_BYTES) as u64, disk)?;
-                }
-                RequestKind::Zero { sector, sectors, .. } => answered |= self.release(sector, sectors, disk)?,
+                (_, Some(sectors)) => answered |= self.release(sectors, disk)?,
                 _ => {}
             }
-            let may_wait =
-                matches!(request.kind, RequestKind::Write { .. } | RequestKind::Zero { .. } | RequestKind::Flush);
+            let may_wait = written.is_some() || request.kind == RequestKind::Flush;
             if may_wait && request.kind.fits(self.config.disk_sectors) && disk.completes_at_rest() {
                 execute(&request.kind, disk, self.config.disk_sectors);
                 self.pending.add(request, id);
@@ -366,11 +364,11 @@ impl Guest {
 
     /// Answer held reads of sectors that are about to change. Returns whether there were any. The guest is not
     /// interrupted yet.
-    fn release(&mut self, sector: u64, sectors: u64, disk: &mut dyn Disk) -> Result<bool, GuestError> {
+    fn release(&mut self, sectors: &Range<u64>, disk: &mut dyn Disk) -> Result<bool, GuestError> {
         if self.held.is_empty() {
             return Ok(false);
         }
-        let requests = self.held.overlapping(sector, sectors);
+        let requests = self.held.overlapping(sectors);
         self.fill_in(requests, disk)
     }
 
