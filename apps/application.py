@@ -19,7 +19,7 @@ HERE = "here"
 """In commands, `{here}` is the folder of the application's file."""
 BUILT = "built"
 """In commands, `{built}` is the folder with what the application's build has made."""
-CHECK_LIMITS = ("check_seconds", "check_memory_mib", "check_disk_mib")
+CHECK_LIMITS = ("check_seconds", "check_memory_mib", "check_disk_mib", "check_sockets")
 """The fields of `Application` that limit its check."""
 _DIGEST = "[0-9a-f]{64}"
 
@@ -66,6 +66,7 @@ class Application:
     parameters  names with the values that each may have, the default first; `{name}` in a command stands for it
     seconds     how long `set_up` and `run` may each take in a guest; check_seconds: how long `check` may take
     check_memory_mib, check_disk_mib  what `check` may use: memory of each process; disk of the folder, and of all else
+    check_sockets  whether `check` can make sockets; without them, checks are faster
     inodes      how many it needs: a file system that is made with fewer has so many for it
     folder      the folder of the application's file, which guest and sandbox see
     build       a shell command that builds it, if it is built: it puts into `{built}` what it makes
@@ -87,6 +88,7 @@ class Application:
     check_seconds: int = Field(default=20, ge=1, le=3600)
     check_memory_mib: int = Field(default=2048, ge=64, le=1 << 20)
     check_disk_mib: int = Field(default=256, ge=1, le=1 << 20)
+    check_sockets: bool = True
     inodes: int = Field(default=0, ge=0, le=100_000)
     folder: Path | None = None
     source: Source | None = None

@@ -37,11 +37,11 @@ class BoxFiles(ExitStack):
 
     def add(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """A file at an absolute path in the box."""
-        file = self.enter_context(in_memory())
-        file.write(content)
-        file.seek(0)
-        self.words += ("--perms", f"{mode:o}", "--file", str(EXTRA + len(self.files)), path)
-        self.files.append(file.fileno())
+        self.words += ("--perms", f"{mode:o}", "--file", self._numbered(content), path)
+
+    def add_filter(self, program: bytes) -> None:
+        """A program for seccomp under which everything in the box runs."""
+        self.words += ("--seccomp", self._numbered(program))
 
     def add_folder(self, folder: Folder, place: str) -> bool:
         """What is in `folder`, below `place` in the box. False if that is left to `tar`, and then nothing is added."""
@@ -55,6 +55,14 @@ class BoxFiles(ExitStack):
         except tarfile.TarError:  # `tar` says what is wrong
             return False
         return True
+
+    def _numbered(self, content: bytes) -> str:
+        """The number of the descriptor by which bubblewrap reads `content`."""
+        file = self.enter_context(in_memory())
+        file.write(content)
+        file.seek(0)
+        self.files.append(file.fileno())
+        return str(EXTRA + len(self.files) - 1)
 
     def _add_member(self, archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
         if member.issym():

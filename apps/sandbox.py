@@ -23,6 +23,7 @@ from postcrash.apps.box_files import BoxFiles, in_memory
 from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.folder import Folder
 from postcrash.apps.launcher import Launcher
+from postcrash.apps.socket_filter import without_sockets
 from postcrash.model import Entry, Tree
 from postcrash.model.tree import ROOT_PATH
 
@@ -63,12 +64,16 @@ class _NoProcessError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one check may use: time, memory of each process, disk (of the folder, and of all else), processes."""
+    """What one check may use: time, memory of each process, disk (of the folder, and of all else), processes.
+
+    sockets  whether it can make sockets. One that cannot needs no network of its own, which takes time to make.
+    """
 
     seconds: int = 20
     memory_mib: int = 2048
     disk_mib: int = 256
     processes: int = 1024
+    sockets: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,9 @@ class Sandbox:
         """Start a check. Returns what its standard input, the first of `streams`, holds then. OSError."""
         given, said = streams
         with BoxFiles() as files:
+            if not self._limits.sockets:
+                files.words.append("--share-net")
+                files.add_filter(without_sockets())
             files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
             for path, content in self._copied.items():
                 files.add(path, content)

@@ -83,7 +83,9 @@ def sandbox_of(application: Application, seconds: int | None = None) -> Sandbox:
     With `seconds`, a command in it may take so long instead.
     """
     seconds = application.check_seconds if seconds is None else seconds
-    limits = Limits(seconds, application.check_memory_mib, application.check_disk_mib)
+    limits = Limits(
+        seconds, application.check_memory_mib, application.check_disk_mib, sockets=application.check_sockets
+    )
     try:
         sandbox = Sandbox(limits, application.visible)
         sandbox.probe()

@@ -49,6 +49,7 @@ def test_a_variant_is_that_variant() -> None:
         {"check_seconds": 3000},
         {"check_memory_mib": 4096},
         {"check_disk_mib": 4096},
+        {"check_sockets": True},
         {"folder": Path("/")},
         {"folder": Path("sh")},
     ],
