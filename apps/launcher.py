@@ -32,16 +32,17 @@ class Launcher:
 
     members                file by which one joins the control group of the checks (`ControlGroup`)
     memory_kib, file_kib  of each process, and of each file
+    within                 words of a command that runs the process
     """
 
-    def __init__(self, members: Path | None, memory_kib: int, file_kib: int) -> None:
+    def __init__(self, members: Path | None, memory_kib: int, file_kib: int, within: Sequence[str] = ()) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (self._socket, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
         with theirs:
             limits = (str(members or ""), str(memory_kib << 10), str(file_kib << 10))
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", __file__, *limits],
+                [*within, sys.executable, "-I", "-S", "-X", "utf8", __file__, *limits],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ import queue
 import shlex
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ class _NoProcessError(SandboxError):
 class Limits:
     """What one check may use: time, memory of each process, disk (of the folder, and of all else), processes.
 
-    sockets  whether it can make sockets. One that cannot needs no network of its own, which takes time to make.
+    sockets  whether it can make sockets. One that cannot can share a network with others, and to make one takes time.
     """
 
     seconds: int = 20
@@ -110,6 +111,8 @@ class Sandbox:
         if program is None:
             raise SandboxError("bwrap is not installed: run  apt-get install bubblewrap")
         self._program = program
+        self._network = () if self._limits.sockets else _network()
+        """What runs a starter in a network of its own, which all its checks share. Empty: each check has one."""
         self._making = threading.Lock()
         """Held while a check has all its descriptors open, of which a process may not have many."""
         self._groups: list[ControlGroup] = []
@@ -190,7 +193,7 @@ class Sandbox:
         given, said = streams
         with BoxFiles() as files:
             if not self._limits.sockets:
-                files.words.append("--share-net")
+                files.words += ["--share-net"] if self._network else []
                 files.add_filter(without_sockets())
             files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
             for path, content in self._copied.items():
@@ -231,7 +234,8 @@ class Sandbox:
         except queue.Empty:
             group, limits = self._new_group(), self._limits
             members = group.members if group else None
-            starter = _Starter(Launcher(members, limits.memory_mib << 10, limits.disk_mib << 10), group)
+            kib = (limits.memory_mib << 10, limits.disk_mib << 10)
+            starter = _Starter(Launcher(members, *kib, self._network), group)
         try:
             yield starter
         except OSError as error:
@@ -262,8 +266,8 @@ class Sandbox:
         # In the guest the application is root, to whom modes mean nothing, and who can become another user. Here root
         # can take another name (unshare --map-user), for which Linux asks for CAP_SETFCAP. A user has none of this.
         as_root = ("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SETFCAP") if os.geteuid() == 0 else ()
-        # bubblewrap is ended when its time is over; all that it has started ends with it. Two checks share nothing,
-        # though it would be faster: in one network, the port of an earlier check's server would still be taken.
+        # bubblewrap is ended when its time is over; all that it has started ends with it. Two checks share nothing
+        # that either could change: in one network, the port of an earlier check's server would still be taken.
         return [
             *(self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", *as_root),
             *("--size", size, "--tmpfs", "/", "--perms", "1777", "--dir", "/tmp"),
@@ -274,6 +278,16 @@ class Sandbox:
             *("--setenv", "HOME", "/tmp", "--setenv", "LC_ALL", "C.UTF-8", *place, *self._seen, *more),
             *("--chdir", PLACE, "sh", "-c", command),
         ]
+
+
+def _network() -> tuple[str, ...]:
+    """The words of a command that runs another one in a new network. Empty if this process may not make one."""
+    words = ("unshare", "--net", "--")
+    try:
+        is_made = subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return ()
+    return words if is_made else ()
 
 
 def _not_begun(said: str) -> SandboxError:

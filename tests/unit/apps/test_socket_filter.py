@@ -1,8 +1,10 @@
 """A check that can make no socket reaches nobody, whichever way it asks the kernel."""
 
 import errno
+import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -67,8 +69,31 @@ def test_it_makes_none_by_another_call(sandbox: Sandbox, call: str, error: int) 
 
 
 def test_it_makes_none_by_the_calls_of_another_architecture(sandbox: Sandbox) -> None:
-    """It is killed. So it is by a kernel that has no such calls."""
-    assert "made" not in said(sandbox, INT_0X80)
+    assert said(sandbox, INT_0X80) == f"made -{errno.EACCES}"
+
+
+def test_a_program_of_32_bits_runs(sandbox: Sandbox) -> None:
+    getpid = INT_0X80.replace("b867010000", "b814000000")
+    first, second = said(sandbox, f"{getpid}\nimport os; print('made', os.getpid())").splitlines()
+    assert first == second
+
+
+def test_it_sees_nothing_of_the_machine_s_network(sandbox: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listening = f":{server.getsockname()[1]:04X} "
+        assert listening in Path("/proc/net/tcp").read_text()
+        assert listening not in said(sandbox, "print(open('/proc/net/tcp').read())")
+    assert said(sandbox, "print(open('/proc/net/dev').read().count(':'))") == "1"  # the loopback
+
+
+def test_where_no_network_can_be_made_for_all_each_check_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin/nowhere")
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/bwrap")
+    with Sandbox(Limits(seconds=10, sockets=False)) as alone:
+        listening = "import os; print(os.readlink('/proc/self/ns/net'))"
+        monkeypatch.undo()
+        networks = {said(alone, listening) for _ in range(2)}
+    assert os.readlink("/proc/self/ns/net") not in networks
 
 
 def test_a_sandbox_with_sockets_has_them_in_a_network_of_its_own() -> None:
