@@ -25,7 +25,7 @@ def messages(machine: Machine, recorded: RecordedWorkload, checker: Checker) -> 
     return found
 
 
-@pytest.mark.parametrize("target", ["ext4-current", "ext3-ordered"])
+@pytest.mark.parametrize("target", ["ext4-current", pytest.param("ext3-ordered", marks=pytest.mark.full)])
 def test_a_drive_that_ignores_flushes_breaks_fsync(machine: Machine, record: Record, target: str) -> None:
     durability = checker_named("durability")
     assert messages(machine, record(target, FSYNCED, "cache"), durability) == []

@@ -43,8 +43,8 @@ UNSAFE = {
 }
 """These have no journal, no flushes or no wait for data: after a crash they may need fsck, fail or show stale bytes."""
 LEFT_TO_FULL = {
-    *("ext3-journal", "ext3-ordered", "ext3-writeback", "ext4-full", "ext4-nodelalloc", "ext4-sync"),
-    *("xfs-full", "xfs-wsync", "ext2-sync", "f2fs-full", "f2fs-nobarrier", "f2fs-strict", "fuse2fs"),
+    *("ext3-journal", "ext3-ordered", "ext3-writeback", "ext4-full", "ext4-nodelalloc", "ext4-original", "ext4-sync"),
+    *("xfs-full", "xfs-wsync", "ext2-sync", "f2fs-full", "f2fs-nobarrier", "f2fs-strict", "fuse2fs", "jfs", "reiserfs"),
 }
 """Other targets do what these do, or these take up to two minutes each: --full runs them."""
 CHECKSUMMED_LOG = "nilfs2"

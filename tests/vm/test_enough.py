@@ -76,7 +76,7 @@ def test_where_something_is_violated_the_rest_is_left_out(both: tuple[Examinatio
 FIRST_LOOK = 40
 
 
-@pytest.mark.parametrize("target", ["ext4-current", "xfs", "ext4-nobarrier"])
+@pytest.mark.parametrize("target", ["ext4-current", pytest.param("xfs", marks=pytest.mark.full), "ext4-nobarrier"])
 def test_a_hunt_with_first_looks_finds_the_same(
     tmp_path: Path,
     settings: MachineSettings,

@@ -176,11 +176,8 @@ def advised(folder: Path, store: Path, text: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "text",
     [
-        FAILS_FIRST,
         BEHIND_MEMORY,
-        UNDER_A_FILTER,
-        pytest.param(PRIVATE_FIRST, marks=pytest.mark.full),
-        pytest.param(FAR_AWAY, marks=pytest.mark.full),
+        *(pytest.param(text, marks=pytest.mark.full) for text in (FAILS_FIRST, UNDER_A_FILTER, PRIVATE_FIRST, FAR_AWAY)),
     ],
 )
 def test_the_flush_that_is_meant_is_left_out(tmp_path: Path, store: Path, text: str) -> None:

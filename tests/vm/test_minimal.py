@@ -176,7 +176,7 @@ def test_no_crash_state_that_breaks_the_judge_is_simpler(
     assert all(broken[message] <= key for key, message in found)
 
 
-@pytest.mark.parametrize("target", ["ext4-current", "btrfs"])
+@pytest.mark.parametrize("target", ["ext4-current", pytest.param("btrfs", marks=pytest.mark.full)])
 def test_what_a_crash_lost_has_a_name(settings: MachineSettings, store: Store, target: str) -> None:
     plan = plan_for(parse_workload("creat a\nappend a 8192\nfsync a\n", "lost"), target, "durability", "lying")
     result = examined(replace(plan, findings_max=5), settings, store)

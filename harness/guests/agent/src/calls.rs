@@ -3,7 +3,7 @@
 //! Notes are for people who look at a crash. Nothing is judged by them. So a call that is not known here has none, nor has one
 //! whose file cannot be told without waiting for the program.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -109,6 +109,8 @@ pub struct Calls {
     device: u64,
     /// By thread: its number, and whether it is in a call.
     threads: HashMap<libc::pid_t, (u32, bool)>,
+    /// Threads that stopped last where a call begins, noted or not.
+    inside: HashSet<libc::pid_t>,
     /// How many threads have had a number.
     numbers: u32,
     noted: usize,
@@ -120,12 +122,24 @@ pub struct Calls {
 impl Calls {
     pub fn of_target(left_out: LeftOut) -> io::Result<Calls> {
         let device = fs::metadata(MOUNT_POINT)?.dev();
-        Ok(Calls { device, threads: HashMap::new(), numbers: 0, noted: 0, flushes: 0, left_out })
+        Ok(Calls {
+            device,
+            threads: HashMap::new(),
+            inside: HashSet::new(),
+            numbers: 0,
+            noted: 0,
+            flushes: 0,
+            left_out,
+        })
     }
 
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
     /// kept from the kernel.
     pub fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Option<Message>> {
+        let is_noted = matches!(self.threads.get(&thread), Some((_, true)));
+        if self.inside.remove(&thread) && !is_noted && !self.left_out.has(thread) {
+            return Ok(None);
+        }
         let Ok(registers) = registers(thread) else { return Ok(None) };
         let result = self.left_out.ends(thread, registers.rax as i64)?;
         if let Some((number, calling @ true)) = self.threads.get_mut(&thread) {
@@ -133,6 +147,9 @@ impl Calls {
             return Ok(Some(Message::CallEnded { thread: *number, result }));
         }
         let begins = result == -i64::from(libc::ENOSYS);
+        if begins {
+            self.inside.insert(thread);
+        }
         let number = registers.orig_rax as i64;
         let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
         let is_flush = is_flush(number, &given);
@@ -144,6 +161,11 @@ impl Calls {
             call += NOT_MADE;
         }
         Ok(self.noted(thread, call, is_flush))
+    }
+
+    /// Whether the thread stopped last where a call begins, so that it stops next where this call ends.
+    pub fn is_inside(&self, thread: libc::pid_t) -> bool {
+        self.inside.contains(&thread)
     }
 
     /// The note of a call that begins, if there is room for one. Flushes have room of their own.
@@ -172,6 +194,7 @@ impl Calls {
     /// A thread has ended, or runs another program from now on. Its call, if it is in one, does not return.
     pub fn ended(&mut self, thread: libc::pid_t) -> Option<Message> {
         self.left_out.ended(thread);
+        self.inside.remove(&thread);
         let (number, calling) = self.threads.remove(&thread)?;
         calling.then_some(Message::CallEnded { thread: number, result: NO_RESULT })
     }
@@ -201,6 +224,11 @@ fn shown(thread: libc::pid_t, number: i64, given: &[u64; 6], target: u64) -> Opt
     let (_, name, parts) = CALLS.iter().find(|(known, ..)| *known == number)?;
     let is_writable = given[2] & libc::PROT_WRITE as u64 != 0 && given[3] & libc::MAP_SHARED as u64 != 0;
     if number == libc::SYS_mmap && !is_writable {
+        return None;
+    }
+    // Most files are opened to be read, and to look up their names takes time.
+    let changes = |part: &Part| !matches!(part, Flags(at) if opening(given[*at] as i32).is_none());
+    if !parts.iter().all(changes) {
         return None;
     }
     // With MS_ASYNC it does nothing.
@@ -391,8 +419,15 @@ mod tests {
     #[test]
     fn a_call_of_a_thread_that_ends_does_not_return() {
         let threads = HashMap::from([(7, (1, true)), (8, (2, false))]);
-        let mut calls =
-            Calls { device: 0, threads, numbers: 2, noted: 2, flushes: 0, left_out: LeftOut::new(Vec::new()) };
+        let mut calls = Calls {
+            device: 0,
+            threads,
+            inside: HashSet::new(),
+            numbers: 2,
+            noted: 2,
+            flushes: 0,
+            left_out: LeftOut::new(Vec::new()),
+        };
         assert_eq!(calls.ended(8), None);
         assert_eq!(calls.all_ended(), [Message::CallEnded { thread: 1, result: NO_RESULT }]);
         assert_eq!(calls.all_ended(), []);

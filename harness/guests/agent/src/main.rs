@@ -7,6 +7,7 @@ mod blktrace;
 mod btrfs;
 mod calls;
 mod checkpoint;
+mod children;
 mod commit;
 mod device_mapper;
 mod extents;

@@ -13,11 +13,11 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use postcrash_stopped::wait_for_child;
 use postcrash_wire::Message;
 use serde::Serialize;
 
 use crate::calls::Calls;
+use crate::children::{Children, Next};
 use crate::left_out::LeftOut;
 use crate::modules;
 use crate::mount::call_mount;
@@ -48,8 +48,6 @@ const GRACE: Duration = Duration::from_secs(10);
 const FOLDERS_MAX: usize = 256;
 /// The process that all threads of the kernel are children of: kthreadd.
 const KERNEL_PARENT: &str = "2";
-/// Between two looks at whether its time is over.
-const POLL: Duration = Duration::from_millis(200);
 const TRACE: libc::c_int =
     libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
 const TRACE_CHILDREN: libc::c_int = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
@@ -133,7 +131,9 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     let main = started.id() as libc::pid_t;
     let mut calls = left_out.map(Calls::of_target).transpose()?;
     let mut at_stop = |stop: Stop| {
-        let may_go_on = output.drain(tell)?;
+        // Nothing has been written where a call begins. What another thread has written is told when its own call ends.
+        let begins = matches!((&stop, &calls), (Stop::Call(thread), Some(calls)) if !calls.is_inside(*thread));
+        let may_go_on = begins || output.drain(tell)?;
         let notes = match (stop, &mut calls) {
             (Stop::Call(thread), Some(calls)) => calls.stopped(thread)?.into_iter().collect(),
             (Stop::End(thread), Some(calls)) => calls.ended(thread).into_iter().collect(),
@@ -241,6 +241,17 @@ enum Stop {
     Other,
 }
 
+impl Stop {
+    fn of(told: &Next) -> Stop {
+        match *told {
+            Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
+            Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
+            Next::Event(thread, status) if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::Exec(thread),
+            _ => Stop::Other,
+        }
+    }
+}
+
 /// Let the process `main` and all that it starts run to the end of `main`, and call `stopped` whenever a system call of any
 /// of them begins or ends, and now and then besides. It says whether they may go on. What still runs at the end is killed, but the
 /// processes of `before`.
@@ -256,9 +267,10 @@ fn traced(
     let mut ended = None;
     let mut end = Instant::now() + limit;
     let mut is_over = false;
+    let children = Children::new()?;
     loop {
-        let told = next(end)?;
-        let must_end = !stopped(told.stop())? || (matches!(told, Next::Late) && ended.is_none());
+        let told = children.next(end)?;
+        let must_end = !stopped(Stop::of(&told))? || (matches!(told, Next::Late) && ended.is_none());
         if must_end && !is_over {
             kill_all_but(before)?;
             is_over = true;
@@ -328,45 +340,6 @@ fn is_of_kernel(process: libc::pid_t) -> bool {
 fn processes() -> io::Result<HashSet<libc::pid_t>> {
     let entries = std::fs::read_dir("/proc")?.filter_map(Result::ok);
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
-}
-
-enum Next {
-    /// Of this thread there is this to tell.
-    Event(libc::pid_t, libc::c_int),
-    /// There is no thread any more.
-    Nothing,
-    /// Nothing to tell, for a while.
-    Tick,
-    /// The time is over.
-    Late,
-}
-
-impl Next {
-    fn stop(&self) -> Stop {
-        match *self {
-            Next::Event(thread, status) if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) => Stop::End(thread),
-            Next::Event(thread, status) if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 => Stop::Call(thread),
-            Next::Event(thread, status) if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::Exec(thread),
-            _ => Stop::Other,
-        }
-    }
-}
-
-fn next(end: Instant) -> io::Result<Next> {
-    let mut status = 0;
-    loop {
-        // SAFETY: the status lives through the call.
-        let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
-        match check(thread) {
-            Ok(0) if Instant::now() >= end => return Ok(Next::Late),
-            Ok(0) if wait_for_child(POLL) => {}
-            Ok(0) => return Ok(Next::Tick),
-            Ok(thread) => return Ok(Next::Event(thread as libc::pid_t, status)),
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Next::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// The end to read from, and the one to write to.
