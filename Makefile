@@ -27,11 +27,11 @@ needs: setup
 	@$(VENV)/bin/postcrash needs published --folders 300 --sets 4 --budget 2000,60s --target $(NEEDS_TARGETS) \
 		--markdown docs/needs-and-gives.md $(ARGS) || [ $$? -eq 1 ]
 
-# What needs no guest runs side by side. The tests in guests keep every CPU busy by themselves.
+# Rust comes first, because tests in guests copy what it has built. Then what needs no guest runs beside what does.
 test: setup
 ifeq ($(ARGS),)
-	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e style,types,rust,unit
-	$(VENV)/bin/tox run -e vm
+	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e style,types,rust
+	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e unit,vm
 else
 	$(VENV)/bin/tox run $(ARGS)
 endif

@@ -1,5 +1,6 @@
 """Make a recording with the recorder that was asked for."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ _RUNS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A workload to run on a base image. `mount` says how to mount it; `held` is the seed of held-back completions."""
+    """A workload to run on a base image. `mount` says how to mount it; `held` seeds its held-back completions."""
 
     base: Path
     mount: dict[str, Any]
@@ -147,7 +148,18 @@ def record(
     else:
         chosen = recorder_named(recorder)
     metadata = {**metadata, "recorder": chosen.name, "asked": recorder, "device": chosen.device, "held": held}
-    return chosen.record(machine, Job(base, mount, workload, held), out, metadata)
+    return chosen.record(machine, Job(base, mount, workload, order_of(workload, held)), out, metadata)
+
+
+def order_of(workload: Workload, held: int | None) -> int | None:
+    """The seed of the workload's completions. None: they are not held back.
+
+    Workloads have different orders, so that an order which shows nothing is not that of all of them. Those that run
+    programs all have the order of `held`, because their texts name folders of this machine.
+    """
+    if held is None or workload.runs_programs:
+        return held
+    return int.from_bytes(hashlib.sha256(f"{held}\n{workload.to_text()}".encode()).digest()[:8])
 
 
 def _record_both(machine: Machine, job: Job, out: Path, metadata: Json) -> Workload:

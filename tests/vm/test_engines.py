@@ -22,7 +22,7 @@ from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 
-from .command import ROOT, one_line, postcrash
+from .command import one_line, postcrash
 from .conftest import RecordedWorkload, explored, intervals_of
 from .test_lost_guests import guest_of
 
@@ -90,7 +90,8 @@ def test_both_engines_find_the_same_outcomes(
 
 
 def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
-    example, kernel = str(ROOT / "examples/rename-replace.ops"), ("--kernel", image.path.parent.name)
+    example, kernel = "small.ops", ("--kernel", image.path.parent.name)
+    (tmp_path / example).write_text("creat a\nwrite a 0 4096\nfsync a\n")
     checked = postcrash(
         tmp_path, "check", example, "--target", "btrfs", "--judge", "durability", *kernel, "--json", "-"
     )

@@ -177,7 +177,10 @@ def advised(folder: Path, store: Path, text: str) -> dict[str, Any]:
     "text",
     [
         BEHIND_MEMORY,
-        *(pytest.param(text, marks=pytest.mark.full) for text in (FAILS_FIRST, UNDER_A_FILTER, PRIVATE_FIRST, FAR_AWAY)),
+        *(
+            pytest.param(text, marks=pytest.mark.full)
+            for text in (FAILS_FIRST, UNDER_A_FILTER, PRIVATE_FIRST, FAR_AWAY)
+        ),
     ],
 )
 def test_the_flush_that_is_meant_is_left_out(tmp_path: Path, store: Path, text: str) -> None:

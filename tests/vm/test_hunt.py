@@ -62,7 +62,9 @@ def report(result: subprocess.CompletedProcess[str], code: int) -> dict[str, Any
     return found
 
 
-@pytest.mark.parametrize(("target", "limit"), [("ext4-current", 20), ("btrfs", 20), pytest.param("xfs", 20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("target", "limit"), [("ext4-current", 20), ("btrfs", 20), pytest.param("xfs", 20, marks=pytest.mark.full)]
+)
 def test_journals_keep_their_promises(tmp_path: Path, target: str, limit: int) -> None:
     arguments = (
         "hunt",

@@ -124,7 +124,7 @@ def verdicts(told: dict[str, Any]) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [3, pytest.param(200, marks=pytest.mark.full)])
 def test_kills_change_no_verdict_and_leave_nothing_behind(tmp_path: Path, count: int) -> None:
     calm, disturbed = (tmp_path / name for name in ("calm", "disturbed"))
     calm.mkdir()

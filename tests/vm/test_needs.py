@@ -73,7 +73,10 @@ PROPERTIES = ("P1", "P2", "P4", "P5", "O-dir", "A-rename")
         ("ext4-current", "printf new >b; mv b a; echo 1", "printf old >a"),
         ("ext4-current", "printf x >b; sync b; echo 1; printf y >>b; mkdir d; mv b d; sync d; echo 2", ""),
         pytest.param(
-            "btrfs", "printf x >b; sync b; echo 1; printf y >>b; mkdir d; mv b d; sync d; echo 2", "", marks=pytest.mark.full
+            "btrfs",
+            "printf x >b; sync b; echo 1; printf y >>b; mkdir d; mv b d; sync d; echo 2",
+            "",
+            marks=pytest.mark.full,
         ),
     ],
 )

@@ -282,7 +282,9 @@ xm="{xsync} run --fs /media --"
 """
 
 
-@pytest.mark.parametrize("journal", [pytest.param("0", id="places"), pytest.param("1", id="journal", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "journal", [pytest.param("0", id="places"), pytest.param("1", id="journal", marks=pytest.mark.full)]
+)
 def test_a_disk_that_fails_ends_the_box_and_drops_what_waits(in_guest: InGuest, journal: str) -> None:
     """The disk has no room for blocks of files, or for those of the journal, which mkfs has not written then."""
     loop = LOOP.format(size="24M", xsync=find_binary("xsync"))

@@ -8,8 +8,16 @@ import pytest
 
 from postcrash._core import Recording
 from postcrash.harness.errors import RecordersDisagreeError
-from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, record, recorder_named
-from postcrash.model import parse_workload
+from postcrash.harness.examination.recording import (
+    AUTO,
+    CRASH_DISK,
+    DM_LOG_WRITES,
+    order_of,
+    record,
+    recorder_named,
+)
+from postcrash.model import Workload, parse_workload
+from postcrash.model.operation import RUN, Operation
 
 from .fake_machine import WRITE_AND_FLUSH, FakeLog, FakeMachine
 
@@ -57,3 +65,18 @@ def test_what_does_not_agree_is_run_again_and_then_given_up(
     with nullcontext() if is_recorded else pytest.raises(RecordersDisagreeError):
         record(machine, tmp_path, {"fstype": "ext4"}, WORKLOAD, out, {}, held=None, recorder=AUTO)  # type: ignore[arg-type]
     assert (log.runs, out.exists()) == (6, is_recorded)  # twice each time, because the log must have the set-up too
+
+
+def test_workloads_have_their_own_orders_of_completions_and_the_same_each_time() -> None:
+    texts = ["creat a\n", "creat a\nfsync a\n", "mkdir a\n"]
+    orders = [order_of(parse_workload(text, name), 1) for text in texts for name in ("first", "second")]
+    assert orders[::2] == orders[1::2]
+    assert len(set(orders)) == len(texts)
+    assert order_of(WORKLOAD, 2) not in orders
+    assert order_of(WORKLOAD, None) is None
+
+
+def test_workloads_that_run_programs_have_one_order_wherever_these_are() -> None:
+    program = Workload("w", (), (Operation(RUN, value="sh /tmp/x/put.sh"),))
+    assert program.runs_programs
+    assert order_of(program, 7) == 7
