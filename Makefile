@@ -31,7 +31,7 @@ needs: setup
 test: setup
 ifeq ($(ARGS),)
 	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e style,types,rust
-	$(VENV)/bin/tox run-parallel --parallel-no-spinner -e unit,vm
+	$(VENV)/bin/tox run-parallel --parallel-live -e unit,vm
 else
 	$(VENV)/bin/tox run $(ARGS)
 endif

@@ -30,14 +30,19 @@ fn splitmix64(x: u64) -> u64 {
 /// Fill `out` with the bytes of the write `tag` at file offset `offset`.
 pub fn fill(tag: u8, offset: u64, out: &mut [u8]) {
     let mut word = u64::MAX;
-    let mut hash = [0; 8];
+    let mut written = [0; 8];
     for (at, byte) in (offset..).zip(out.iter_mut()) {
         if at / 8 != word {
             word = at / 8;
-            hash = splitmix64(word).to_le_bytes();
+            written = written_word(tag, word);
         }
-        *byte = 1 + ((u16::from(tag) + u16::from(hash[(at % 8) as usize])) % 255) as u8;
+        *byte = written[(at % 8) as usize];
     }
+}
+
+/// The eight bytes that the write `tag` puts at this word of a file.
+fn written_word(tag: u8, word: u64) -> [u8; 8] {
+    splitmix64(word).to_le_bytes().map(|hash| 1 + ((u16::from(tag) + u16::from(hash)) % 255) as u8)
 }
 
 /// Fill `out` with the garbage of 4 KiB block number `block`.
@@ -93,7 +98,8 @@ pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, ByteSourc
         let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags, distance);
         let mut at = 0;
         while at < sector.len() {
-            let (end, source) = decoder.longest_run(at);
+            let whole = if at == 0 { decoder.whole() } else { None };
+            let (end, source) = whole.unwrap_or_else(|| decoder.longest_run(at));
             match found.last_mut() {
                 Some(last) if last.1 == source => last.0 = i * SECTOR_BYTES + end,
                 _ => found.push((i * SECTOR_BYTES + end, source)),
@@ -121,6 +127,14 @@ impl<'a> Decoder<'a> {
     fn new(content: &'a [u8], offset: u64, tags: u16, distance: i64) -> Self {
         let first_word = offset / 8;
         Decoder { content, first_word, tags, word: usize::MAX, hash: [0; 8], distance, searches: SEARCHES_MAX }
+    }
+
+    /// The only run, if one write has put all bytes where they are. Most sectors of files are such ones.
+    fn whole(&mut self) -> Option<(usize, ByteSource)> {
+        let tag = self.tag_at(0)?;
+        let words = (self.first_word..).zip(self.content.chunks(8));
+        let is_whole = words.into_iter().all(|(word, bytes)| written_word(tag, word)[..bytes.len()] == *bytes);
+        is_whole.then_some((self.content.len(), ByteSource::Write(tag)))
     }
 
     fn tag_at(&mut self, at: usize) -> Option<u8> {
@@ -246,6 +260,20 @@ mod tests {
                 (2048, ByteSource::Stale)
             ]
         );
+    }
+
+    #[test]
+    fn one_byte_that_differs_is_found_wherever_it_is() {
+        let whole = written(6, 1024, 300);
+        assert_eq!(segments(&whole, 1024, 7), [(300, ByteSource::Write(6))]);
+        for at in 0..whole.len() {
+            let mut content = whole.clone();
+            content[at] = 0;
+            let expected = [(at, ByteSource::Write(6)), (at + 1, ByteSource::Zero), (300, ByteSource::Write(6))];
+            let ends: Vec<_> = segments(&content, 1024, 7);
+            let expected: Vec<_> = expected.into_iter().filter(|run| run.0 > 0).collect();
+            assert_eq!(ends, if at == 299 { expected[..2].to_vec() } else { expected });
+        }
     }
 
     #[test]
