@@ -14,13 +14,14 @@ from postcrash.harness.examination.recorded import recorded_target
 from postcrash.harness.examination.recording import CrashDisk
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
-from postcrash.harness.guests.engine import Uml
+from postcrash.harness.guests.engine import Qemu, Uml
 from postcrash.harness.guests.guest_identity import guest_digest
 from postcrash.harness.guests.guest_root import guest_root, has_program, packed
 from postcrash.harness.guests.kernels.kernel import Kernel, in_virtual_time
 from postcrash.harness.guests.kernels.log_writes import has_log_writes
 from postcrash.harness.guests.kernels.stock import Stock, choose_kernel, kernels_of
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
+from postcrash.harness.guests.kernels.unpacked import unpacked
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.output import say
 from postcrash.harness.places import cache_folder
@@ -207,5 +208,7 @@ class Session:
 
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
     """How guests with `kernel` and the root folder `root` are started."""
-    root = root if isinstance(kernel.engine, Uml) else packed(root)
-    return MachineSettings(kernel.path, root, kernel.engine, log_disk=has_log_writes(kernel), given=kernel.given)
+    path, given = kernel.path, kernel.given
+    if isinstance(kernel.engine, Qemu):
+        path, given, root = unpacked(kernel.path, cache_folder() / "unpacked"), kernel.known_as, packed(root)
+    return MachineSettings(path, root, kernel.engine, log_disk=has_log_writes(kernel), given=given)

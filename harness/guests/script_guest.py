@@ -19,6 +19,8 @@ from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import Content, cached_root, module_files, packed, with_libraries
 from postcrash.harness.guests.kernels.kernel import Kernel
+from postcrash.harness.guests.kernels.unpacked import unpacked
+from postcrash.harness.places import cache_folder
 from postcrash.harness.scratch import scratch
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
@@ -154,7 +156,7 @@ def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[
     return [
         *(str(engine.program), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"),
         *("-smp", "1", "-accel", cpu[0], "-cpu", cpu[1], "-m", f"{MEMORY_MIB}M", "-serial", "stdio", *drives),
-        *("-kernel", str(kernel.path), "-initrd", str(root)),
+        *("-kernel", str(unpacked(kernel.path, cache_folder() / "unpacked")), "-initrd", str(root)),
         *("-append", f"console=ttyS0 fstype={target.fstype} panic=-1 loglevel=4 mitigations=off audit=0"),
     ]
 

@@ -131,7 +131,8 @@ def test_sections_of_xfstests_really_run(tmp_path: Path) -> None:
 
 
 def test_a_journal_of_data_replaces_safely_and_says_what_that_covers(tmp_path: Path) -> None:
-    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-journal", "--json", "-")
+    judges = ("--judge", "P5", "--judge", "durability")
+    result = postcrash(tmp_path, "check", str(EXAMPLE), "--target", "ext4-journal", *judges, "--json", "-")
     report = json.loads(result.stdout)
     assert (result.returncode, report["verdict"]) == (0, "holds"), report["findings"]
     told = {"verdict": "holds", "relevant": True, "reason": "", "promise": None, "denial": None}
