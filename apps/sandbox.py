@@ -193,7 +193,8 @@ class Sandbox:
         given, said = streams
         with BoxFiles() as files:
             if not self._limits.sockets:
-                files.words += ["--share-net"] if self._network else []
+                # Root owns what is in /proc/net, and could change modes there for the checks that follow.
+                files.words += ["--share-net", "--remount-ro", "/proc"] if self._network else []
                 files.add_filter(without_sockets())
             files.add(ACKNOWLEDGED, "".join(f"{line}\n" for line in acknowledged).encode())
             for path, content in self._copied.items():

@@ -233,6 +233,14 @@ def test_an_acknowledgement_stands_where_it_was_given(audit: Audit, run: str, ve
     assert told(audit, "--run", run, "--check", check, "--set-up", "touch f; sync")["verdict"] == verdict
 
 
+def test_a_line_of_io_uring_stands_before_a_flush_that_begins_after_it(audit: Audit, tmp_path: Path) -> None:
+    """A thread of the kernel writes it, which is not stopped, and the program makes no call until it flushes."""
+    source = Path(__file__).with_name("says_by_io_uring.c")
+    subprocess.run(["cc", "-static", "-O1", "-o", tmp_path / "says", source], check=True)
+    check = "! grep -q done $POSTCRASH_ACKNOWLEDGED || grep -q kept f"
+    assert told(audit, "--run", f"{tmp_path}/says", "--check", check)["verdict"] == "violated"
+
+
 THREADS = """
 import os, sys, threading
 def put(name):

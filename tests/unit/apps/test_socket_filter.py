@@ -52,7 +52,7 @@ def test_it_makes_no_socket(sandbox: Sandbox, made: str) -> None:
 
 
 def test_a_namespace_of_its_own_gives_it_none(sandbox: Sandbox) -> None:
-    made = "unshare --user --map-root-user --net /usr/bin/python3 -c 'import socket; socket.socket()' 2>&1"
+    made = "unshare --user --net /usr/bin/python3 -c 'import socket; socket.socket()' 2>&1"
     assert "PermissionError" in sandbox.run(EMPTY, made, []).output
 
 
@@ -84,6 +84,17 @@ def test_it_sees_nothing_of_the_machine_s_network(sandbox: Sandbox) -> None:
         assert listening in Path("/proc/net/tcp").read_text()
         assert listening not in said(sandbox, "print(open('/proc/net/tcp').read())")
     assert said(sandbox, "print(open('/proc/net/dev').read().count(':'))") == "1"  # the loopback
+
+
+def test_it_leaves_nothing_in_the_network_that_others_share(sandbox: Sandbox) -> None:
+    modes = "stat -c %a /proc/net/arp /proc/net/stat"
+    before = sandbox.run(EMPTY, modes, []).output
+    sandbox.run(EMPTY, "chmod 123 /proc/net/arp; chmod 700 /proc/net/stat", [])
+    assert sandbox.run(EMPTY, modes, []).output == before == "444\n555\n"
+
+
+def test_it_can_write_to_its_streams_by_name(sandbox: Sandbox) -> None:
+    assert sandbox.run(EMPTY, "echo told >/dev/stderr; echo more >>/proc/self/fd/1", []).output == "told\nmore\n"
 
 
 def test_where_no_network_can_be_made_for_all_each_check_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

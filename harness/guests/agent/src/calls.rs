@@ -163,11 +163,6 @@ impl Calls {
         Ok(self.noted(thread, call, is_flush))
     }
 
-    /// Whether the thread stopped last where a call begins, so that it stops next where this call ends.
-    pub fn is_inside(&self, thread: libc::pid_t) -> bool {
-        self.inside.contains(&thread)
-    }
-
     /// The note of a call that begins, if there is room for one. Flushes have room of their own.
     fn noted(&mut self, thread: libc::pid_t, call: String, is_flush: bool) -> Option<Message> {
         let (count, most) = if is_flush { (&mut self.flushes, FLUSHES_MAX) } else { (&mut self.noted, CALLS_MAX) };

@@ -131,9 +131,8 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     let main = started.id() as libc::pid_t;
     let mut calls = left_out.map(Calls::of_target).transpose()?;
     let mut at_stop = |stop: Stop| {
-        // Nothing has been written where a call begins. What another thread has written is told when its own call ends.
-        let begins = matches!((&stop, &calls), (Stop::Call(thread), Some(calls)) if !calls.is_inside(*thread));
-        let may_go_on = begins || output.drain(tell)?;
+        // Also where a call begins: the kernel may have written a line for io_uring since the last call ended.
+        let may_go_on = output.drain(tell)?;
         let notes = match (stop, &mut calls) {
             (Stop::Call(thread), Some(calls)) => calls.stopped(thread)?.into_iter().collect(),
             (Stop::End(thread), Some(calls)) => calls.ended(thread).into_iter().collect(),
