@@ -27,6 +27,10 @@ LATE = "late"
 _ENDED = "what starts the checks has ended"
 
 
+class LauncherEndedError(OSError):
+    """The process that starts checks has ended, and with it the check that it had started."""
+
+
 class Launcher:
     """Starts a process that starts checks, one at a time, with these limits. OSError.
 
@@ -57,24 +61,25 @@ class Launcher:
     def start(self, command: Sequence[str], files: Sequence[int], seconds: float) -> None:
         """Have `command` run; `files` are its standard input, its output, and those that it finds from `EXTRA` on.
 
-        They may be closed then. The command may take so many seconds. OSError.
+        They may be closed then. The command may take so many seconds. LauncherEndedError, or another OSError.
         """
         request = json.dumps([list(command), seconds]).encode()
         try:
             socket.send_fds(self._socket, [request], list(files))
         except ConnectionError as error:
-            raise OSError(_ENDED) from error
+            raise LauncherEndedError(_ENDED) from error
 
     def end(self) -> int | None:
         """Wait for the end of the command that was started.
 
-        Returns its status as subprocess has it; None if it did not end in its time. OSError if it cannot be started.
+        Returns its status as subprocess has it; None if it did not end in its time. LauncherEndedError, or another
+        OSError if it cannot be started.
         """
         answer = b""
         with suppress(ConnectionError):
             answer = self._socket.recv(REQUEST_BYTES_MAX)
         if not answer:
-            raise OSError(_ENDED)
+            raise LauncherEndedError(_ENDED)
         told = json.loads(answer)
         if isinstance(told, list):
             raise OSError(told[0], os.strerror(told[0]))

@@ -23,7 +23,7 @@ from typing import BinaryIO, Self
 from postcrash.apps.box_files import BoxFiles, in_memory
 from postcrash.apps.control_group import ControlGroup
 from postcrash.apps.folder import Folder
-from postcrash.apps.launcher import Launcher
+from postcrash.apps.launcher import Launcher, LauncherEndedError
 from postcrash.apps.socket_filter import without_sockets
 from postcrash.model import Entry, Tree
 from postcrash.model.tree import ROOT_PATH
@@ -61,6 +61,10 @@ class SandboxError(RuntimeError):
 
 class _NoProcessError(SandboxError):
     """The check could not begin, because there were too many processes at that moment."""
+
+
+class _StarterLostError(SandboxError):
+    """Somebody killed what had started the check. This says nothing of the check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +155,12 @@ class Sandbox:
         """Run the shell command in a copy of `folder`. Raises SandboxError where nothing can be run.
 
         Processes of earlier checks count until the kernel has done away with them. So a check that could not begin for
-        that reason is tried again.
+        that reason is tried again, and so is one that was ended from outside.
         """
         for _ in range(_TRIES - 1):
             try:
                 return self._once(folder, command, acknowledged)
-            except _NoProcessError:
+            except (_NoProcessError, _StarterLostError):
                 time.sleep(_PAUSE_S)
         return self._once(folder, command, acknowledged)
 
@@ -170,6 +174,8 @@ class Sandbox:
                         archive = self._start(starter.launcher, (given, said), folder, command, acknowledged)
                     status = starter.launcher.end()
                     is_refused = _refused(starter) > before
+            except LauncherEndedError as error:
+                raise _StarterLostError(f"no check can be run: {error}") from error
             except OSError as error:
                 kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
                 raise kind(f"no check can be run: {error.strerror or error}") from error

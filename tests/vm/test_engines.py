@@ -93,7 +93,18 @@ def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> No
     example, kernel = "small.ops", ("--kernel", image.path.parent.name)
     (tmp_path / example).write_text("creat a\nwrite a 0 4096\nfsync a\n")
     checked = postcrash(
-        tmp_path, "check", example, "--target", "btrfs", "--judge", "durability", *kernel, "--json", "-"
+        tmp_path,
+        "check",
+        example,
+        "--target",
+        "btrfs",
+        "--judge",
+        "durability",
+        *kernel,
+        "--guests",
+        "1",
+        "--json",
+        "-",
     )
     report = json.loads(checked.stdout)
     assert report["states"] == report["states_total"]

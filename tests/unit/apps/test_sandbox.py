@@ -302,15 +302,29 @@ def test_one_process_starts_the_checks_that_follow_each_other(folder: Make) -> N
     assert launchers() == before
 
 
-def test_a_check_that_cannot_be_started_is_no_verdict_and_the_next_one_is(folder: Make) -> None:
+def test_a_check_whose_starter_is_killed_is_run_again(folder: Make) -> None:
     before = launchers()
-    with Sandbox() as sandbox:
+    with Sandbox() as sandbox, ThreadPoolExecutor(1) as pool:
         assert sandbox.run(folder(), "true", []).status == 0
         (launcher,) = set(launchers()) - set(before)
         os.kill(launcher, signal.SIGKILL)
-        with pytest.raises(SandboxError, match="no check can be run: what starts the checks has ended"):
-            sandbox.run(folder(), "true", [])
-        assert sandbox.run(folder(), "true", []).status == 0
+        assert sandbox.run(folder(), "exit 3", []).status == 3
+        (launcher,) = set(launchers()) - set(before)
+        going_on = pool.submit(sandbox.run, folder(), f"timeout 2 {endless(7)}; exit 3", [])
+        wait_until_running(endless(7))
+        os.kill(launcher, signal.SIGKILL)
+        assert going_on.result().status == 3
+    assert launchers() == before
+
+
+def test_where_nothing_starts_checks_there_is_no_verdict(folder: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(module, "_TRIES", 3)
+    with (
+        Sandbox() as sandbox,
+        pytest.raises(SandboxError, match="no check can be run: what starts the checks has ended"),
+    ):
+        sandbox.run(folder(), "true", [])
 
 
 CHECKING = """\
