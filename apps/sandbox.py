@@ -59,12 +59,8 @@ class SandboxError(RuntimeError):
     """No check can be run here; the text says why."""
 
 
-class _NoProcessError(SandboxError):
-    """The check could not begin, because there were too many processes at that moment."""
-
-
-class _StarterLostError(SandboxError):
-    """Somebody killed what had started the check. This says nothing of the check."""
+class _PassingError(SandboxError):
+    """There were too many processes to begin the check, or somebody killed what had started it. It can be run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +156,7 @@ class Sandbox:
         for _ in range(_TRIES - 1):
             try:
                 return self._once(folder, command, acknowledged)
-            except (_NoProcessError, _StarterLostError):
+            except _PassingError:
                 time.sleep(_PAUSE_S)
         return self._once(folder, command, acknowledged)
 
@@ -174,10 +170,9 @@ class Sandbox:
                         archive = self._start(starter.launcher, (given, said), folder, command, acknowledged)
                     status = starter.launcher.end()
                     is_refused = _refused(starter) > before
-            except LauncherEndedError as error:
-                raise _StarterLostError(f"no check can be run: {error}") from error
             except OSError as error:
-                kind = _NoProcessError if error.errno == errno.EAGAIN else SandboxError
+                is_passing = isinstance(error, LauncherEndedError) or error.errno == errno.EAGAIN
+                kind = _PassingError if is_passing else SandboxError
                 raise kind(f"no check can be run: {error.strerror or error}") from error
             for file in (given, said):
                 file.seek(0)
@@ -300,10 +295,10 @@ def _network() -> tuple[str, ...]:
 def _not_begun(said: str) -> SandboxError:
     """Why a check did not begin, by what was said instead. A shell that cannot fork says nothing."""
     if not said:
-        return _NoProcessError("the sandbox could not start the check: too many processes")
+        return _PassingError("the sandbox could not start the check: too many processes")
     is_full = said.startswith("bwrap: ") and os.strerror(errno.EAGAIN) in said
     is_of_folder = said.startswith("bwrap: ") and f" {PLACE}/" in said
-    return (_NoProcessError if is_full else SandboxError)(f"{_NOT_UNPACKED}\n{said}" if is_of_folder else said)
+    return (_PassingError if is_full else SandboxError)(f"{_NOT_UNPACKED}\n{said}" if is_of_folder else said)
 
 
 def _refused(starter: _Starter) -> int:

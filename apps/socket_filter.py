@@ -5,6 +5,7 @@ It knows x86-64, as user-mode Linux is, in which applications run, and its progr
 
 import errno
 import struct
+from functools import cache
 
 _STEP = struct.Struct("=HBBI")
 """`struct sock_filter`: code, steps to skip if the test is true, steps to skip if it is false, operand."""
@@ -25,6 +26,7 @@ _FAIL = 0x00050000
 """Have the call fail with the error in the lower half."""
 
 
+@cache
 def without_sockets() -> bytes:
     """The program, as bubblewrap takes it. Calls that make a socket fail with EACCES, those of io_uring with ENOSYS."""
     steps = [(_LOAD, 0, 0, _ARCHITECTURE_AT)]

@@ -208,7 +208,7 @@ class Session:
 
 def settings_for(kernel: Kernel, root: Path) -> MachineSettings:
     """How guests with `kernel` and the root folder `root` are started."""
-    path, given = kernel.path, kernel.given
+    path = kernel.path
     if isinstance(kernel.engine, Qemu):
-        path, given, root = unpacked(kernel.path, cache_folder() / "unpacked"), kernel.known_as, packed(root)
-    return MachineSettings(path, root, kernel.engine, log_disk=has_log_writes(kernel), given=given)
+        path, root = unpacked(path, cache_folder()), packed(root)
+    return MachineSettings(path, root, kernel.engine, log_disk=has_log_writes(kernel), given=kernel.known_as)

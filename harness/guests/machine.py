@@ -68,8 +68,8 @@ def _tell_unconfined(reason: str) -> None:
 class MachineSettings:
     """How guests are started. `root` is a folder for UML, an initramfs for QEMU.
 
-    `disk_mib` is the size of the test disk that they see; images may be smaller. `given` is the user's own file, if
-    `kernel` is a copy of it.
+    `disk_mib` is the size of the test disk that they see; images may be smaller. `given` is the file as the user
+    knows it, if `kernel` was made from it.
     """
 
     kernel: Path

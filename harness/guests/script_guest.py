@@ -156,7 +156,7 @@ def _qemu(kernel: Kernel, engine: Qemu, root: Path, target: Target, disks: list[
     return [
         *(str(engine.program), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"),
         *("-smp", "1", "-accel", cpu[0], "-cpu", cpu[1], "-m", f"{MEMORY_MIB}M", "-serial", "stdio", *drives),
-        *("-kernel", str(unpacked(kernel.path, cache_folder() / "unpacked")), "-initrd", str(root)),
+        *("-kernel", str(unpacked(kernel.path, cache_folder())), "-initrd", str(root)),
         *("-append", f"console=ttyS0 fstype={target.fstype} panic=-1 loglevel=4 mitigations=off audit=0"),
     ]
 

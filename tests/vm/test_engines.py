@@ -92,20 +92,8 @@ def test_both_engines_find_the_same_outcomes(
 def test_results_say_what_they_were_made_on(image: Kernel, tmp_path: Path) -> None:
     example, kernel = "small.ops", ("--kernel", image.path.parent.name)
     (tmp_path / example).write_text("creat a\nwrite a 0 4096\nfsync a\n")
-    checked = postcrash(
-        tmp_path,
-        "check",
-        example,
-        "--target",
-        "btrfs",
-        "--judge",
-        "durability",
-        *kernel,
-        "--guests",
-        "1",
-        "--json",
-        "-",
-    )
+    asked = ("--target", "btrfs", "--judge", "durability", *kernel, "--guests", "1", "--json", "-")
+    checked = postcrash(tmp_path, "check", example, *asked)
     report = json.loads(checked.stdout)
     assert report["states"] == report["states_total"]
     certified = postcrash(tmp_path, "certify", "--samples", "20", "--json", "-", *kernel)

@@ -31,7 +31,7 @@ def kernel_copy(kernel: Path, cache: Path) -> Path:
         copy = folder / _digest(kernel)
         if not copy.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            _remove_unused(folder)
+            remove_unused(folder)
             copy = _made(kernel, folder)
         os.utime(copy)
     except OSError as error:
@@ -61,8 +61,9 @@ def _digest(kernel: Path) -> str:
     return hashlib.sha256("".join(map(content_digest, files)).encode()).hexdigest()[:16]
 
 
-def _remove_unused(folder: Path) -> None:
-    for copy in folder.iterdir():
+def remove_unused(folder: Path) -> None:
+    """Remove the files and folders in `folder` that have not been touched for `UNUSED_SECONDS_MAX`. OSError."""
+    for entry in folder.iterdir():
         with suppress(FileNotFoundError):  # another process may remove it too
-            if time.time() - copy.stat().st_mtime > UNUSED_SECONDS_MAX:
-                shutil.rmtree(copy)
+            if time.time() - entry.stat().st_mtime > UNUSED_SECONDS_MAX:
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

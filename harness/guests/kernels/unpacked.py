@@ -1,11 +1,12 @@
 """The kernel that is packed in a bzImage. QEMU starts it at once, by the protocol PVH (docs.xen.org, misc/pvh.html).
 
-Without KVM, more than half of a boot would go into unpacking it in the guest.
+Without KVM, half of a boot would go into unpacking it in the guest.
 """
 
 import bz2
 import hashlib
 import lzma
+import os
 import struct
 import tempfile
 import zlib
@@ -15,6 +16,7 @@ from typing import Protocol
 
 from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.guests.kernels.copies import remove_unused
 
 KERNEL_BYTES_MAX = 256 << 20
 """A larger kernel is left to the guest."""
@@ -50,21 +52,24 @@ def unpacked(image: Path, cache: Path) -> Path:
     """A file in `cache` that QEMU boots in place of the bzImage `image`.
 
     It is `image` itself if that is packed in a way that is not known here, or cannot be started by PVH. Raises
-    InfrastructureError if a file cannot be read or written.
+    InfrastructureError if a file cannot be read or written. Files that are not used are removed like copies of kernels.
     """
+    folder = cache / "unpacked"
     try:
-        kernel = cache / hashlib.sha256(f"1 {content_digest(image)}".encode()).hexdigest()[:16]
+        kernel = folder / hashlib.sha256(f"1 {content_digest(image)}".encode()).hexdigest()[:16]
         if kernel.is_file():
+            os.utime(kernel)
             return kernel
         elf = _unpack(image.read_bytes())
         if elf is None or _PVH_ENTRY not in _notes(elf):
             return image
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".kernel-", dir=cache, delete=False) as made:
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_unused(folder)
+        with tempfile.NamedTemporaryFile(prefix=".kernel-", dir=folder, delete=False) as made:
             made.write(elf)
         Path(made.name).rename(kernel)
     except OSError as error:
-        raise InfrastructureError(f"{image} cannot be unpacked into {cache}: {error.strerror or error}") from error
+        raise InfrastructureError(f"{image} cannot be unpacked into {folder}: {error.strerror or error}") from error
     return kernel
 
 

@@ -98,8 +98,7 @@ pub fn segments(content: &[u8], offset: u64, tags: u16) -> Vec<(usize, ByteSourc
         let mut decoder = Decoder::new(sector, offset + (i * SECTOR_BYTES) as u64, tags, distance);
         let mut at = 0;
         while at < sector.len() {
-            let whole = if at == 0 { decoder.whole() } else { None };
-            let (end, source) = whole.unwrap_or_else(|| decoder.longest_run(at));
+            let (end, source) = decoder.longest_run(at);
             match found.last_mut() {
                 Some(last) if last.1 == source => last.0 = i * SECTOR_BYTES + end,
                 _ => found.push((i * SECTOR_BYTES + end, source)),
@@ -129,12 +128,11 @@ impl<'a> Decoder<'a> {
         Decoder { content, first_word, tags, word: usize::MAX, hash: [0; 8], distance, searches: SEARCHES_MAX }
     }
 
-    /// The only run, if one write has put all bytes where they are. Most sectors of files are such ones.
-    fn whole(&mut self) -> Option<(usize, ByteSource)> {
+    /// The write that has put all bytes where they are, if it is one. Most sectors of files are such ones.
+    fn only_write(&mut self) -> Option<u8> {
         let tag = self.tag_at(0)?;
-        let words = (self.first_word..).zip(self.content.chunks(8));
-        let is_whole = words.into_iter().all(|(word, bytes)| written_word(tag, word)[..bytes.len()] == *bytes);
-        is_whole.then_some((self.content.len(), ByteSource::Write(tag)))
+        let mut words = (self.first_word..).zip(self.content.chunks(8));
+        words.all(|(word, bytes)| written_word(tag, word)[..bytes.len()] == *bytes).then_some(tag)
     }
 
     fn tag_at(&mut self, at: usize) -> Option<u8> {
@@ -210,6 +208,9 @@ impl<'a> Decoder<'a> {
 
     /// End and source of the longest run from `at`. If nothing matches, it is one byte of [`ByteSource::Other`].
     fn longest_run(&mut self, at: usize) -> (usize, ByteSource) {
+        if let Some(tag) = (at == 0).then(|| self.only_write()).flatten() {
+            return (self.content.len(), ByteSource::Write(tag));
+        }
         let zero = self.run(at, |d, i| d.content[i] == 0);
         if zero > at {
             return (zero, ByteSource::Zero);
@@ -270,9 +271,9 @@ mod tests {
             let mut content = whole.clone();
             content[at] = 0;
             let expected = [(at, ByteSource::Write(6)), (at + 1, ByteSource::Zero), (300, ByteSource::Write(6))];
-            let ends: Vec<_> = segments(&content, 1024, 7);
+            let found = segments(&content, 1024, 7);
             let expected: Vec<_> = expected.into_iter().filter(|run| run.0 > 0).collect();
-            assert_eq!(ends, if at == 299 { expected[..2].to_vec() } else { expected });
+            assert_eq!(found, if at == 299 { expected[..2].to_vec() } else { expected });
         }
     }
 

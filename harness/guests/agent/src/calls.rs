@@ -109,8 +109,8 @@ pub struct Calls {
     device: u64,
     /// By thread: its number, and whether it is in a call.
     threads: HashMap<libc::pid_t, (u32, bool)>,
-    /// Threads that stopped last where a call begins, noted or not.
-    inside: HashSet<libc::pid_t>,
+    /// Threads that stopped last where a call begins of which there is nothing to note.
+    unnoted: HashSet<libc::pid_t>,
     /// How many threads have had a number.
     numbers: u32,
     noted: usize,
@@ -125,7 +125,7 @@ impl Calls {
         Ok(Calls {
             device,
             threads: HashMap::new(),
-            inside: HashSet::new(),
+            unnoted: HashSet::new(),
             numbers: 0,
             noted: 0,
             flushes: 0,
@@ -136,8 +136,7 @@ impl Calls {
     /// What there is to note of a thread that has stopped where a system call begins or ends. A flush that is left out is
     /// kept from the kernel.
     pub fn stopped(&mut self, thread: libc::pid_t) -> io::Result<Option<Message>> {
-        let is_noted = matches!(self.threads.get(&thread), Some((_, true)));
-        if self.inside.remove(&thread) && !is_noted && !self.left_out.has(thread) {
+        if self.unnoted.remove(&thread) {
             return Ok(None);
         }
         let Ok(registers) = registers(thread) else { return Ok(None) };
@@ -148,7 +147,7 @@ impl Calls {
         }
         let begins = result == -i64::from(libc::ENOSYS);
         if begins {
-            self.inside.insert(thread);
+            self.unnoted.insert(thread);
         }
         let number = registers.orig_rax as i64;
         let given = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
@@ -157,6 +156,7 @@ impl Calls {
             return Ok(None);
         }
         let Some(mut call) = shown(thread, number, &given, self.device) else { return Ok(None) };
+        self.unnoted.remove(&thread);
         if is_flush && self.left_out.begins(thread)? {
             call += NOT_MADE;
         }
@@ -189,7 +189,7 @@ impl Calls {
     /// A thread has ended, or runs another program from now on. Its call, if it is in one, does not return.
     pub fn ended(&mut self, thread: libc::pid_t) -> Option<Message> {
         self.left_out.ended(thread);
-        self.inside.remove(&thread);
+        self.unnoted.remove(&thread);
         let (number, calling) = self.threads.remove(&thread)?;
         calling.then_some(Message::CallEnded { thread: number, result: NO_RESULT })
     }
@@ -417,7 +417,7 @@ mod tests {
         let mut calls = Calls {
             device: 0,
             threads,
-            inside: HashSet::new(),
+            unnoted: HashSet::new(),
             numbers: 2,
             noted: 2,
             flushes: 0,

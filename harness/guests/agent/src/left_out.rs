@@ -31,11 +31,6 @@ impl LeftOut {
         Ok(true)
     }
 
-    /// Whether the thread is in a flush that is left out.
-    pub fn has(&self, thread: libc::pid_t) -> bool {
-        self.threads.contains(&thread)
-    }
-
     /// A thread's call ends with a result. If it was left out, the result is 0 now.
     pub fn ends(&mut self, thread: libc::pid_t, result: i64) -> io::Result<i64> {
         if !self.threads.remove(&thread) {

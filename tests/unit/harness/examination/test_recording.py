@@ -3,6 +3,7 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,24 @@ def test_workloads_have_their_own_orders_of_completions_and_the_same_each_time()
     assert len(set(orders)) == len(texts)
     assert order_of(WORKLOAD, 2) not in orders
     assert order_of(WORKLOAD, None) is None
+
+
+def test_each_workload_is_recorded_in_its_own_order(tmp_path: Path) -> None:
+    orders: list[object] = []
+
+    class Machine(FakeMachine):
+        def record(self, *given: Any, **more: Any) -> Workload:
+            orders.append(given[5])
+            base, mount, workload, out, metadata, _ = given
+            return super().record(base, mount, workload, out, metadata, None, **more)
+
+    record(
+        *(Machine(WRITE_AND_FLUSH), tmp_path, {"fstype": "ext4"}, WORKLOAD, tmp_path / "run.pcr", {}),  # type: ignore[arg-type]
+        held=1,
+        recorder=CRASH_DISK,
+    )
+    assert orders == [order_of(WORKLOAD, 1)]
+    assert json.loads(Recording(tmp_path / "run.pcr").metadata)["held"] == 1
 
 
 def test_workloads_that_run_programs_have_one_order_wherever_these_are() -> None:

@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import lzma
+import os
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from postcrash.harness.errors import InfrastructureError
 from postcrash.harness.guests.kernels import unpacked as module
+from postcrash.harness.guests.kernels.copies import UNUSED_SECONDS_MAX
 from postcrash.harness.guests.kernels.unpacked import unpacked
 
 SETUP_SECTORS, OFFSET = 3, 100
@@ -52,7 +55,7 @@ def asked(folder: Path, content: bytes) -> tuple[Path, Path]:
 def test_what_the_image_holds_is_booted(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     kernel = elf(PVH) + bytes(9000)
     file, booted = asked(tmp_path, image(pack(kernel) + b"size"))
-    assert booted.parent == tmp_path / "cache"
+    assert booted.parent == tmp_path / "cache/unpacked"
     assert booted.read_bytes() == kernel
     booted.write_bytes(b"kept")
     assert unpacked(file, tmp_path / "cache").read_bytes() == b"kept"
@@ -88,7 +91,21 @@ def test_a_kernel_that_is_too_large_is_left_to_the_guest(tmp_path: Path, monkeyp
     assert booted == file
 
 
+def test_what_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.write_bytes(image(gzip.compress(elf(PVH))))
+    old, used = unpacked(first, tmp_path), asked(tmp_path, image(gzip.compress(elf(PVH) + b"2")))[1]
+    long_ago = time.time() - UNUSED_SECONDS_MAX - 60
+    for path in (old, used):
+        os.utime(path, (long_ago, long_ago))
+    assert unpacked(tmp_path / "bzImage", tmp_path / "cache") == used
+    folder = used.parent
+    old.rename(folder / "old")
+    new = asked(tmp_path, image(gzip.compress(elf(PVH) + b"3")))[1]
+    assert set(folder.iterdir()) == {used, new}
+
+
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(InfrastructureError, match=r"bzImage cannot be unpacked into .*/cache: "):
+    with pytest.raises(InfrastructureError, match=r"bzImage cannot be unpacked into .*/cache/unpacked: "):
         asked(tmp_path, image(gzip.compress(elf(PVH))))
