@@ -48,14 +48,14 @@ impl Children {
         Ok(children)
     }
 
-    /// Wait for what happens next.
+    /// Wait for what happens next. Children of other threads do not count.
     pub fn next(&self, end: Instant) -> io::Result<Next> {
         if TICKED.swap(false, Ordering::Relaxed) && Instant::now() >= end {
             return Ok(Next::Late);
         }
         let mut status = 0;
         // SAFETY: the status lives through the call.
-        match check(unsafe { libc::waitpid(-1, &mut status, libc::__WALL) }) {
+        match check(unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) }) {
             Ok(thread) => Ok(Next::Event(thread as libc::pid_t, status)),
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Next::Nothing),
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
 
 use serde::Serialize;
 
+use crate::loaded;
 use crate::mount::ServerKilled;
-use crate::resident;
 use crate::sys::{check, open};
 
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -54,20 +54,12 @@ fn read_ahead(device: &str, sectors: libc::c_ulong) -> io::Result<libc::c_ulong>
 }
 
 fn run(argv: &[String]) -> io::Result<FsckResult> {
-    use std::os::unix::process::ExitStatusExt;
     let (program, arguments) = argv.split_first().expect("a program");
-    resident::keep(program.as_ref());
-    let output = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
-    let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+    let ended = loaded::run(program, arguments).map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
+    let status = ended.status.code().unwrap_or_else(|| 128 + ended.status.signal().unwrap_or(0));
     // A program that finds nothing wrong prints statistics (btrfs: bytes wasted in nodes) that depend on when a commit
     // happened. So this output is left out.
-    let mut text = if status == 0 { Vec::new() } else { [output.stdout, output.stderr].concat() };
+    let mut text = if status == 0 { Vec::new() } else { [ended.stdout, ended.stderr].concat() };
     text.truncate(OUTPUT_BYTES_MAX);
     Ok(FsckResult { status, output: String::from_utf8_lossy(&text).into_owned() })
 }

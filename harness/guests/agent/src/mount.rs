@@ -120,8 +120,8 @@ pub fn unmount() -> io::Result<Option<ServerKilled>> {
     // SAFETY: a C string.
     check(unsafe { libc::umount2(target.as_ptr(), 0) })?;
     let (mut status, mut killed) = (0, None);
-    // SAFETY: waits for any child; the kernel writes its status.
-    while unsafe { libc::waitpid(-1, &raw mut status, 0) } > 0 {
+    // SAFETY: waits for any child of this thread; the kernel writes its status.
+    while unsafe { libc::waitpid(-1, &raw mut status, libc::__WNOTHREAD) } > 0 {
         if libc::WIFSIGNALED(status) {
             killed = Some(ServerKilled { signal: libc::WTERMSIG(status) });
         }

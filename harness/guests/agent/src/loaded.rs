@@ -1,0 +1,334 @@
+//! Programs that run at every crash state are loaded once, and each run is a fork of the loaded program.
+//!
+//! Under user-mode Linux a page fault takes 50 µs. e2fsck has nearly five hundred of them, mostly for its own files and
+//! libraries; a fork has a hundred. The loaded program stands at its first instruction, where it has read nothing but its
+//! own files. So a fork of it does what a new process would do.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Mutex, OnceLock};
+
+use postcrash_stopped::registers;
+
+use crate::sys::check;
+
+const BREAKPOINT: u8 = 0xcc;
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+/// The type of the entry of /proc/PID/auxv that has the address of the program's first instruction: linux/auxvec.h.
+const AT_ENTRY: u64 = 9;
+const OUTPUT_BYTES_MAX: u64 = 64 << 10;
+
+/// A run of a program with its arguments, and where its end is told.
+type Order = (String, Vec<String>, Sender<io::Result<Output>>);
+
+/// Run a program to its end: a fork of the loaded program, or a new process if it cannot be loaded. Its streams are told
+/// up to 64 KiB at least. The environment is empty but for `LC_ALL`.
+///
+/// Loaded programs are children of a thread of their own, so that the main thread can wait for all of its children.
+pub fn run(program: &str, arguments: &[String]) -> io::Result<Output> {
+    static THREAD: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
+    let orders = THREAD.get_or_init(|| {
+        let (orders, received) = channel();
+        std::thread::spawn(move || serve(&received));
+        Mutex::new(orders)
+    });
+    let (ended, end) = channel();
+    let order = (program.to_owned(), arguments.to_vec(), ended);
+    orders.lock().expect("nothing panics while it is locked").send(order).expect("the thread does not end");
+    end.recv().map_err(|_| io::Error::other("the thread that runs programs has ended"))?
+}
+
+fn serve(orders: &Receiver<Order>) {
+    let mut programs: HashMap<(String, Vec<String>), Option<Loaded>> = HashMap::new();
+    for (program, arguments, ended) in orders {
+        let key = (program, arguments);
+        let loaded = programs.entry(key.clone()).or_insert_with(|| Loaded::new(&key.0, &key.1).ok());
+        let output = match loaded {
+            Some(loaded) => loaded.run(),
+            None => command(&key.0, &key.1).output(),
+        };
+        if output.is_err() {
+            programs.remove(&key);
+        }
+        let _ = ended.send(output);
+    }
+}
+
+/// The program with its arguments, as a new process would get it.
+fn command(program: &str, arguments: &[String]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().env("LC_ALL", "C").stdin(Stdio::null());
+    command
+}
+
+/// A program at its first instruction, traced by the thread that has loaded it. Only this thread can run it.
+struct Loaded {
+    process: Child,
+    /// The registers at the first instruction.
+    start: libc::user_regs_struct,
+    /// Where the program has an instruction that makes a system call.
+    syscall: u64,
+    stdout: std::fs::File,
+    stderr: std::fs::File,
+}
+
+impl Loaded {
+    /// Load a program with its arguments.
+    fn new(program: &str, arguments: &[String]) -> io::Result<Loaded> {
+        let (stdout, stderr) = (memory_file()?, memory_file()?);
+        let mut command = command(program, arguments);
+        command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+        // SAFETY: ptrace is a plain system call.
+        unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)).map(|_| ())) };
+        let process = command.spawn()?;
+        let pid = process.id() as libc::pid_t;
+        let mut loaded = Loaded { process, start: zeroed_registers(), syscall: 0, stdout, stderr };
+        stopped(pid, libc::SIGTRAP)?;
+        trace(libc::PTRACE_SETOPTIONS, pid, libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACEFORK)?;
+        let entry = entry(pid)?;
+        loaded.run_to(entry)?;
+        loaded.syscall = find_syscall(pid)?;
+        bring_in_pages(pid)?;
+        Ok(loaded)
+    }
+
+    fn pid(&self) -> libc::pid_t {
+        self.process.id() as libc::pid_t
+    }
+
+    /// Let the loader do its work, up to the program's first instruction.
+    fn run_to(&mut self, entry: u64) -> io::Result<()> {
+        let pid = self.pid();
+        let code = peek(pid, entry)?;
+        poke(pid, entry, code & !0xff | u64::from(BREAKPOINT))?;
+        trace(libc::PTRACE_CONT, pid, 0)?;
+        stopped(pid, libc::SIGTRAP)?;
+        poke(pid, entry, code)?;
+        self.start = registers(pid)?;
+        if self.start.rip != entry + 1 {
+            return Err(io::Error::other("the program stopped before its first instruction"));
+        }
+        self.start.rip = entry;
+        Ok(())
+    }
+
+    /// Run the program once, and wait for its end.
+    fn run(&mut self) -> io::Result<Output> {
+        let child = self.fork()?;
+        stopped(child, libc::SIGSTOP)?;
+        set_registers(child, &self.start)?;
+        trace(libc::PTRACE_DETACH, child, 0)?;
+        let status = ExitStatus::from_raw(wait(child)?);
+        Ok(Output { status, stdout: taken(&mut self.stdout)?, stderr: taken(&mut self.stderr)? })
+    }
+
+    /// Have the program fork. The fork is a child of this process, because the program's parent is.
+    fn fork(&self) -> io::Result<libc::pid_t> {
+        let pid = self.pid();
+        let mut call = self.start;
+        call.rip = self.syscall;
+        call.rax = libc::SYS_clone as u64;
+        (call.rdi, call.rsi, call.rdx) = ((libc::CLONE_PARENT | libc::SIGCHLD) as u64, 0, 0);
+        (call.r10, call.r8) = (0, 0);
+        set_registers(pid, &call)?;
+        for stop in [libc::SIGTRAP | 0x80, libc::SIGTRAP | libc::PTRACE_EVENT_FORK << 8, libc::SIGTRAP | 0x80] {
+            trace(libc::PTRACE_SYSCALL, pid, 0)?;
+            stopped(pid, stop)?;
+        }
+        let child = registers(pid)?.rax as libc::pid_t;
+        set_registers(pid, &self.start)?;
+        Ok(child)
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A file in memory to which several processes append.
+fn memory_file() -> io::Result<std::fs::File> {
+    // SAFETY: a C string; a fresh descriptor is ours.
+    let file = unsafe {
+        let fd = check(libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC))?;
+        std::fs::File::from_raw_fd(fd as libc::c_int)
+    };
+    // SAFETY: plain numbers.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) })?;
+    Ok(file)
+}
+
+/// The first bytes of the file, which is empty then.
+fn taken(file: &mut std::fs::File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    if !bytes.is_empty() {
+        file.set_len(0)?;
+    }
+    Ok(bytes)
+}
+
+/// The address of the program's first instruction.
+fn entry(pid: libc::pid_t) -> io::Result<u64> {
+    let vector = std::fs::read(format!("/proc/{pid}/auxv"))?;
+    let numbers: Vec<u64> =
+        vector.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().expect("8 bytes"))).collect();
+    let found = numbers.chunks_exact(2).find(|pair| pair[0] == AT_ENTRY);
+    found.map(|pair| pair[1]).ok_or_else(|| io::Error::other("the kernel does not tell where the program starts"))
+}
+
+/// What the process has mapped of its program and libraries, without what it can write to: addresses and whether there is
+/// code.
+fn mappings(pid: libc::pid_t) -> io::Result<Vec<(u64, u64, bool)>> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    Ok(maps.lines().filter(|line| line.contains('/')).filter_map(mapping).collect())
+}
+
+/// What a line such as `7f00-7f10 r-xp 00000000 00:21 77 /bin/true` says. None if the process can write there.
+fn mapping(line: &str) -> Option<(u64, u64, bool)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    match fields.next()? {
+        "r--p" => Some((start, end, false)),
+        "r-xp" => Some((start, end, true)),
+        _ => None,
+    }
+}
+
+/// Where the process has an instruction that makes a system call.
+fn find_syscall(pid: libc::pid_t) -> io::Result<u64> {
+    for (start, end, _) in mappings(pid)?.into_iter().filter(|(_, _, is_code)| *is_code) {
+        let bytes = postcrash_stopped::read(pid, start, (end - start) as usize)?;
+        if let Some(at) = bytes.windows(SYSCALL.len()).position(|window| window == SYSCALL) {
+            return Ok(start + at as u64);
+        }
+    }
+    Err(io::Error::other("the program makes no system call"))
+}
+
+/// Have forks start with the pages of the program's files in place. A fork that is without them has a page fault for each
+/// page that it touches. The kernel copies the places of pages only in mappings in which a page was written to.
+fn bring_in_pages(pid: libc::pid_t) -> io::Result<()> {
+    for (start, end, _) in mappings(pid)? {
+        if !postcrash_stopped::read(pid, start, (end - start) as usize)?.is_empty() {
+            poke(pid, start, peek(pid, start)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Wait until the process stops in this way.
+fn stopped(pid: libc::pid_t, stop: libc::c_int) -> io::Result<()> {
+    let status = wait(pid)?;
+    if libc::WIFSTOPPED(status) && status >> 8 == stop {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("a loaded program has the status {status:#x}")))
+    }
+}
+
+fn wait(pid: libc::pid_t) -> io::Result<libc::c_int> {
+    let mut status = 0;
+    // SAFETY: the status lives through the call.
+    check(unsafe { libc::waitpid(pid, &mut status, libc::__WALL) })?;
+    Ok(status)
+}
+
+fn trace(request: libc::c_uint, pid: libc::pid_t, data: libc::c_int) -> io::Result<()> {
+    // SAFETY: requests whose data is a plain number.
+    check(unsafe { libc::ptrace(request, pid, 0, data as libc::c_long) }).map(|_| ())
+}
+
+fn set_registers(pid: libc::pid_t, registers: &libc::user_regs_struct) -> io::Result<()> {
+    // SAFETY: the structure lives through the call, which only reads it.
+    check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, pid, 0, registers) }).map(|_| ())
+}
+
+fn peek(pid: libc::pid_t, address: u64) -> io::Result<u64> {
+    let bytes = postcrash_stopped::read(pid, address, 8)?;
+    Ok(u64::from_ne_bytes(bytes.try_into().map_err(|_| io::Error::other("the program ends at its first instruction"))?))
+}
+
+fn poke(pid: libc::pid_t, address: u64, word: u64) -> io::Result<()> {
+    // SAFETY: the kernel checks the address, which is in the other process.
+    check(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, pid, address, word) }).map(|_| ())
+}
+
+fn zeroed_registers() -> libc::user_regs_struct {
+    // SAFETY: a structure of plain numbers.
+    unsafe { std::mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Loaded {
+        Loaded::new("/bin/sh", &["-c".into(), script.into()]).expect("it is loaded")
+    }
+
+    #[test]
+    fn each_run_starts_anew() {
+        let file = std::env::temp_dir().join(format!("postcrash-loaded-{}", std::process::id()));
+        let mut loaded = shell(&format!("cat {0}; echo $LC_ALL >&2; exit $(cat {0})", file.display()));
+        for status in [3, 7, 0] {
+            std::fs::write(&file, status.to_string()).expect("written");
+            let ended = loaded.run().expect("it runs");
+            assert_eq!(ended.status.code(), Some(status));
+            assert_eq!((ended.stdout, ended.stderr), (status.to_string().into_bytes(), b"C\n".to_vec()));
+        }
+        std::fs::remove_file(&file).expect("it is there");
+    }
+
+    #[test]
+    fn a_signal_and_much_output_are_told() {
+        let ended = shell("yes | head -c 100000; kill -9 $$").run().expect("it runs");
+        assert_eq!((ended.status.signal(), ended.stdout.len()), (Some(libc::SIGKILL), 65_536));
+    }
+
+    #[test]
+    fn a_checker_says_what_a_new_process_of_it_says() {
+        let image = std::env::temp_dir().join(format!("postcrash-loaded-{}.img", std::process::id()));
+        let made = |blocks: &str| {
+            let name = image.to_str().expect("UTF-8");
+            let status = Command::new("/sbin/mkfs.ext4").args(["-q", "-F", "-b", "1024", name, blocks]).status();
+            assert!(status.expect("it runs").success());
+            std::fs::read(&image).expect("made")
+        };
+        let (small, large) = (made("2048"), made("8192"));
+        let mut damaged = large.clone();
+        damaged[4096..6144].fill(0xff);
+        let arguments = ["-f".into(), "-n".into(), image.to_str().expect("UTF-8").into()];
+        let mut loaded = Loaded::new("/sbin/e2fsck", &arguments).expect("it is loaded");
+        let mut codes = Vec::new();
+        for bytes in [&large, &damaged, &small, &large, &vec![0; 4096]] {
+            std::fs::write(&image, bytes).expect("written");
+            let (ended, alone) = (loaded.run().expect("it runs"), command("/sbin/e2fsck", &arguments).output());
+            assert_eq!(ended, alone.expect("it runs"));
+            codes.push(ended.status.code());
+        }
+        assert_eq!((codes[0], codes[2], codes[3]), (Some(0), Some(0), Some(0)));
+        assert!(codes[1] != Some(0) && codes[4] != Some(0));
+        std::fs::remove_file(&image).expect("it is there");
+    }
+
+    #[test]
+    fn only_what_cannot_be_written_to_is_a_mapping_of_files() {
+        assert_eq!(mapping("7f00-7f10 r-xp 00000000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, true)));
+        assert_eq!(mapping("7f00-7f10 r--p 00001000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, false)));
+        assert_eq!(mapping("7f00-7f10 rw-p 00001000 00:21 77 /bin/true"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error() {
+        assert!(Loaded::new("/nowhere", &[]).is_err());
+    }
+}
