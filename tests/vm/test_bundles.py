@@ -9,7 +9,6 @@ import pytest
 from .command import EXAMPLE, one_line, postcrash
 
 HASTY = 'name = "ext4-hasty"\nlike = "ext4-current"\ntitle = "hasty"\nrecover_options = "barrier=0"\n'
-REPLACE = "creat A\nappend A 4096\n---\ncreat B\nappend B 4096\nfsync B\nrename B A\nsync\n"
 
 
 def found(folder: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -82,8 +81,8 @@ def test_equal_findings_have_equal_bundles(here: Path, finding: dict[str, Any], 
 def test_a_bundle_of_a_crash_within_recovery_has_both_recordings(tmp_path: Path) -> None:
     (here := tmp_path / "here").mkdir()
     (here / "hasty.toml").write_text(HASTY)
-    (here / "r.ops").write_text(REPLACE)
-    first, *_ = found(here, "check", "r.ops", "--target", "hasty.toml", "--judge", "P4", "--depth", "2")
+    (here / "a.ops").write_text("creat A\n---\nappend A 4096\nfsync A\n")
+    first, *_ = found(here, "check", "a.ops", "--target", "hasty.toml", "--judge", "durability", "--depth", "2")
     assert first["base"].startswith("r-")
     assert replayed(tmp_path, bundled(here, first))["message"] == first["message"].partition(": ")[2]
 

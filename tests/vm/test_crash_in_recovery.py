@@ -23,7 +23,7 @@ from postcrash.harness.examination.result import instants_of
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
 from postcrash.harness.guests.machine import Machine
 from postcrash.harness.places import cache_folder
-from postcrash.model import History, Observation, Verdict, WorkloadBuilder
+from postcrash.model import History, Observation, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named
 
@@ -42,6 +42,7 @@ REPLACE = (
     .sync()
     .build("replace")
 )
+APPEND = WorkloadBuilder().creat("A").begin().append("A", 4096).fsync("A").build("append")
 BTRFS = target_named("btrfs")
 SMALL_BTRFS = replace(BTRFS, name="btrfs-small-nodes", mkfs=(*BTRFS.mkfs, "-n", "4096", "-m", "single"))
 EXT4 = target_named("ext4-current")
@@ -108,13 +109,13 @@ def test_the_crashes_are_those_of_the_recovery_of_that_disk(machine: Machine, re
             assert {shown(outcome) for outcome in first.outcomes} == {shown(o) for o in second.outcomes}
 
 
-def plan_for(target: Target) -> Plan:
+def plan_for(target: Target, workload: Workload = REPLACE) -> Plan:
     return Plan(
         target=target,
         base=base_image(target, cache_folder() / "bases"),
         kernel="any",
         guest="any",
-        workload=REPLACE,
+        workload=workload,
         judges=judges_named(["durability", "mounts"]),
         recoveries=(target.recovery(walk=True, fsck=False),),
         how=Exploration(budget=Budget(60_000, 300), depth=2),
@@ -146,7 +147,7 @@ def test_a_recovery_that_is_not_idempotent_is_found(machine: Machine, tmp_path: 
 
 
 def test_a_finding_within_recovery_replays_from_the_store(machine: Machine, tmp_path: Path) -> None:
-    plan = plan_for(HASTY_EXT4)
+    plan = plan_for(HASTY_EXT4, APPEND)
     store = Store(tmp_path / "store")
     recording = store.scratch()
     result = examine(machine, plan, recording, lambda _: None)
@@ -173,8 +174,8 @@ def test_judges_that_never_see_a_second_crash_are_refused_alone_and_named_among_
 
 
 def test_check_goes_into_recovery_when_asked(tmp_path: Path) -> None:
-    (tmp_path / "replace.ops").write_text(REPLACE.to_text())
-    arguments = ("check", "replace.ops", "--target", "ext4-current", "--judge", "durability", "--depth", "2")
+    (tmp_path / "append.ops").write_text(APPEND.to_text())
+    arguments = ("check", "append.ops", "--target", "ext4-current", "--judge", "durability", "--depth", "2")
     done = postcrash(tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
     assert "within their recovery" in " ".join(done.stdout.split())

@@ -14,7 +14,7 @@ from .command import postcrash
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workload on ext4 without barriers, where the blocks of a journal's transaction may be lost one by one."""
     folder = tmp_path_factory.mktemp("flips")
-    (folder / "w.ops").write_text("creat a\n---\ncreat b\nappend b 4096\nfsync b\n")
+    (folder / "w.ops").write_text("creat a\n---\nappend a 4096\nfsync a\n")
     done = postcrash(
         folder, "check", "w.ops", "--target", "ext4-nobarrier", "--judge", "durability", "--json", "c.json"
     )
