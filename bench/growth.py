@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import BLOCK_BYTES
 from postcrash.targets import base_image, target_named

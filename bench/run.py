@@ -21,11 +21,11 @@ from rich.table import Table
 
 from postcrash._core import Recording, intervals, state_bytes
 from postcrash.harness.budget import Budget
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEnd
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import Target, base_image, target_named
 

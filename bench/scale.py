@@ -22,11 +22,11 @@ from rich.table import Table
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.budget import Budget
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEnd, IntervalReport
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.units import BLOCK_SECTORS, SECTOR_BYTES
 from postcrash.reports.numbers import allow_large_numbers

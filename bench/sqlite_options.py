@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.apps import Building, application_named
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 from side_by_side.disks import loop_device, make_ext4, mounted
 
 APPLICATION = "sqlite-3.7.17"

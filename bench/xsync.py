@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from postcrash.harness.places import quick_folder
+from postcrash.harness.files.places import quick_folder
 from side_by_side.delay import Delay
 from side_by_side.disks import flush_ms, loop_device, make_ext4, mounted, run, synced_s
 from side_by_side.goals import GOALS

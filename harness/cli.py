@@ -14,8 +14,8 @@ import click
 
 import postcrash
 from postcrash.harness.errors import HarnessError, UsageError
-from postcrash.harness.output import QUIET, kept_evidence, say
-from postcrash.harness.places import STORE_DEFAULT
+from postcrash.harness.files.output import QUIET, kept_evidence, say
+from postcrash.harness.files.places import STORE_DEFAULT
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.numbers import allow_large_numbers

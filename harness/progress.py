@@ -10,7 +10,7 @@ from rich.table import Column
 
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
-from postcrash.harness.output import notes
+from postcrash.harness.files.output import notes
 from postcrash.reports.numbers import counted
 from postcrash.reports.store.records import Finding
 from postcrash.reports.tables.found import found_text

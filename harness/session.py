@@ -12,6 +12,8 @@ from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.recorded import recorded_target
 from postcrash.harness.examination.recording import CrashDisk
+from postcrash.harness.files.output import say
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import Qemu, Uml
@@ -23,8 +25,6 @@ from postcrash.harness.guests.kernels.stock import Stock, choose_kernel, kernels
 from postcrash.harness.guests.kernels.suitability import why_unsuitable
 from postcrash.harness.guests.kernels.unpacked import unpacked
 from postcrash.harness.guests.machine import MachineSettings
-from postcrash.harness.output import say
-from postcrash.harness.places import cache_folder
 from postcrash.properties import PROPERTIES
 from postcrash.properties.promises import unknown_names
 from postcrash.reports.store.records import Finding

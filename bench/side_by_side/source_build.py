@@ -7,7 +7,7 @@ from pathlib import Path
 
 from postcrash.apps.application import Application, Source
 from postcrash.apps.building import Building
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 from side_by_side.site import Site
 from side_by_side.workload import Figures
 

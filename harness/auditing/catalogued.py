@@ -9,7 +9,7 @@ from pathlib import Path
 
 from postcrash.apps import CHECK_LIMITS, Application, Building, UnknownApplicationError, application_named
 from postcrash.harness.errors import UsageError
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 
 _LEFT_OUT = re.compile(r" without flush(es)? [0-9, ]+$")
 """Ends the name of an application that runs without some of its flushes (choice.py). Its check is the same."""

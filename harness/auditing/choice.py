@@ -19,9 +19,9 @@ from postcrash.apps import (
 )
 from postcrash.harness.auditing.catalogued import require_installed
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.output import say
-from postcrash.harness.places import cache_folder
-from postcrash.harness.text_files import text_of
+from postcrash.harness.files.output import say
+from postcrash.harness.files.places import cache_folder
+from postcrash.harness.files.text_files import text_of
 from postcrash.model.validation import shown
 
 _VARIANT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")

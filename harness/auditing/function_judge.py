@@ -7,8 +7,8 @@ from pathlib import Path
 
 from postcrash.apps import CheckResult, Folder, SandboxError
 from postcrash.harness.auditing.folder_judge import FolderJudge
-from postcrash.harness.places import quick_folder
-from postcrash.harness.scratch import scratch
+from postcrash.harness.files.places import quick_folder
+from postcrash.harness.files.scratch import scratch
 
 CheckFunction = Callable[[Path, Sequence[str]], object]
 """Gets a copy of a folder, and what had been acknowledged. It raises an exception, or returns False, if it objects."""

@@ -16,8 +16,8 @@ from postcrash.apps.protocol.states import State
 from postcrash.harness.auditing.folder_judge import message_of
 from postcrash.harness.auditing.judge import CHECKS_AT_ONCE, sandbox_of
 from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
-from postcrash.harness.scratch import scratch
 
 _ERRORS_SHOWN = 500
 

@@ -29,8 +29,8 @@ from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.recorded import described_target
 from postcrash.harness.examination.recording import RECORDERS
 from postcrash.harness.expectations.difference import PREFIX
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.findings.minimize import plan_of
-from postcrash.harness.scratch import scratch
 from postcrash.harness.session import JUDGE_NAMES
 from postcrash.model import History, Observation, Workload, parse_workload
 from postcrash.model.validation import first_objection, shown

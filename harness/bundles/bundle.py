@@ -12,10 +12,11 @@ import postcrash
 from postcrash.harness.auditing.judge import ABOUT
 from postcrash.harness.bundles.admission import Parts, RefusedError, admitted, as_found
 from postcrash.harness.bundles.archive import write_archive
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
 from postcrash.harness.examination.recorded import recorded_base, recorded_how
+from postcrash.harness.files.digest import content_digest
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import reproducers_of
 from postcrash.harness.guests.binaries import find_binary
@@ -23,7 +24,6 @@ from postcrash.harness.guests.kernels.config import config_of
 from postcrash.harness.guests.kernels.debian import installed_package
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.stock import Stock
-from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
 from postcrash.reports.script.shell_operations import NoCommandError
 from postcrash.reports.store.plain import Json

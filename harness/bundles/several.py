@@ -7,7 +7,7 @@ from postcrash.harness.bundles.archive import BundleError
 from postcrash.harness.bundles.bundle import write_bundle
 from postcrash.harness.bundles.taking import take
 from postcrash.harness.errors import HarnessError, UsageError
-from postcrash.harness.output import replacing
+from postcrash.harness.files.output import replacing
 from postcrash.harness.session import Session
 from postcrash.reports.store.store import Store, StoreError
 

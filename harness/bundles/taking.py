@@ -13,7 +13,7 @@ from postcrash.harness.bundles.archive import BundleError, Member, read_archive
 from postcrash.harness.bundles.bundle import BASE, BELOW, FINDING, FORMAT, MANIFEST, RECORDING, SIZES
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.examination.crash_in_recovery import state_below
-from postcrash.harness.output import say
+from postcrash.harness.files.output import say
 from postcrash.harness.session import Session
 from postcrash.model.validation import shown
 from postcrash.reports.store.plain import Json

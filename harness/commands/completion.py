@@ -8,9 +8,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from postcrash.apps import application_lists
+from postcrash.harness.files.places import GATE_FILE, cache_folder
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.names import application_names, property_names, target_names
-from postcrash.harness.places import GATE_FILE, cache_folder
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

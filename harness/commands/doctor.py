@@ -17,15 +17,15 @@ from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.harness.examination.judges import all_judges, recoveries_for
 from postcrash.harness.examination.recording import DM_LOG_WRITES, record, settings_for_recorders
+from postcrash.harness.files.output import write_json
+from postcrash.harness.files.places import cache_folder
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.boot import why_no_boot
 from postcrash.harness.guests.engine import LIBRARY, qemu_program, why_no_kvm
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, is_static
 from postcrash.harness.guests.kernels.stock import Stock, StockedKernel, missing_in
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.output import write_json
-from postcrash.harness.places import cache_folder
-from postcrash.harness.scratch import scratch
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, WorkloadBuilder
 from postcrash.recorders.blktrace import read_events

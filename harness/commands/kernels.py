@@ -8,11 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from postcrash.harness.commands.options import json_option
+from postcrash.harness.files.output import write_json
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.programs import fetch_e2fsck
 from postcrash.harness.guests.kernels.stock import Parts, Stock, StockedKernel, missing_in, version_of
-from postcrash.harness.output import write_json
-from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
 
 COLUMNS = ("name", "version", "engine", "origin")

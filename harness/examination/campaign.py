@@ -14,7 +14,6 @@ from typing import Protocol
 import postcrash
 from postcrash import _core
 from postcrash.harness.budget import is_over
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import CrashDiskEndedError, InfrastructureError, OperationFailedError
 from postcrash.harness.examination.comparison import comparison_among
 from postcrash.harness.examination.examiner import examine, not_run, unsupported
@@ -22,6 +21,7 @@ from postcrash.harness.examination.judging import OpinionMemo
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.reports.store.plain import Json

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 from postcrash.harness.examination.certificate import Certificate
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.files.output import count_text
 from postcrash.harness.guests.events import IntervalReport
-from postcrash.harness.output import count_text
 
 _EXACT_MAX = 10**12
 """Numbers up to this are written out."""

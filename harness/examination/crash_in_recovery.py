@@ -16,9 +16,9 @@ from postcrash._core import BELOW, Recording, write_state
 from postcrash.checkers import recovery
 from postcrash.harness.errors import GuestLostError, LostAtWork
 from postcrash.harness.examination.judges import Opinion, unless_unread
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.events import IntervalReport, RecoveredState
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.harness.scratch import scratch
 from postcrash.model import History, Observation, Verdict
 from postcrash.reports.store.records import Choices, Finding, IdError, parse_state_id
 from postcrash.reports.store.store import Store

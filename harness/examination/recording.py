@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from postcrash._core import Recording, write_recording
 from postcrash.harness.errors import GuestLostError, InfrastructureError, RecordersDisagreeError
+from postcrash.harness.files.places import quick_folder
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.places import quick_folder
-from postcrash.harness.scratch import scratch
 from postcrash.model import Workload
 from postcrash.recorders import crash_disk, dm_log_writes
 from postcrash.recorders.agreement import UNSTABLE, compare

@@ -21,8 +21,8 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.natures import Natures, natures, of_bytes, of_names
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.scratch import scratch
 from postcrash.model import Entry, History, Observation, Tree, Verdict, Workload
 from postcrash.model.agreement import is_version_of
 from postcrash.targets import RecoveryKind

@@ -17,10 +17,10 @@ from postcrash.harness.examination.recorded import recorded_base
 from postcrash.harness.examination.recording import AUTO, CRASH_DISK, DM_LOG_WRITES, CrashDisk
 from postcrash.harness.expectations.difference import PREFIX, DifferenceJudge, Reference
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.files.output import say
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.log_writes import has_log_writes, lacks_log_writes
 from postcrash.harness.outline import outline
-from postcrash.harness.output import say
 from postcrash.harness.session import Session, settings_for
 from postcrash.reports.store.records import Finding
 from postcrash.targets import BaseImage, Target

@@ -11,9 +11,9 @@ from postcrash.harness.examination.judges import Judge
 from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import record, settings_for_recorders
 from postcrash.harness.expectations.reference import judges_of
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.scratch import scratch
 from postcrash.harness.session import Session
 from postcrash.model import History, Observation, ObservationError, Verdict, parse_workload
 from postcrash.reports.store.records import Finding

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.expectations.expectation import CONTRACT, KERNEL
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.gate.configuration import GateFile, PartSection
 from postcrash.model import Workload
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.harness.errors import UsageError
-from postcrash.harness.output import write_text
-from postcrash.harness.text_files import text_of
+from postcrash.harness.files.output import write_text
+from postcrash.harness.files.text_files import text_of
 from postcrash.reports.gate.fixed import NO_SERIES, VERSION, place_of, series_of
 from postcrash.reports.gate.run import ITEMS_MAX, Failure, Part, Place, UnseenLine
 from postcrash.reports.gate.unasked import unasked

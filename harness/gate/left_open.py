@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from postcrash.harness.files.kept_file import KeptFile
 from postcrash.harness.gate.planning import PlannedPart
-from postcrash.harness.kept_file import KeptFile
 from postcrash.reports.gate.run import Part
 
 FILE = "gate-open.json"

@@ -16,6 +16,7 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import FSCK, USE, WALK
 from postcrash.harness.expectations.expectation import KERNEL, TARGET, Expectation
+from postcrash.harness.files.workload_files import loaded, loaded_from
 from postcrash.harness.gate.asked import asked
 from postcrash.harness.gate.blame import Blame
 from postcrash.harness.gate.configuration import (
@@ -35,7 +36,6 @@ from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.session import Session
 from postcrash.harness.tables.matrix import kernels_for
-from postcrash.harness.workload_files import loaded, loaded_from
 from postcrash.model import Workload
 from postcrash.model.validation import shown
 from postcrash.properties import properties_named

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from postcrash.harness.kept_file import KeptFile
+from postcrash.harness.files.kept_file import KeptFile
 from postcrash.reports.gate.fixed import place_of
 from postcrash.reports.gate.run import Failure, Part, Place
 

@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import BootError, InfrastructureError
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.engine import BOOT_ID, uml_library
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings

@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from postcrash.harness.digest import content_digest
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.engine import Engine, Qemu
 from postcrash.harness.guests.guest_root import AGENT
 from postcrash.harness.guests.kernels.kernel import Kernel

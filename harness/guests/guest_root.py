@@ -11,14 +11,14 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.digest import content_digest
+from postcrash.harness.files.known_files import known_files
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.modules import PROGRAM_MODULES, Modules, module_name, uncompressed
-from postcrash.harness.known_files import known_files
 from postcrash.targets import TARGETS, Target
 
 Content = bytes | Path

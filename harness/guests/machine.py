@@ -25,6 +25,8 @@ from postcrash.harness.errors import (
     OperationFailedError,
     UsageError,
 )
+from postcrash.harness.files.output import say
+from postcrash.harness.files.scratch import ScratchFolder
 from postcrash.harness.guests.binaries import BinaryNotFoundError, find_binary
 from postcrash.harness.guests.engine import LIBRARY, Engine, Uml
 from postcrash.harness.guests.events import (
@@ -44,8 +46,6 @@ from postcrash.harness.guests.events import (
 from postcrash.harness.guests.kernels.kernel import is_static
 from postcrash.harness.guests.seat import Seat
 from postcrash.harness.guests.supervisor import run_to_wire
-from postcrash.harness.output import say
-from postcrash.harness.scratch import ScratchFolder
 from postcrash.harness.wire import Message
 from postcrash.model import Workload
 from postcrash.model.argument import LINE_BYTES_MAX

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.places import cache_folder
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.engine import Qemu, uml_library
 from postcrash.harness.guests.guest_root import Content, cached_root, module_files, packed, with_libraries
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.kernels.unpacked import unpacked
-from postcrash.harness.places import cache_folder
-from postcrash.harness.scratch import scratch
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.reports.script.shell_script import LOG_MIB
 from postcrash.reports.text import visible

@@ -30,10 +30,10 @@ from postcrash.harness.examination.campaign import (
 )
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS, Examination
+from postcrash.harness.files.places import quick_folder
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.hunting.causes import Cause, cause_of, without_numbers
 from postcrash.harness.hunting.hunt_result import HuntResult
-from postcrash.harness.places import quick_folder
-from postcrash.harness.scratch import scratch
 from postcrash.model import Workload
 from postcrash.reports.store.plain import Json
 from postcrash.reports.store.records import Finding

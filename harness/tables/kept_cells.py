@@ -14,7 +14,7 @@ from postcrash.harness.auditing.audit import workload_of
 from postcrash.harness.auditing.judge import about
 from postcrash.harness.examination.campaign import tool_digest
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.kept_file import KeptFile
+from postcrash.harness.files.kept_file import KeptFile
 from postcrash.harness.session import Session
 from postcrash.reports.tables.needs import NeedsCell
 from postcrash.targets import Target

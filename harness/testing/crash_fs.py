@@ -12,9 +12,9 @@ from postcrash.harness.auditing.function_judge import FunctionJudge
 from postcrash.harness.auditing.judge import ABOUT, TEST, ApplicationJudge, about, test_command
 from postcrash.harness.commands.programs.audit import require_programs_run
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.workload_files import simulated
 from postcrash.harness.testing.judging import judge_folders, judge_operations
 from postcrash.harness.testing.rig import Case, Rig, failures
-from postcrash.harness.workload_files import simulated
 from postcrash.model import Workload, WorkloadError, parse_workload
 
 _FILE = "operations"

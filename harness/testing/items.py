@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.workload_files import loaded
 from postcrash.harness.testing.judging import judge_operations
 from postcrash.harness.testing.rig import Case, Rig, failures
-from postcrash.harness.workload_files import loaded
 from postcrash.model import Workload
 
 

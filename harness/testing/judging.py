@@ -9,7 +9,7 @@ import pytest
 from postcrash.harness.auditing.canary import why_untested
 from postcrash.harness.auditing.folder_judge import FolderJudge
 from postcrash.harness.auditing.folder_plan import folder_plan
-from postcrash.harness.checking import check_plan
+from postcrash.harness.commands.judging.checking import check_plan
 from postcrash.harness.errors import OperationFailedError, UsageError
 from postcrash.harness.examination.judges import Judge, PropertyJudge, is_shown, why_never
 from postcrash.harness.examination.plan import Plan

@@ -16,9 +16,9 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.examination.result import Examination
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.files.output import kept_evidence
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.output import kept_evidence
 from postcrash.harness.session import Session
 from postcrash.harness.testing.options import Options, target_names
 from postcrash.properties import Property, UnknownPropertyError, properties_named

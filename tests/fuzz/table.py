@@ -13,9 +13,9 @@ from postcrash.harness.commands.recordings.export_log import marks_of
 from postcrash.harness.errors import InfrastructureError, UsageError
 from postcrash.harness.expectations.contract import Contract
 from postcrash.harness.expectations.known import FILE, load_known
+from postcrash.harness.files.workload_files import loaded
 from postcrash.harness.gate.baseline import load_baseline
 from postcrash.harness.guests.events import read_event
-from postcrash.harness.workload_files import loaded
 from postcrash.model.observation import Observation, ObservationError
 from postcrash.model.units import SECTOR_BYTES
 from postcrash.recorders import blklogwrites, blktrace, dm_log_writes

@@ -13,8 +13,8 @@ import click
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
 from postcrash.harness.examination.campaign import tool_digest
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.kernels.kernel import uml_version
-from postcrash.harness.places import cache_folder
 from postcrash.model import ExitCode
 
 from ..finding_page import FindingPage, finding_pages

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from postcrash.harness.errors import HarnessError, InfrastructureError
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 from postcrash.model import ExitCode
 from postcrash.reports.store.store import StoreError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from postcrash.apps import Building, application_named
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 
 Audit = Callable[..., subprocess.CompletedProcess[str]]
 

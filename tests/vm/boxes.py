@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.binaries import find_binary
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload
 from postcrash.model.operation import RUN, SAYS, Operation
 from postcrash.targets import base_image, target_named

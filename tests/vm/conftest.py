@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from postcrash.harness.budget import Budget
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEnd, ExplorationEvent, IntervalReport, Progress
 from postcrash.harness.guests.guest_root import guest_root
@@ -17,7 +18,6 @@ from postcrash.harness.guests.kernels.debian import IMAGE, Suite
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel, kernel_at
 from postcrash.harness.guests.kernels.stock import Stock
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.harness.session import settings_for
 from postcrash.model import Observation, Tree, Workload, WorkloadBuilder
 from postcrash.targets import RecoveryKind, Target, base_image, target_named

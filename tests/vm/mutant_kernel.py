@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.kernels.kernel import Kernel, find_kernel
 from postcrash.harness.guests.script_guest import run_script, script_root
-from postcrash.harness.places import cache_folder
 from postcrash.targets import target_named
 
 RETURN_SUCCESS = bytes.fromhex("31c0c3")

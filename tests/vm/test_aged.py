@@ -7,9 +7,9 @@ import pytest
 
 from postcrash._core import Recording, intervals
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.aged import aged_image
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, WorkloadBuilder, simulate
 from postcrash.model.pattern import stale
 from postcrash.targets import base_image, target_named

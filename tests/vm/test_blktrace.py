@@ -8,8 +8,8 @@ import pytest
 
 from postcrash._core import Recording
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.places import cache_folder
 from postcrash.model import WorkloadBuilder
 from postcrash.recorders import crash_disk
 from postcrash.recorders.blktrace import read_blktrace

@@ -20,9 +20,9 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import instants_of
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, Outcome
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.places import cache_folder
 from postcrash.model import History, Observation, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.store.store import Store
 from postcrash.targets import RecoveryKind, Target, base_image, target_named

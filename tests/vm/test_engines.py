@@ -13,12 +13,12 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import GuestLostError, InfrastructureError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Qemu
 from postcrash.harness.guests.events import ExplorationEvent, IntervalReport, LostGuest, Progress
 from postcrash.harness.guests.initramfs import initramfs
 from postcrash.harness.guests.kernels.kernel import Kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.targets import base_image, target_named
 

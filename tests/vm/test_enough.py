@@ -12,11 +12,11 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting import space_hunt
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt
-from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Verdict, WorkloadBuilder
 from postcrash.reports.store.store import Store

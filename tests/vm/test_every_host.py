@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.engine import Uml
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.script_guest import run_script, script_root
-from postcrash.harness.places import cache_folder
 from postcrash.targets import target_named
 
 from .command import ROOT, postcrash

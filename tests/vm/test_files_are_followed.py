@@ -13,9 +13,9 @@ import pytest
 
 from postcrash.checkers.durability import Durability
 from postcrash.harness.examination.result import instants_of
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
-from postcrash.harness.places import cache_folder
 from postcrash.model import Observation, Workload, every_answer, parse_workload
 from postcrash.targets import base_image, target_named
 

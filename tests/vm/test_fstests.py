@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.fstests import WrittenTest, fstests_test
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import MachineSettings
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
-from postcrash.harness.places import cache_folder
 from postcrash.reports.store.store import Store
 from postcrash.targets import target_named
 

@@ -20,13 +20,13 @@ from postcrash.harness.examination.campaign import Crew
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.guests.spare import Spare
 from postcrash.harness.hunting.groups import stories
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.space_hunt import Selection, hunt
-from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import Operation, Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding

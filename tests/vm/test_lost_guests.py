@@ -12,9 +12,9 @@ import pytest
 
 from postcrash.harness.budget import Budget
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.events import ExplorationEvent, LostGuest, Progress
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.places import cache_folder
 from postcrash.model import Workload, WorkloadBuilder
 from postcrash.model.operation import RUN, Operation
 from postcrash.targets import base_image, target_named

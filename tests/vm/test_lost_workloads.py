@@ -19,10 +19,10 @@ from postcrash.harness.examination.casualties import CASUALTY_JUDGE
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import CheckerJudge
 from postcrash.harness.examination.plan import Plan
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import guest_root
 from postcrash.harness.guests.machine import Machine, MachineSettings
 from postcrash.harness.hunting.space_hunt import Selection, hunt
-from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import ExitCode, Verdict, Workload, WorkloadBuilder
 from postcrash.reports.consoles import console_file

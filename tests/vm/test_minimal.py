@@ -16,12 +16,12 @@ from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.result import Examination
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.minimize import MinimalFinding, minimize, plan_of
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reduction import minimal, possible
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import History, Observation, Verdict, Workload, parse_workload
 from postcrash.reports.store.records import Finding, simplicity

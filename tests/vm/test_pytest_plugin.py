@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.places import cache_folder
 
 from .command import postcrash
 

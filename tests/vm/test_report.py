@@ -15,13 +15,13 @@ from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.tally import violating
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import Reproducer, reproducers
 from postcrash.harness.findings.symptom import shell_tests
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings, Source
 from postcrash.harness.guests.script_guest import ScriptResult, run_script, script_root
-from postcrash.harness.places import cache_folder
 from postcrash.harness.progress import TerminalProgress
 from postcrash.model import FORMS, History, Observation, Verdict, parse_workload
 from postcrash.model.tree import ROOT_PATH

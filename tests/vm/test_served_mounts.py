@@ -3,10 +3,10 @@
 import pytest
 
 from postcrash.harness.errors import HarnessError
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.guests.guest_root import cached_root
 from postcrash.harness.guests.kernels.kernel import find_kernel
 from postcrash.harness.guests.machine import Machine, MachineSettings
-from postcrash.harness.places import cache_folder
 from postcrash.model import WorkloadBuilder
 
 from .conftest import Record, root_files

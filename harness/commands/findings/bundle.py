@@ -8,7 +8,7 @@ from rich.console import Console
 from postcrash.harness.bundles.bundle import write_bundle
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import replacing, write_json
+from postcrash.harness.files.output import replacing, write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 

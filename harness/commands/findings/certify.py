@@ -10,8 +10,8 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.certify import Trial
 from postcrash.harness.examination.certify import certify as run
+from postcrash.harness.files.output import write_json
 from postcrash.harness.guests.machine import Machine, Source
-from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.store.plain import Json

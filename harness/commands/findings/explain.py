@@ -6,9 +6,9 @@ from rich.console import Console
 from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.told import told
-from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.consoles import console_file

@@ -8,9 +8,9 @@ from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
 from postcrash.harness.examination.recorded import recorded_how
 from postcrash.harness.examination.recording import settings_for_recorders
+from postcrash.harness.files.output import write_json, write_text
 from postcrash.harness.findings.minimize import MinimalFinding, minimized_on
 from postcrash.harness.guests.spare import Spare
-from postcrash.harness.output import write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, parse_workload

@@ -15,12 +15,12 @@ from postcrash.harness.examination.certificate import certificates_of
 from postcrash.harness.examination.crash_in_recovery import source_of, state_below
 from postcrash.harness.examination.judges import judges_named
 from postcrash.harness.examination.tally import violating
+from postcrash.harness.files.output import count_text, write_text
+from postcrash.harness.files.places import cache_folder
 from postcrash.harness.findings.fstests import fstests_test
 from postcrash.harness.findings.naming import named
 from postcrash.harness.findings.reproduce import Reproducer, attempted, reproducers_of
 from postcrash.harness.guests.script_guest import run_script, script_root
-from postcrash.harness.output import count_text, write_text
-from postcrash.harness.places import cache_folder
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, parse_workload
 from postcrash.properties import PROPERTIES

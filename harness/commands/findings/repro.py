@@ -5,10 +5,10 @@ from rich.console import Console
 
 from postcrash.harness.bundles.taking import finding_named
 from postcrash.harness.commands.options import json_option, kernel_options
+from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.flips import Flip, flips, with_flips
 from postcrash.harness.findings.replay import replay
 from postcrash.harness.guests.machine import Machine
-from postcrash.harness.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode, Verdict, worst
 from postcrash.reports.store.plain import to_plain

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from postcrash.harness.errors import HarnessError, InfrastructureError, UsageError
-from postcrash.harness.output import say
+from postcrash.harness.files.output import say
 from postcrash.model import ExitCode
 
 GOOD, BAD, SKIP, STOP = 0, 1, 125, 128

@@ -10,8 +10,8 @@ import click
 from rich.console import Console
 
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.output import write_text
 from postcrash.harness.findings.told import told
-from postcrash.harness.output import write_text
 from postcrash.harness.session import Session
 from postcrash.reports.gate.github import github
 from postcrash.reports.gate.json_lines import json_lines

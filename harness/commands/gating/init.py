@@ -6,12 +6,12 @@ import click
 
 from postcrash.harness.commands.options import kernel_options
 from postcrash.harness.errors import UsageError
+from postcrash.harness.files.output import write_text
+from postcrash.harness.files.places import GATE_FILE, cache_folder
 from postcrash.harness.gate.baseline import begin
 from postcrash.harness.gate.first import KNOWN_FILE, first_file
 from postcrash.harness.gate.schema import SCHEMA_FILE, schema
 from postcrash.harness.guests.kernels.stock import Stock
-from postcrash.harness.output import write_text
-from postcrash.harness.places import GATE_FILE, cache_folder
 from postcrash.harness.session import Session
 
 

@@ -8,7 +8,7 @@ import click
 from postcrash.harness.bundles.several import take_bundles
 from postcrash.harness.commands.gating.forms import Forms, forms_options
 from postcrash.harness.errors import UsageError
-from postcrash.harness.output import say
+from postcrash.harness.files.output import say
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.reports.gate.difference import difference, unlike

@@ -12,9 +12,9 @@ from postcrash.harness.commands.options import exploration_options, json_option,
 from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.contract import Contract
+from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.findings.flips import flipped
 from postcrash.harness.findings.told import told
-from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.characterize import Question

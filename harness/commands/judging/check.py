@@ -6,9 +6,9 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
-from postcrash.harness.checking import check_plan
 from postcrash.harness.commands.completion import complete_targets
 from postcrash.harness.commands.findings.minimize import minimized, print_minimized, to_json
+from postcrash.harness.commands.judging.checking import check_plan
 from postcrash.harness.commands.options import (
     expect_option,
     exploration_options,
@@ -27,11 +27,11 @@ from postcrash.harness.examination.repair import said_repair
 from postcrash.harness.examination.result import Examination, Ruling
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
+from postcrash.harness.files.output import write_json
+from postcrash.harness.files.workload_files import loaded
 from postcrash.harness.findings.naming import named
-from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.harness.workload_files import loaded
 from postcrash.model import Verdict
 from postcrash.properties import HOTDEP13
 from postcrash.properties.promises import Statements, said_of, verdict_on_promises

@@ -24,11 +24,11 @@ from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import PRACTISED, Expectation
 from postcrash.harness.expectations.known import load_known
+from postcrash.harness.files.output import command_line, write_json, write_text
+from postcrash.harness.files.workload_files import loaded_from
 from postcrash.harness.hunting.corpus import CorpusQuestion, answer, ask
-from postcrash.harness.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
-from postcrash.harness.workload_files import loaded_from
 from postcrash.reports.tables.corpus import CorpusTable, corpus_markdown, print_corpus
 
 

@@ -27,6 +27,7 @@ from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.recording import settings_for_recorders
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.reference import opened
+from postcrash.harness.files.output import write_json
 from postcrash.harness.findings.minimize import (
     MINIMIZING_SECONDS,
     MinimalFinding,
@@ -41,7 +42,6 @@ from postcrash.harness.hunting.random_hunt import RandomSelection, random_hunt
 from postcrash.harness.hunting.space_hunt import Selection
 from postcrash.harness.hunting.space_hunt import hunt as run
 from postcrash.harness.outline import outline
-from postcrash.harness.output import write_json
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.reports.store.records import Finding

@@ -8,11 +8,11 @@ from postcrash.harness.examination.crash_in_recovery import SameRecovery
 from postcrash.harness.examination.plan import Plan
 from postcrash.harness.examination.result import COUNTS
 from postcrash.harness.expectations.expectation import Expectation
+from postcrash.harness.files.output import count_text
 from postcrash.harness.hunting.groups import Story, kinds_lost
 from postcrash.harness.hunting.hunt_result import HuntResult
 from postcrash.harness.hunting.random_hunt import RandomSelection
 from postcrash.harness.hunting.space_hunt import Selection
-from postcrash.harness.output import count_text
 from postcrash.model import Verdict, parse_workload
 from postcrash.properties.promises import Statements, said_of
 from postcrash.reports.store.records import standing_json

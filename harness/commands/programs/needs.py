@@ -16,7 +16,7 @@ from postcrash.harness.commands.programs.needs_report import Advising, NeedsRepo
 from postcrash.harness.commands.programs.needs_sarif import advice_sarif
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import say, write_json, write_text
+from postcrash.harness.files.output import say, write_json, write_text
 from postcrash.harness.session import Session
 from postcrash.model import Verdict, worst
 from postcrash.targets import Target

@@ -7,8 +7,8 @@ from contextlib import suppress
 from postcrash.apps.needs import BadFolder, Needs, in_order
 from postcrash.harness.auditing.needs import ApplicationNeeds
 from postcrash.harness.commands.programs.needs_text import change_text, worth_showing
+from postcrash.harness.files.output import command_line
 from postcrash.harness.findings.told import told
-from postcrash.harness.output import command_line
 from postcrash.harness.session import Session
 from postcrash.reports.page.of_needs import Vulnerability, report_of_needs
 from postcrash.reports.page.page import render_needs

@@ -16,7 +16,7 @@ from postcrash.harness.commands.programs.needs_page import needs_page, vulnerabi
 from postcrash.harness.commands.programs.needs_sarif import Advised
 from postcrash.harness.commands.programs.needs_text import advice_to_json, print_advice, print_needs, to_json
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import command_line, notes
+from postcrash.harness.files.output import command_line, notes
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.harness.tables.kept_cells import KeptCells

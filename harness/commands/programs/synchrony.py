@@ -14,7 +14,7 @@ from postcrash.harness.commands.programs.audit import require_programs_run
 from postcrash.harness.commands.programs.audited import audit_to_json, print_audit
 from postcrash.harness.errors import UsageError
 from postcrash.harness.examination.exploration import Exploration
-from postcrash.harness.output import command_line, write_json, write_text
+from postcrash.harness.files.output import command_line, write_json, write_text
 from postcrash.harness.progress import TerminalProgress
 from postcrash.harness.session import Session
 from postcrash.model import worst

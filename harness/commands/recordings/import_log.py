@@ -13,7 +13,7 @@ from rich.console import Console
 from postcrash._core import Recording, count_states, import_dm_log_writes, scan_dm_log_writes
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.output import write_json
+from postcrash.harness.files.output import write_json
 from postcrash.harness.session import Session
 from postcrash.model import ExitCode
 from postcrash.model.units import SECTOR_BYTES

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import NothingSelectedError, UsageError
-from postcrash.harness.output import write_json, write_text
+from postcrash.harness.files.output import write_json, write_text
 from postcrash.model import ExitCode
 from postcrash.model.validation import unknown_name
 from postcrash.reports.text import visible

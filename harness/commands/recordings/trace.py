@@ -11,8 +11,8 @@ from rich.console import Console
 
 from postcrash.harness.commands.options import json_option
 from postcrash.harness.errors import InfrastructureError, UsageError
-from postcrash.harness.output import say, write_json
-from postcrash.harness.scratch import scratch
+from postcrash.harness.files.output import say, write_json
+from postcrash.harness.files.scratch import scratch
 from postcrash.model import ExitCode
 from postcrash.recorders.strace import (
     COMMAND,

@@ -12,8 +12,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.digest import content_digest
 
 _CONFIG = "config"
 """The configuration may stand beside a kernel (`config_of`)."""

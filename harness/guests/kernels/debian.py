@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError, UsageError
+from postcrash.harness.files.scratch import scratch
 from postcrash.harness.guests.kernels.kernel import uml_version
 from postcrash.harness.guests.kernels.stock import LIBRARIES, Parts, run_with
-from postcrash.harness.scratch import scratch
 
 IMAGE = "linux-image-amd64"
 UML = "user-mode-linux"

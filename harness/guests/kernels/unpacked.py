@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.kernels.copies import remove_unused
 
 KERNEL_BYTES_MAX = 256 << 20

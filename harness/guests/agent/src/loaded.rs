@@ -14,6 +14,7 @@ use std::sync::{Mutex, OnceLock};
 
 use postcrash_stopped::registers;
 
+use crate::steady::out_of_turn;
 use crate::sys::check;
 
 const BREAKPOINT: u8 = 0xcc;
@@ -121,6 +122,8 @@ impl Loaded {
         let child = self.fork()?;
         stopped(child, libc::SIGSTOP)?;
         set_registers(child, &self.start)?;
+        // While a workload ran, the loaded program took turns, and its forks would go on with that.
+        out_of_turn(child)?;
         trace(libc::PTRACE_DETACH, child, 0)?;
         let status = ExitStatus::from_raw(wait(child)?);
         Ok(Output { status, stdout: taken(&mut self.stdout)?, stderr: taken(&mut self.stderr)? })
@@ -286,6 +289,17 @@ mod tests {
             assert_eq!((ended.stdout, ended.stderr), (status.to_string().into_bytes(), b"C\n".to_vec()));
         }
         std::fs::remove_file(&file).expect("it is there");
+    }
+
+    #[test]
+    fn a_run_is_scheduled_like_a_new_process() {
+        let mut loaded = shell("cut -d' ' -f41 /proc/$$/stat");
+        // SAFETY: the structure lives through the call.
+        let changed = unsafe {
+            libc::sched_setscheduler(loaded.pid(), libc::SCHED_BATCH, &libc::sched_param { sched_priority: 0 })
+        };
+        assert_eq!(changed, 0);
+        assert_eq!(loaded.run().expect("it runs").stdout, b"0\n");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Steady {
         let nanoseconds = self.real.tv_nsec + passed.tv_nsec - self.since_boot.tv_nsec;
         let seconds = self.real.tv_sec + passed.tv_sec - self.since_boot.tv_sec;
         set(seconds + nanoseconds.div_euclid(NANOSECONDS), nanoseconds.rem_euclid(NANOSECONDS))?;
-        schedule(0, libc::SCHED_OTHER, 0)
+        out_of_turn(0)
     }
 }
 
@@ -88,6 +88,11 @@ fn take_turns() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Have the scheduler choose when a process runs, as for one that this process starts while no workload runs.
+pub fn out_of_turn(process: i32) -> io::Result<()> {
+    schedule(process, libc::SCHED_OTHER, 0)
 }
 
 fn schedule(thread: i32, policy: i32, sched_priority: i32) -> io::Result<()> {

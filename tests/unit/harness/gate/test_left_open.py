@@ -60,7 +60,7 @@ def test_nobody_else_changes_the_file_between_reading_and_writing(
         written.append(place)
 
     written: list[str] = []
-    monkeypatch.setattr("postcrash.harness.kept_file.write_text", is_locked)
+    monkeypatch.setattr("postcrash.harness.files.kept_file.write_text", is_locked)
     left_open.add([A], [part(not_run=1)])
     sightings.add([part(failure())])
     assert written == [str(tmp_path / FILE), str(tmp_path / "gate-seen.json")]

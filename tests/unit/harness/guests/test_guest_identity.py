@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from postcrash import _core
-from postcrash.harness.digest import content_digest
 from postcrash.harness.examination import campaign
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.binaries import CHECKOUT_FOLDERS, find_binary
 from postcrash.harness.guests.engine import Qemu, Uml
 from postcrash.harness.guests.guest_identity import guest_digest

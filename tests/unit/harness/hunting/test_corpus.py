@@ -12,8 +12,8 @@ from postcrash.harness.errors import NothingSelectedError, UsageError
 from postcrash.harness.examination.exploration import Exploration
 from postcrash.harness.expectations.expectation import Expectation
 from postcrash.harness.expectations.known import load_known, page_of
+from postcrash.harness.files.workload_files import loaded_from
 from postcrash.harness.hunting.corpus import CorpusQuestion, joined, with_shorter
-from postcrash.harness.workload_files import loaded_from
 from postcrash.model import Verdict, parse_workload
 from postcrash.reports.tables.corpus import CorpusColumn, CorpusObjection, CorpusTable, Result, corpus_markdown
 from postcrash.targets import target_named

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.digest import content_digest
 from postcrash.harness.errors import InfrastructureError
+from postcrash.harness.files.digest import content_digest
 from postcrash.harness.guests.kernels import copies
 from postcrash.harness.guests.kernels.copies import UNUSED_SECONDS_MAX, kernel_copy
 from postcrash.harness.guests.kernels.stock import Parts, Stock, choose_kernel

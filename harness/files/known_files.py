@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from postcrash.harness.output import replacing
-from postcrash.harness.places import cache_folder
+from postcrash.harness.files.output import replacing
+from postcrash.harness.files.places import cache_folder
 
 State = list[list[int]]
 """Device, inode, size, and times of the last change (ns) of each file."""

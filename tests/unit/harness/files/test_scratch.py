@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.scratch import PREFIX, YOUNG_S, ScratchFolder, scratch, sweep
+from postcrash.harness.files.scratch import PREFIX, YOUNG_S, ScratchFolder, scratch, sweep
 
 MAKES = """\
 import sys
 from pathlib import Path
-from postcrash.harness.scratch import ScratchFolder
+from postcrash.harness.files.scratch import ScratchFolder
 made = ScratchFolder(Path(sys.argv[1]))
 (made.path / "file").write_text("content")
 print(made.path, flush=True)

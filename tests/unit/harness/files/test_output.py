@@ -8,7 +8,7 @@ import click
 import pytest
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import QUIET, count_text, replacing, say, write_json, write_text
+from postcrash.harness.files.output import QUIET, count_text, replacing, say, write_json, write_text
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postcrash.harness.known_files import ANSWERS_MAX, KnownFiles
+from postcrash.harness.files.known_files import ANSWERS_MAX, KnownFiles
 
 
 class Reader:

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.known_files import known_files
+from postcrash.harness.files.known_files import known_files
 
 
 def content_digest(path: Path) -> str:

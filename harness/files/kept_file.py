@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from postcrash.harness.errors import InfrastructureError
-from postcrash.harness.output import write_text
+from postcrash.harness.files.output import write_text
 from postcrash.reports.store.store import locked
 
 T = TypeVar("T")
