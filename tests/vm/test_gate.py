@@ -167,11 +167,10 @@ def test_what_there_was_no_time_for_is_undecided_and_goes_on(tmp_path: Path) -> 
         assert (code, big["verdict"], big["not_run"] > 0) == (ExitCode.UNDECIDED, "undecided", True)
         assert (table["verdict"], table["not_run"] > 0) in (("holds", False), ("undecided", True))
         done.append((big["workloads"], table["workloads"]))
-        if len(done) > 1 and table["verdict"] == "holds":
+        if done[-1][0] > done[0][0] and table["verdict"] == "holds":
             break
     else:
-        pytest.fail(f"the small part does not come to its end beside the big one: {done}")
-    assert done[-1][0] > done[0][0] > 0
+        pytest.fail(f"the big part does not go on, or the small one does not come to its end beside it: {done}")
     assert done == sorted(done)
 
 

@@ -94,7 +94,7 @@ def killed(campaign: Campaign, count: int) -> Counter[str]:
         with campaign.running() as process:
             while process.poll() is None:
                 time.sleep(chance.uniform(*SECONDS) if victims.total() < count else 0.2)
-                there = sorted(campaign.processes().items())
+                there = candidates(campaign.processes(), victims, count)
                 if victims.total() < count and there:
                     pid, name = chance.choice(there)
                     with suppress(ProcessLookupError):
@@ -102,6 +102,15 @@ def killed(campaign: Campaign, count: int) -> Counter[str]:
                         victims[name] += 1
         if victims.total() >= count and process.returncode in (ExitCode.HOLDS, ExitCode.VIOLATED, ExitCode.UNDECIDED):
             return victims
+
+
+def candidates(there: dict[int, str], victims: Counter[str], count: int) -> list[tuple[int, str]]:
+    """Processes that may be killed, by their ids. Of few kills only one is of a guest's kernel.
+
+    A workload that loses its guest twice has a finding for that, and the search for the smallest workload goes past it.
+    """
+    spared = ROLES["a guest's kernel"] if count < 10 and by_role(victims)["a guest's kernel"] else "-"
+    return [(pid, name) for pid, name in sorted(there.items()) if not re.fullmatch(spared, name)]
 
 
 def by_role(victims: Counter[str]) -> dict[str, int]:
