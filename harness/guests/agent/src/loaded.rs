@@ -1,8 +1,11 @@
 //! Programs that run at every crash state are loaded once, and each run is a fork of the loaded program.
 //!
 //! Under user-mode Linux a page fault takes 50 µs. e2fsck has nearly five hundred of them, mostly for its own files and
-//! libraries; a fork has a hundred. The loaded program stands at its first instruction, where it has read nothing but its
-//! own files. So a fork of it does what a new process would do.
+//! libraries; a fork has a hundred. The loaded program stands where its loader and the constructors of its libraries have
+//! run, and its own code has not. It has not looked at the disk.
+//!
+//! This is for checkers such as those of the catalogue, whose forks say what new processes say. Scripts are started anew
+//! each time. A program must not leave processes behind, nor ask for the number of its first thread.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
@@ -17,6 +20,7 @@ use postcrash_stopped::registers;
 use crate::steady::out_of_turn;
 use crate::sys::check;
 
+const ELF: [u8; 4] = *b"\x7fELF";
 const BREAKPOINT: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// The type of the entry of /proc/PID/auxv that has the address of the program's first instruction: linux/auxvec.h.
@@ -48,13 +52,12 @@ fn serve(orders: &Receiver<Order>) {
     for (program, arguments, ended) in orders {
         let key = (program, arguments);
         let loaded = programs.entry(key.clone()).or_insert_with(|| Loaded::new(&key.0, &key.1).ok());
-        let output = match loaded {
-            Some(loaded) => loaded.run(),
-            None => command(&key.0, &key.1).output(),
-        };
-        if output.is_err() {
+        // A workload may have sent a signal to all processes. Then the program has not been run, and is loaded again next time.
+        let forked = loaded.as_mut().and_then(|loaded| loaded.fork().ok().map(|child| loaded.finish(child)));
+        if forked.as_ref().is_none_or(Result::is_err) && loaded.is_some() {
             programs.remove(&key);
         }
+        let output = forked.unwrap_or_else(|| command(&key.0, &key.1).output());
         let _ = ended.send(output);
     }
 }
@@ -78,8 +81,13 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Load a program with its arguments.
+    /// Load a program with its arguments. A script is refused.
     fn new(program: &str, arguments: &[String]) -> io::Result<Loaded> {
+        let mut magic = [0; ELF.len()];
+        std::fs::File::open(program)?.read_exact(&mut magic)?;
+        if magic != ELF {
+            return Err(io::Error::other("it is a script"));
+        }
         let (stdout, stderr) = (memory_file()?, memory_file()?);
         let mut command = command(program, arguments);
         command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
@@ -117,9 +125,10 @@ impl Loaded {
         Ok(())
     }
 
-    /// Run the program once, and wait for its end.
-    fn run(&mut self) -> io::Result<Output> {
-        let child = self.fork()?;
+    /// Let a fork run, and wait for its end.
+    fn finish(&mut self, child: libc::pid_t) -> io::Result<Output> {
+        append_to(&self.stdout)?;
+        append_to(&self.stderr)?;
         stopped(child, libc::SIGSTOP)?;
         set_registers(child, &self.start)?;
         // While a workload ran, the loaded program took turns, and its forks would go on with that.
@@ -162,9 +171,14 @@ fn memory_file() -> io::Result<std::fs::File> {
         let fd = check(libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC))?;
         std::fs::File::from_raw_fd(fd as libc::c_int)
     };
-    // SAFETY: plain numbers.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) })?;
+    append_to(&file)?;
     Ok(file)
+}
+
+/// Have what is written to the file stand at its end. A program may have changed that.
+fn append_to(file: &std::fs::File) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) }).map(|_| ())
 }
 
 /// The first bytes of the file, which is empty then.
@@ -274,6 +288,13 @@ fn zeroed_registers() -> libc::user_regs_struct {
 mod tests {
     use super::*;
 
+    impl Loaded {
+        fn run(&mut self) -> io::Result<Output> {
+            let child = self.fork()?;
+            self.finish(child)
+        }
+    }
+
     fn shell(script: &str) -> Loaded {
         Loaded::new("/bin/sh", &["-c".into(), script.into()]).expect("it is loaded")
     }
@@ -339,6 +360,34 @@ mod tests {
         assert_eq!(mapping("7f00-7f10 r-xp 00000000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, true)));
         assert_eq!(mapping("7f00-7f10 r--p 00001000 00:21 77 /bin/true"), Some((0x7f00, 0x7f10, false)));
         assert_eq!(mapping("7f00-7f10 rw-p 00001000 00:21 77 /bin/true"), None);
+    }
+
+    #[test]
+    fn a_signal_to_all_processes_spoils_no_run() {
+        let arguments = ["-c".into(), "echo whoever-hears-this".into()];
+        for signal in [0, libc::SIGTERM, libc::SIGKILL, 0] {
+            for entry in std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok) {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+                if line == b"/bin/sh\0-c\0echo whoever-hears-this\0" {
+                    // SAFETY: plain numbers.
+                    unsafe { libc::kill(process, signal) };
+                }
+            }
+            let output = run("/bin/sh", &arguments).expect("it runs");
+            assert_eq!((output.status.code(), output.stdout), (Some(0), b"whoever-hears-this\n".to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_loaded_program_that_is_gone_is_started_anew_and_a_script_always_is() {
+        let mut loaded = shell("echo here");
+        loaded.process.kill().expect("it is ours");
+        assert!(loaded.fork().is_err());
+        let script = std::env::temp_dir().join(format!("postcrash-loaded-{}.sh", std::process::id()));
+        std::fs::write(&script, "#!/bin/sh\necho here\n").expect("written");
+        assert!(Loaded::new(script.to_str().expect("UTF-8"), &[]).is_err());
+        std::fs::remove_file(&script).expect("it is there");
     }
 
     #[test]

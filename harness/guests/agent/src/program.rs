@@ -120,7 +120,7 @@ pub fn run(command: &str, seconds: u64, input: Stdio, stopped: Stopped, tell: &m
     program.args(["-c", command]).env_clear().stdin(input).stdout(writer).stderr(errors);
     program.envs([("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"), ("HOME", "/tmp"), ("TMPDIR", "/tmp")]);
     program.env("LC_ALL", "C.UTF-8");
-    // SAFETY: what runs between fork and exec allocates a few strings; the agent has one thread.
+    // SAFETY: what runs between fork and exec allocates a few strings; no other thread works while a workload runs.
     unsafe { program.pre_exec(enter) };
     let others = processes()?;
     let started =
